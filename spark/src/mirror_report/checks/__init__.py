@@ -1,0 +1,1 @@
+"""Pure judgements: snapshots in, findings out; no I/O, no Spark."""

@@ -1,0 +1,394 @@
+"""The report's configuration: YAML or JSON in, typed settings out.
+
+Secrets are not part of the file: they come from the ``credentials`` map of a document on standard
+input, or from the files of ``$CREDENTIALS_DIRECTORY`` that systemd fills.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from mirror_report.model import ReportError
+
+DEFAULT_PATH = "/etc/mirror-report/config.yaml"
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+ENGINES = ("mm1",)
+
+T = TypeVar("T")
+
+
+class ConfigError(ReportError):
+    """The configuration cannot be used; the message names the key and the cure."""
+
+
+class Credentials:
+    """Named secrets; nothing but :meth:`read` ever shows one.
+
+    :param values: name -> secret, from standard input.
+    :param directory: where systemd put the secret files.
+    """
+
+    def __init__(
+        self, values: Mapping[str, str] | None = None, directory: Path | None = None
+    ) -> None:
+        self._values = dict(values or {})
+        self.directory = directory
+
+    def __repr__(self) -> str:
+        return "Credentials(<hidden>)"
+
+    def read(self, name: str) -> str:
+        """One secret in clear.
+
+        :param name: for example ``east.report.password``.
+        :raises ConfigError: it is in neither place, or cannot be read.
+        """
+        if name in self._values:
+            return self._values[name]
+        if self.directory is None:
+            raise ConfigError(
+                f"no credential {name!r}: this command needs it. Run `mirror-report` through its "
+                "wrapper (as root, it loads the credentials), or pass a `credentials` map with "
+                "`--config -`"
+            )
+        try:
+            return (self.directory / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"credential {name!r} cannot be read from {self.directory}: {error.strerror}. "
+                "Deploy the report again: the role writes and loads it"
+            ) from error
+
+    def path(self, name: str) -> Path | None:
+        """File of a secret, if it lives in a file."""
+        return None if self.directory is None else self.directory / name
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """How the report reaches one cluster.
+
+    :param identity: names the credentials: ``<alias>.<identity>.password`` and so on.
+    :param ssl_ca: whether a ``<alias>.<identity>.ca.pem`` credential exists.
+    """
+
+    alias: str
+    bootstrap_servers: tuple[str, ...]
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str | None = None
+    username: str | None = None
+    identity: str = "report"
+    ssl_ca: bool = False
+
+    def credential(self, kind: str) -> str:
+        """Name of one credential of this cluster, kind being password, jaas, ca.pem, ..."""
+        return f"{self.alias}.{self.identity}.{kind}"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One mirror flow.
+
+    :param include: the regular expression of topics, as the mirror process gets it.
+    :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
+    """
+
+    name: str
+    source: str
+    target: str
+    include: str
+    engine: str = "mm1"
+    topics: tuple[str, ...] = ()
+    topics_exclude: tuple[str, ...] = ()
+    start: str = "earliest"
+    group_id: str = ""
+    instance: str = "mirrormaker"
+    hosts: tuple[str, ...] = ()
+    commit_interval_ms: int = 60_000
+    sysconfig: str | None = None
+    accept: tuple[str, ...] = ()
+
+    def matches(self, topic: str) -> bool:
+        """Whether the flow mirrors a topic; internal ones only when named literally."""
+        if topic.startswith("__") and topic not in self.topics:
+            return False
+        return re.fullmatch(self.include, topic) is not None
+
+    def target_topic(self, source_topic: str) -> str:
+        """Name on the target; MirrorMaker 1 keeps names."""
+        return source_topic
+
+    @property
+    def is_regex(self) -> bool:
+        """Whether topics may match that do not exist yet."""
+        return any(
+            re.fullmatch(r"[A-Za-z0-9_\-]+", one.replace("\\.", "_")) is None
+            for one in self.topics or (self.include,)
+        )
+
+
+@dataclass(frozen=True)
+class Warn:
+    """Bounds above (coverage: below) which the report warns; ``None`` switches one off."""
+
+    lag_records: int | None = None
+    lag_seconds: float | None = 600
+    coverage: float | None = 0.95
+    stalled_seconds: float = 300
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one run may cost."""
+
+    max_bytes: int | None = 21_474_836_480
+    deadline_seconds: float = 1500
+
+
+@dataclass(frozen=True)
+class Spark:
+    """How Spark is started.
+
+    :param properties: Spark's own configuration keys, verbatim.
+    """
+
+    master: str = "local[*]"
+    heap: str = "1g"
+    jars_directory: str | None = None
+    java_home: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the report is told."""
+
+    clusters: Mapping[str, Cluster]
+    flows: tuple[Flow, ...]
+    state_directory: Path = Path("/var/lib/mirror-report")
+    bucket_seconds: int = 60
+    warn: Warn = field(default_factory=Warn)
+    budget: Budget = field(default_factory=Budget)
+    spark: Spark = field(default_factory=Spark)
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+
+    def flow(self, name: str) -> Flow:
+        """One flow by name.
+
+        :raises ConfigError: there is none of that name.
+        """
+        for one in self.flows:
+            if one.name == name:
+                return one
+        raise ConfigError(
+            f"no flow named {name!r}{_did_you_mean(name, [f.name for f in self.flows])}"
+        )
+
+
+def load(where: str, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the configuration.
+
+    :param where: a path, or ``-`` for standard input (which may hold ``credentials``).
+    :param environment: process environment; ``CREDENTIALS_DIRECTORY`` is looked up in it.
+    :raises ConfigError: the document cannot be read or used.
+    """
+    environment = os.environ if environment is None else environment
+    if where == "-":
+        text = sys.stdin.read()
+    else:
+        try:
+            text = Path(where).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"configuration {where} cannot be read: {error.strerror}. Name another one with "
+                "--config, or deploy the report with its role"
+            ) from error
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        # The parser's own text would quote the line, and a line may hold a secret.
+        mark = getattr(error, "problem_mark", None)
+        at = f" at line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"configuration {where} is neither YAML nor JSON{at}") from None
+    directory = environment.get("CREDENTIALS_DIRECTORY")
+    return parse(document, Path(directory) if directory else None, secrets_allowed=where == "-")
+
+
+def parse(
+    document: Any, directory: Path | None = None, *, secrets_allowed: bool = True
+) -> Settings:
+    """Typed settings from a plain document.
+
+    :raises ConfigError: an unknown key, a wrong type, a missing or undefined name.
+    """
+    top = _mapping(document, "the configuration")
+    version = top.get("version")
+    if version != 1:
+        raise ConfigError(
+            f"version: {version!r} is not understood, this release reads version 1. "
+            "Deploy the configuration and the report from the same release"
+        )
+    allowed = [one.name for one in fields(Settings)] + ["version"]
+    _refuse_unknown(top, allowed, "")
+    clusters = {
+        alias: _record(
+            Cluster, {**_mapping(one, f"clusters.{alias}"), "alias": alias}, f"clusters.{alias}"
+        )
+        for alias, one in _mapping(top.get("clusters"), "clusters").items()
+    }
+    for cluster in clusters.values():
+        _judge_cluster(cluster)
+    flows = tuple(
+        _record(Flow, _mapping(one, f"flows[{i}]"), f"flows[{i}]")
+        for i, one in enumerate(_sequence(top.get("flows"), "flows"))
+    )
+    for flow in flows:
+        _judge_flow(flow, clusters)
+    if len({flow.name for flow in flows}) != len(flows):
+        raise ConfigError("flows: two flows have the same name")
+    values = top.get("credentials")
+    if values is not None and not secrets_allowed:
+        raise ConfigError(
+            "credentials: secrets do not belong into the file; remove the key, the files of "
+            "$CREDENTIALS_DIRECTORY are read"
+        )
+    bucket_seconds = _typed(top.get("bucket_seconds", 60), int, "bucket_seconds")
+    if bucket_seconds < 1:
+        raise ConfigError("bucket_seconds: must be at least 1")
+    return Settings(
+        clusters=clusters,
+        flows=flows,
+        state_directory=Path(
+            _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
+        ),
+        bucket_seconds=bucket_seconds,
+        warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
+        budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
+        spark=_record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark"),
+        credentials=Credentials({} if values is None else _credential_values(values), directory),
+    )
+
+
+def _judge_cluster(cluster: Cluster) -> None:
+    where = f"clusters.{cluster.alias}"
+    if not cluster.bootstrap_servers:
+        raise ConfigError(f"{where}.bootstrap_servers: at least one host:port is needed")
+    for server in cluster.bootstrap_servers:
+        if re.fullmatch(r".+:\d{1,5}", server) is None:
+            raise ConfigError(f"{where}.bootstrap_servers: {server!r} is not host:port")
+    if cluster.security_protocol not in SECURITY_PROTOCOLS:
+        raise ConfigError(
+            f"{where}.security_protocol: {cluster.security_protocol!r} is none of "
+            + ", ".join(SECURITY_PROTOCOLS)
+        )
+    if cluster.security_protocol.startswith("SASL"):
+        if cluster.sasl_mechanism not in SASL_MECHANISMS:
+            raise ConfigError(
+                f"{where}.sasl_mechanism: {cluster.sasl_mechanism!r} is none of "
+                + ", ".join(SASL_MECHANISMS)
+            )
+        if not cluster.username:
+            raise ConfigError(f"{where}.username: needed with {cluster.security_protocol}")
+
+
+def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
+    where = f"flows.{flow.name}"
+    if flow.engine not in ENGINES:
+        raise ConfigError(f"{where}.engine: {flow.engine!r} is not yet supported, only mm1 is")
+    for side, alias in (("source", flow.source), ("target", flow.target)):
+        if alias not in clusters:
+            raise ConfigError(
+                f"{where}.{side}: no cluster {alias!r} below clusters"
+                + _did_you_mean(alias, clusters)
+            )
+    if flow.start not in ("earliest", "latest"):
+        raise ConfigError(f"{where}.start: {flow.start!r} is neither earliest nor latest")
+    if not flow.group_id:
+        raise ConfigError(f"{where}.group_id: the consumer group of the mirror is needed")
+    try:
+        re.compile(flow.include)
+    except re.error as error:
+        raise ConfigError(f"{where}.include: not a regular expression: {error}") from None
+
+
+def _record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
+    """Build a dataclass from a mapping, each value checked against the field's annotation."""
+    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    _refuse_unknown(given, known, where)
+    values: dict[str, Any] = {}
+    for name, one in known.items():
+        if name in given:
+            values[name] = _coerce(given[name], str(one.type), f"{where}.{name}")
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise ConfigError(f"{where}.{name}: missing")
+    return kind(**values)
+
+
+def _coerce(value: Any, annotation: str, where: str) -> Any:
+    wanted = {part.strip() for part in annotation.split("|")}
+    if value is None and "None" in wanted:
+        return None
+    if "tuple[str, ...]" in wanted:
+        return tuple(_typed(one, str, where) for one in _sequence(value, where))
+    if "Mapping[str, str]" in wanted:
+        return {name: _text(one) for name, one in _mapping(value, where).items()}
+    if "bool" in wanted:
+        return _typed(value, bool, where)
+    if "float" in wanted and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    kinds: dict[str, type] = {"str": str, "int": int, "float": float}
+    return _typed(value, next(kind for name, kind in kinds.items() if name in wanted), where)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _typed(value: Any, kind: type[T], where: str) -> T:
+    # bool is an int to Python, and not to the person who wrote `yes`.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ConfigError(f"{where}: {kind.__name__} expected, {type(value).__name__} given")
+    return value
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ConfigError(f"{where}: a map of names is expected")
+    return value
+
+
+def _sequence(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ConfigError(f"{where}: a list is expected")
+    return value
+
+
+def _credential_values(value: Any) -> dict[str, str]:
+    given = _mapping(value, "credentials")
+    for name, secret in given.items():
+        if not isinstance(secret, str):
+            raise ConfigError(f"credentials.{name}: text is expected")
+    return given
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            raise ConfigError(
+                f"{where + '.' if where else ''}{name}: unknown key{_did_you_mean(name, known)}"
+            )
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

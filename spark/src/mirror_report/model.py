@@ -1,0 +1,235 @@
+"""What crosses a boundary: frozen records, the same ones the JSON report is made of.
+
+Offsets are Kafka offsets, ``*_ms`` are milliseconds since 1970, ``None`` means unknown (never 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["ok", "warning", "critical", "unknown"]
+LagState = Literal[
+    "OK",
+    "IDLE",
+    "LAGGING",
+    "STALLED",
+    "STOPPED",
+    "REWOUND",
+    "TRUNCATED",
+    "RESET",
+    "UNKNOWN",
+]
+ParityStatus = Literal["verified", "in_flight", "mismatch", "unverifiable", "skipped", "unknown"]
+
+Positions = dict[str, dict[int, int]]
+"""Source topic -> partition -> next offset to mirror (committed); absent = never committed."""
+
+
+class ReportError(Exception):
+    """Something an operator can act on; its text is the whole message, with the cure."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the report has to say.
+
+    :param kind: a key of the verdict table (:mod:`mirror_report.checks.verdict`).
+    :param count: records or partitions concerned, if countable.
+    :param action: what to do next, with the exact command where there is one.
+    :param accounted: already reported by an earlier run; no longer raises the verdict.
+    """
+
+    severity: Severity
+    kind: str
+    flow: str | None
+    topic: str | None
+    partition: int | None
+    count: int | None
+    message: str
+    action: str
+    accounted: bool = False
+
+
+@dataclass(frozen=True)
+class PartitionSnapshot:
+    """Log start and end of one partition; the end is the last stable offset."""
+
+    log_start: int
+    log_end: int
+
+
+@dataclass(frozen=True)
+class TopicSnapshot:
+    """One topic of one cluster at one moment.
+
+    :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
+    """
+
+    name: str
+    topic_id: str
+    partitions: dict[int, PartitionSnapshot]
+    configs: dict[str, str]
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """The topics of one cluster at one moment.
+
+    :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    """
+
+    alias: str
+    cluster_id: str
+    taken_at_ms: int
+    topics: dict[str, TopicSnapshot]
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A live member of a consumer group and the partitions it owns."""
+
+    client_id: str
+    host: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class GroupSnapshot:
+    """A consumer group.
+
+    :param state: Kafka's own word (Stable, Empty, Dead, PreparingRebalance, ...).
+    """
+
+    group_id: str
+    state: str
+    members: tuple[GroupMember, ...]
+
+
+@dataclass(frozen=True)
+class PartitionLag:
+    """How far the mirror is behind on one source partition.
+
+    :param lag_seconds: age of the oldest record not yet mirrored.
+    :param lost: records the source dropped before they were mirrored.
+    """
+
+    flow: str
+    topic: str
+    partition: int
+    state: LagState
+    log_start: int | None
+    log_end: int | None
+    position: int | None
+    lag_records: int | None
+    lag_seconds: float | None
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One record that did not match; never its content."""
+
+    side: Literal["source", "target"]
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key_hash: str
+    record_hash: str
+    key_bytes: int | None
+    value_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TopicParity:
+    """What is known of one mirrored topic's content.
+
+    :param buckets: number of time buckets by status.
+    :param verified_through_ms: everything up to here is verified.
+    :param newest_due_ms: timestamp of the newest record that should be verified by now.
+    :param samples: class (missing, duplicate, corrupt, extra) -> at most 20 samples.
+    """
+
+    flow: str
+    source_topic: str
+    topic: str
+    status: ParityStatus
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    missing: int
+    duplicate: int
+    corrupt: int
+    extra: int
+    unverifiable: int
+    accounted: Mapping[str, int]
+    buckets: Mapping[str, int]
+    verified_through_ms: int | None
+    newest_due_ms: int | None
+    reason: str
+    samples: Mapping[str, list[Sample]]
+
+
+@dataclass(frozen=True)
+class ParityResult:
+    """The parity part of one run."""
+
+    topics: list[TopicParity]
+    findings: list[Finding]
+    backlog_records: int
+    backlog_bytes: int | None
+    spark_started: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The worst finding, as an exit status and a sentence."""
+
+    exit_code: int
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True)
+class FlowStatus:
+    """One line per flow: where it comes from, where it goes, how it is."""
+
+    name: str
+    engine: str
+    source: str
+    target: str
+    source_cluster_id: str | None
+    target_cluster_id: str | None
+    group_id: str
+    group_state: str | None
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole document of one run; ``render/report.schema.json`` describes it.
+
+    :param coverage: verified share of the records that are due; ``None`` if nothing is due.
+    """
+
+    schema_version: str
+    tool: Mapping[str, str]
+    run_id: str
+    generated_at: str
+    duration_seconds: float
+    verdict: Verdict
+    coverage: float | None
+    flows: list[FlowStatus]
+    lag: list[PartitionLag]
+    parity: list[TopicParity]
+    backlog_records: int | None
+    backlog_bytes: int | None
+    spark_started: bool
+    findings: list[Finding]
+    errors: list[str]

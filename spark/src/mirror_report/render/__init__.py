@@ -1,0 +1,1 @@
+"""The report as a person or a machine reads it."""

@@ -1,0 +1,1 @@
+"""What the report remembers between runs."""

@@ -1,0 +1,225 @@
+"""The state directory: manifests, history and the lock.
+
+Every manifest is a JSON file replaced as a whole (temporary file, fsync, rename, fsync of the
+directory), so a run that dies leaves either the old state or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mirror_report.model import ReportError
+
+SCHEMA = 1
+HISTORY_DAYS = 14
+HISTORY_LINES = 20_000
+REPORTS_KEPT = 30
+
+
+class StateError(ReportError):
+    """The report's own state cannot be used."""
+
+
+class LockedError(StateError):
+    """Another run holds the state directory."""
+
+
+class Store:
+    """What the report remembers, below one directory.
+
+    :param directory: the state directory; it must exist and be writable by the report's user.
+
+    Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
+    ``parity`` (digests verified so far; kept by the parity engine).
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def parity_directory(self) -> Path:
+        """Where the parity engine keeps its files."""
+        return self.directory / "parity"
+
+    @property
+    def reports_directory(self) -> Path:
+        """Where rendered reports lie."""
+        return self.directory / "reports"
+
+    def load(self, name: str) -> dict[str, Any]:
+        """One manifest; empty if it was never written.
+
+        :raises StateError: unreadable, damaged, or written by another release.
+        """
+        path = self._manifest(name)
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise StateError(f"{path} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise StateError(
+                f"{path} is damaged. Move it away and record a new baseline: "
+                "mirror-report baseline --full-history"
+            ) from error
+        found = document.get("schema") if isinstance(document, dict) else None
+        if found != SCHEMA:
+            raise StateError(
+                f"{path} has schema {found!r}, this release knows {SCHEMA}. Install the release "
+                f"that wrote it, or move {self.directory} away and start a new baseline"
+            )
+        data = document["data"]
+        if not isinstance(data, dict):
+            raise StateError(f"{path} is damaged: its data is not a map")
+        return data
+
+    def commit(self, name: str, data: Mapping[str, Any]) -> None:
+        """Replace one manifest as a whole.
+
+        :raises StateError: it cannot be written.
+        """
+        text = json.dumps({"schema": SCHEMA, "data": data}, sort_keys=True, ensure_ascii=False)
+        write_atomically(self._manifest(name), text + "\n")
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the state directory alone, however the run was started.
+
+        :raises LockedError: someone else holds it; the message says who.
+        """
+        path = self.directory / "lock"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            handle = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise StateError(
+                f"{path} cannot be opened: {error.strerror}. Run as root or as the report's user"
+            ) from error
+        with handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                handle.seek(0)
+                holder = handle.read().strip() or "another process"
+                raise LockedError(
+                    f"{self.directory} is in use: {holder}. Wait for it to end, or watch it with "
+                    "`journalctl -fu mirror-report`"
+                ) from None
+            handle.seek(0)
+            handle.truncate()
+            handle.write(
+                f"process {os.getpid()}, since "
+                f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}\n"
+            )
+            handle.flush()
+            try:
+                yield
+            finally:
+                handle.seek(0)
+                handle.truncate()
+                handle.flush()
+
+    def history(self, flow: str) -> list[dict[str, Any]]:
+        """Position history of one flow, oldest first.
+
+        A line cut off by a crash is skipped: history supports estimates, it decides no parity.
+        """
+        path = self._history(flow)
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StateError(f"{path} cannot be read: {error.strerror}") from error
+        entries: list[dict[str, Any]] = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and isinstance(entry.get("taken_at_ms"), int):
+                    entries.append(entry)
+        return entries
+
+    def append_history(self, flow: str, entry: Mapping[str, Any]) -> None:
+        """Add one observation (``taken_at_ms``, ...) and drop those past retention.
+
+        :raises StateError: it cannot be written.
+        """
+        path = self._history(flow)
+        line = json.dumps(entry, sort_keys=True) + "\n"
+        entries = self.history(flow)
+        oldest = int(entry["taken_at_ms"]) - HISTORY_DAYS * 86_400_000
+        if entries and (entries[0]["taken_at_ms"] < oldest or len(entries) >= HISTORY_LINES):
+            kept = [one for one in entries if one["taken_at_ms"] >= oldest]
+            kept = kept[-HISTORY_LINES // 2 :]
+            text = "".join(json.dumps(one, sort_keys=True) + "\n" for one in kept)
+            write_atomically(path, text + line)
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab+") as handle:
+                # A line cut off by a crash must not swallow this one.
+                if handle.tell() and not _ends_with_newline(handle.fileno(), handle.tell()):
+                    handle.write(b"\n")
+                handle.write(line.encode())
+        except OSError as error:
+            raise StateError(f"{path} cannot be written: {error.strerror}") from error
+
+    def write_report(self, name: str, text: str) -> Path:
+        """Publish one rendered report, readable by the report's group."""
+        path = self.reports_directory / name
+        write_atomically(path, text)
+        return path
+
+    def prune_reports(self, keep: int = REPORTS_KEPT) -> None:
+        """Drop all but the newest dated reports; run ids sort by time."""
+        dated = sorted(self.reports_directory.glob("[0-9]*.json"))
+        for path in dated[:-keep]:
+            path.unlink(missing_ok=True)
+
+    def _manifest(self, name: str) -> Path:
+        return self.directory / f"{name}.json"
+
+    def _history(self, flow: str) -> Path:
+        return self.directory / "history" / f"{flow}.jsonl"
+
+
+def _ends_with_newline(descriptor: int, size: int) -> bool:
+    return os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:
+    """Replace a file as a whole; a crash leaves the old one.
+
+    :raises StateError: it cannot be written.
+    """
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+            os.fchmod(handle.fileno(), mode)
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        Path(temporary).replace(path)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise StateError(
+            f"{path} cannot be written: {error.strerror}. Run as root or as the report's user, "
+            "and check the free space"
+        ) from error
