@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Look at clusters and harm them on purpose: the hands of the tests inside the lab network.
+
+Standard input: ``{"clusters": {alias: connection}, "steps": [{"do": name, "cluster": alias}]}``;
+a step's other keys are its arguments.
+Standard output: the list of the steps' answers, as JSON. Offsets are ``{topic: {partition: n}}``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import client
+from client import Offsets
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+from ledger import Record
+
+EARLIEST = -2
+LATEST = -1
+
+
+class Probe:
+    """The steps, each a method; clients are opened once per cluster."""
+
+    def __init__(self, clusters: Mapping[str, Mapping[str, Any]]) -> None:
+        self.clusters = clusters
+        self._admins: dict[str, Any] = {}
+
+    def _admin(self, cluster: str) -> Any:
+        if cluster not in self._admins:
+            self._admins[cluster] = client.admin(self.clusters[cluster])
+        return self._admins[cluster]
+
+    def close(self) -> None:
+        """Close every client."""
+        for admin in self._admins.values():
+            admin.close()
+
+    def topics(self, cluster: str) -> dict[str, int]:
+        """Name every topic that is not internal, with its partition count."""
+        described = self._admin(cluster).describe_topics()
+        return {t["name"]: len(t["partitions"]) for t in described if not t["is_internal"]}
+
+    def create(self, cluster: str, topics: dict[str, dict[str, Any]]) -> None:
+        """Create topics: name to num_partitions and configs."""
+        wanted = {name: {"replication_factor": 1, **spec} for name, spec in topics.items()}
+        self._admin(cluster).create_topics(wanted, wait_for_metadata=True)
+
+    def delete(self, cluster: str, topics: list[str]) -> None:
+        """Delete topics."""
+        self._admin(cluster).delete_topics(topics)
+
+    def _offsets(self, cluster: str, topics: list[str], spec: int) -> Offsets:
+        known = self.topics(cluster)
+        wanted = {
+            TopicPartition(topic, partition): spec
+            for topic in topics
+            for partition in range(known.get(topic, 0))
+        }
+        answer: Offsets = {topic: {} for topic in topics}
+        if wanted:
+            for place, found in self._admin(cluster).list_partition_offsets(wanted).items():
+                answer[place.topic][place.partition] = found.offset
+        return answer
+
+    def ends(self, cluster: str, topics: list[str]) -> Offsets:
+        """Log end offsets."""
+        return self._offsets(cluster, topics, LATEST)
+
+    def starts(self, cluster: str, topics: list[str]) -> Offsets:
+        """Log start offsets."""
+        return self._offsets(cluster, topics, EARLIEST)
+
+    def positions(self, cluster: str, group: str) -> Offsets:
+        """Read the committed offsets of a group."""
+        answer: Offsets = {}
+        for place, found in self._admin(cluster).list_group_offsets(group)[group].items():
+            answer.setdefault(place.topic, {})[place.partition] = found.offset
+        return answer
+
+    def move(self, cluster: str, group: str, offsets: dict[str, dict[str, int]]) -> dict[str, str]:
+        """Set committed offsets of a group that has no members."""
+        wanted = {
+            TopicPartition(topic, int(partition)): OffsetAndMetadata(offset, "", -1)
+            for topic, parts in offsets.items()
+            for partition, offset in parts.items()
+        }
+        result = self._admin(cluster).alter_group_offsets(group, wanted)
+        return {f"{p.topic}-{p.partition}": error.__name__ for p, error in result.items()}
+
+    def truncate(self, cluster: str, offsets: dict[str, dict[str, int]]) -> None:
+        """Delete the records below the given offsets."""
+        wanted = {
+            TopicPartition(topic, int(partition)): offset
+            for topic, parts in offsets.items()
+            for partition, offset in parts.items()
+        }
+        self._admin(cluster).delete_records(wanted)
+
+    def members(self, cluster: str, group: str) -> dict[str, Any]:
+        """Tell state and number of members of a group."""
+        described = self._admin(cluster).describe_groups([group])[group]
+        return {"state": described["group_state"], "members": len(described["members"])}
+
+    def tamper(
+        self,
+        *,
+        cluster: str,
+        into: str,
+        topic: str,
+        partition: int,
+        begin: int,
+        count: int,
+        how: str,
+    ) -> int:
+        """Produce copies of source records onto another cluster, with the originals' timestamps.
+
+        :param cluster: where the originals are read.
+        :param into: where the copies go, same topic.
+        :param begin: offset of the first original; ``count`` records follow it.
+        :param how: ``altered`` (the last byte of the value differs, or one is added),
+            ``duplicated`` (the same bytes), ``foreign`` (another key and value).
+        :returns: records acknowledged.
+        """
+        change = {"altered": _altered, "duplicated": lambda record: record, "foreign": _foreign}
+        transform: Callable[[Record], Record] = change[how]
+        start = {topic: {partition: begin}}
+        originals = [
+            placed.record
+            for placed in client.read(self.clusters[cluster], [topic], start)
+            if placed.partition == partition and begin <= placed.offset < begin + count
+        ]
+        producer = client.producer(self.clusters[into])
+        futures = [
+            client.send(producer, topic, transform(record), partition) for record in originals
+        ]
+        for future in futures:
+            future.get(timeout=30)
+        producer.close(timeout=10)
+        return len(futures)
+
+
+def _altered(record: Record) -> Record:
+    value = record.value or b"x"
+    return dataclasses.replace(record, value=value[:-1] + bytes([value[-1] ^ 1]))
+
+
+def _foreign(record: Record) -> Record:
+    return dataclasses.replace(record, key=b"foreign-" + (record.key or b""), value=b"foreign")
+
+
+def main() -> int:
+    """Run the steps in order."""
+    document = json.load(sys.stdin)
+    probe = Probe(document["clusters"])
+    answers = []
+    for step in document["steps"]:
+        arguments = dict(step)
+        name = arguments.pop("do")
+        if name.startswith("_"):
+            raise SystemExit(f"unknown step {name}")
+        answers.append(getattr(probe, name)(**arguments))
+    probe.close()
+    print(json.dumps(answers))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
