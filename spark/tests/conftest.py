@@ -1,0 +1,175 @@
+"""Real brokers for the tests that talk to Kafka: single KRaft nodes on random local ports."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+KAFKA = "kafka_2.13-4.3.1"
+SASL_USERS = {"reader": 'se"cr\\et é $x', "nobody": "nothing-allowed"}
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One running broker: everything allowed on ``bootstrap``, ACLs enforced on ``sasl``."""
+
+    bootstrap: str
+    sasl: str
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _archive() -> Path:
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
+    return Path(os.environ.get("MIRROR_LAB_CACHE", default)) / "archives" / f"{KAFKA}.tgz"
+
+
+@pytest.fixture(scope="session")
+def kafka_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked distribution of the lab's cache."""
+    archive = _archive()
+    if not archive.exists() or shutil.which("java") is None:
+        # A gate that skips is no gate: there the variable makes this an error.
+        message = f"{archive} and java are needed: run `make bootstrap`"
+        if os.environ.get("MIRROR_REQUIRE_KAFKA"):
+            pytest.fail(message)
+        pytest.skip(message)
+    directory = tmp_path_factory.mktemp("kafka")
+    subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
+    return directory / KAFKA
+
+
+def _jaas_quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _properties_escaped(text: str) -> str:
+    escaped = text.replace("\\", "\\\\")
+    return "".join(c if ord(c) < 128 else f"\\u{ord(c):04x}" for c in escaped)
+
+
+@pytest.fixture(scope="session")
+def start_broker(
+    kafka_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Broker]]:
+    """Factory of brokers; all of them end with the session."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(**overrides: str) -> Broker:
+        directory = tmp_path_factory.mktemp("broker")
+        plain, sasl, controller = _free_ports(3)
+        users = " ".join(
+            f'user_{name}="{_jaas_quoted(password)}"' for name, password in SASL_USERS.items()
+        )
+        jaas = (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="none" password="none" {users};'
+        )
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},"
+            f"CONTROLLER://127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
+            "SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "log.dirs": str(directory / "data"),
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.num.partitions": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "group.min.session.timeout.ms": "1000",
+            "log.retention.check.interval.ms": "500",
+            "log.initial.task.delay.ms": "500",
+            **overrides,
+        }
+        configuration = directory / "server.properties"
+        configuration.write_text(
+            "".join(f"{key}={_properties_escaped(one)}\n" for key, one in properties.items())
+        )
+        java = [
+            "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-cp", f"{kafka_home}/libs/*",
+        ]  # fmt: skip
+        with (directory / "log").open("wb") as log:
+            subprocess.run(
+                [*java, "kafka.tools.StorageTool", "format",
+                 "--cluster-id=" + f"test{plain:05d}".ljust(22, "A"),
+                 "-c", str(configuration)],
+                check=True, stdout=log, stderr=log,
+            )  # fmt: skip
+            process = subprocess.Popen(
+                [*java, "kafka.Kafka", str(configuration)], stdout=log, stderr=log
+            )
+        processes.append(process)
+        _wait_until_ready(plain, process, directory / "log")
+        return Broker(f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}")
+
+    yield start
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait(30)
+
+
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail("broker ended:\n" + log.read_text(errors="replace")[-4000:])
+        with closing(socket.socket()) as probe:
+            # The listener opens only after the broker has caught up with its metadata.
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    pytest.fail("broker did not start:\n" + log.read_text(errors="replace")[-4000:])
+
+
+@pytest.fixture(scope="session")
+def source_broker(start_broker: Callable[..., Broker]) -> Broker:
+    """The broker tests use as source."""
+    return start_broker()
+
+
+@pytest.fixture(scope="session")
+def target_broker(start_broker: Callable[..., Broker]) -> Broker:
+    """The broker tests use as target."""
+    return start_broker()
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(source_broker: Broker) -> str:
+    """Bootstrap address of one plaintext broker."""
+    return source_broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def two_brokers(source_broker: Broker, target_broker: Broker) -> tuple[str, str]:
+    """Bootstrap addresses of two clusters: source, target."""
+    return source_broker.bootstrap, target_broker.bootstrap
