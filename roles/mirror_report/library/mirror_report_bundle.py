@@ -76,12 +76,13 @@ def content_hash(source: Path, files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def build_wheel(source: Path, files: list[Path], target: Path) -> None:
+def build_wheel(source: Path, files: list[Path], target: Path, wheelhouse: str) -> None:
     """Build the wheel from a copy of the source; ``target`` appears whole or not at all.
 
     :param source: directory with ``pyproject.toml``.
     :param files: what to copy of it.
     :param target: directory that will hold the wheel alone.
+    :param wheelhouse: directory that may hold the build tools, or empty.
     :raises BundleError: pip is missing or the build failed.
     """
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
@@ -94,9 +95,13 @@ def build_wheel(source: Path, files: list[Path], target: Path) -> None:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--disable-pip-version-check", "--no-input", "--wheel-dir", str(out)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH)}
-        # The controller's own build tools first: a closed site has no index to fetch them from.
+        # What is at hand comes first: a closed site has no index to fetch build tools from.
+        ways = [["--no-build-isolation", "--check-build-dependencies"]]
+        if wheelhouse and any(Path(wheelhouse).expanduser().glob("setuptools-*.whl")):
+            ways.append(["--no-index", "--find-links", str(Path(wheelhouse).expanduser())])
+        ways.append([])
         attempts: list[subprocess.CompletedProcess[str]] = []
-        for isolation in (["--no-build-isolation", "--check-build-dependencies"], []):
+        for isolation in ways:
             attempts.append(
                 subprocess.run(
                     [*command, *isolation, str(tree)],
@@ -203,7 +208,7 @@ def bundle(
         fcntl.flock(lock, fcntl.LOCK_EX)
         home = wheels / identity[:16]
         if not home.is_dir():
-            build_wheel(source, files, home)
+            build_wheel(source, files, home, wheelhouse)
             changed = True
         wheel = next(home.glob("*.whl"))
         archive = archives / f"{bundle_key(wheel, others)}.tar"
