@@ -1,0 +1,217 @@
+#!/usr/bin/python
+"""What one host has of one MirrorMaker instance: unit, process, files we own. Changes nothing."""
+
+from __future__ import annotations
+
+import json
+import pwd
+import re
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+---
+module: mirrormaker_state
+short_description: Look at one MirrorMaker instance on a host
+description:
+  - Reads what systemd, the running process and the configuration directory say about one instance.
+  - Changes nothing, so it runs in check mode too.
+options:
+  name:
+    description: The instance, which is also the name of unit, user and configuration directory.
+    type: str
+    required: true
+  files:
+    description: Files the process reads when it starts; newer ones than the process are reported.
+    type: list
+    elements: path
+    default: []
+author:
+  - kafka-mirror maintainers (@kafka-mirror)
+"""
+
+EXAMPLES = r"""
+- name: Look at what runs
+  mirrormaker_state:
+    name: mirrormaker
+  register: found
+"""
+
+RETURN = r"""
+unit:
+  description: load_state, active_state, sub_state, result, enabled, needs_reload, restarts, status.
+  returned: always
+  type: dict
+process:
+  description: pid (0 if none), fingerprint it was started with, outdated files.
+  returned: always
+  type: dict
+directory:
+  description: exists, empty, ownership (null if the marker is missing), identity (null if unknown).
+  returned: always
+  type: dict
+unit_file:
+  description: exists, ours (written by this role).
+  returned: always
+  type: dict
+user_exists:
+  description: Whether a user of the instance's name is known to the host.
+  returned: always
+  type: bool
+systemd_version:
+  description: Major version of systemd, 0 if there is none.
+  returned: always
+  type: int
+"""
+
+CONFIGURATION = Path("/etc")
+UNITS = Path("/etc/systemd/system")
+# The unit template carries this line; a unit without it belongs to someone else.
+UNIT_MARKER = "# Owner: role mirrormaker"
+PROPERTIES = (
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "Result",
+    "UnitFileState",
+    "NeedDaemonReload",
+    "NRestarts",
+    "MainPID",
+    "ExecMainStatus",
+    "ExecMainStartTimestampMonotonic",
+)
+
+
+def properties_of(text: str) -> dict[str, str]:
+    """Lines of ``systemctl show`` as a dictionary."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name: value for name, _, value in pairs}
+
+
+def version_of(text: str) -> int:
+    """Major version in the first line of ``systemctl --version``, 0 if it is not there."""
+    found = re.match(r"systemd (\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
+def fingerprint_of(environment: bytes) -> str:
+    """``MM_FINGERPRINT`` of a process environment as in ``/proc/<pid>/environ``, or nothing."""
+    for entry in environment.split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        if name == b"MM_FINGERPRINT":
+            return value.decode("ascii", "replace")
+    return ""
+
+
+def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:
+    """Files changed after the process started.
+
+    :param started: when the process started, seconds since the epoch.
+    :param now: the present; a time stamp from the future says nothing and is left out.
+    :param times: file name to modification time.
+    """
+    return sorted(name for name, changed in times.items() if started < changed <= now)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Read a JSON object from a file, or None if there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def modification_times(files: Iterable[str]) -> dict[str, float]:
+    """Modification time of each file that exists."""
+    return {name: Path(name).stat().st_mtime for name in files if Path(name).is_file()}
+
+
+def process_state(shown: Mapping[str, str], files: Iterable[str]) -> dict[str, Any]:
+    """Describe the main process: pid, fingerprint, files that changed since it started."""
+    pid = int(shown.get("MainPID") or 0)
+    state: dict[str, Any] = {"pid": pid, "fingerprint": "", "outdated": []}
+    if pid == 0:
+        return state
+    try:
+        state["fingerprint"] = fingerprint_of(Path(f"/proc/{pid}/environ").read_bytes())
+    except OSError:  # it has just ended
+        state["pid"] = 0
+        return state
+    # From the monotonic clock, so that a clock set right after boot does not age the process.
+    now = time.time()
+    elapsed = time.monotonic() - int(shown["ExecMainStartTimestampMonotonic"] or 0) / 1e6
+    state["outdated"] = newer_than(now - elapsed, now, modification_times(files))
+    return state
+
+
+def directory_state(directory: Path) -> dict[str, Any]:
+    """Describe the configuration directory: whose it is and what it remembers."""
+    exists = directory.is_dir()
+    return {
+        "exists": exists,
+        "empty": exists and not any(directory.iterdir()),
+        "ownership": read_json(directory / "ownership.json"),
+        "identity": read_json(directory / "identity.json"),
+    }
+
+
+def unit_file_state(unit_file: Path) -> dict[str, bool]:
+    """Say whether there is a unit file and whether this role wrote it."""
+    exists = unit_file.is_file()
+    ours = exists and UNIT_MARKER in unit_file.read_text(encoding="utf-8", errors="replace")
+    return {"exists": exists, "ours": ours}
+
+
+def user_exists(name: str) -> bool:
+    """Say whether the host knows a user of this name."""
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Run as an Ansible module."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "files": {"type": "list", "elements": "path", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    name = module.params["name"]
+    systemctl = module.get_bin_path("systemctl")
+    shown: dict[str, str] = {}
+    version = 0
+    if systemctl:
+        version = version_of(module.run_command([systemctl, "--version"])[1])
+        option = f"--property={','.join(PROPERTIES)}"
+        shown = properties_of(module.run_command([systemctl, "show", option, f"{name}.service"])[1])
+    module.exit_json(
+        changed=False,
+        systemd_version=version,
+        unit={
+            "load_state": shown.get("LoadState", ""),
+            "active_state": shown.get("ActiveState", ""),
+            "sub_state": shown.get("SubState", ""),
+            "result": shown.get("Result", ""),
+            "enabled": shown.get("UnitFileState", "") == "enabled",
+            "needs_reload": shown.get("NeedDaemonReload", "no") == "yes",
+            "restarts": int(shown.get("NRestarts") or 0),
+            "status": int(shown.get("ExecMainStatus") or 0),
+        },
+        process=process_state(shown, module.params["files"]),
+        directory=directory_state(CONFIGURATION / name),
+        unit_file=unit_file_state(UNITS / f"{name}.service"),
+        user_exists=user_exists(name),
+    )
+
+
+if __name__ == "__main__":
+    main()
