@@ -66,7 +66,6 @@ def producer(connection: Mapping[str, Any]) -> Any:
         enable_idempotence=True,
         batch_size=262144,
         linger_ms=20,
-        buffer_memory=33554432,
         max_request_size=2097152,
     )
 
