@@ -1,0 +1,136 @@
+"""Filters of the mirror's model; the work is done by the package in module_utils/mirror_model."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+ROLE = Path(__file__).resolve().parents[1]
+ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
+
+
+def _package(module: str) -> Any:
+    """One module of the package, which lies beside this plugin and on no search path."""
+    name = "mirror_model"
+    if name not in sys.modules:
+        location = ROLE / "module_utils" / name / "__init__.py"
+        spec = importlib.util.spec_from_file_location(
+            name, location, submodule_search_locations=[str(location.parent)]
+        )
+        if spec is None or spec.loader is None:
+            raise AnsibleFilterError(f"cannot load {location}")
+        package = importlib.util.module_from_spec(spec)
+        sys.modules[name] = package
+        spec.loader.exec_module(package)
+    return importlib.import_module(f"{name}.{module}")
+
+
+def _call(module: str, function: str, *arguments: Any, **named: Any) -> Any:
+    """Call into the package with plain values, so that a problem is a message, not a traceback."""
+    plain = _package("plain").plain
+    try:
+        return getattr(_package(module), function)(
+            *map(plain, arguments), **{name: plain(value) for name, value in named.items()}
+        )
+    except _package("errors").ModelError as problem:
+        raise AnsibleFilterError(str(problem)) from None
+
+
+def _advisories() -> Any:
+    return yaml.safe_load(ADVISORIES.read_text(encoding="utf-8"))["advisories"]
+
+
+def mirror_model_findings(
+    clusters: Mapping[str, Any],
+    flows: Any,
+    instances: Any,
+    connect_clusters: Any,
+    accept: Any,
+    hosts: Sequence[str],
+    kafka_version: str,
+    groups: Mapping[str, Any] | None = None,
+) -> Any:
+    """Judge the whole inventory: {errors: [...], warnings: [...]}, free of secrets."""
+    return _call(
+        "judge", "findings", clusters, flows, instances, connect_clusters, accept,
+        hosts=hosts, kafka_version=kafka_version, advisories=_advisories(), groups=groups,
+    )  # fmt: skip
+
+
+def mm1_instance(clusters: Mapping[str, Any], flows: Any, instances: Any, name: str) -> Any:
+    """Everything a MirrorMaker 1 process is made of; its key credentials is SECRET."""
+    return _call("derive", "mm1_instance", clusters, flows, instances, name)
+
+
+def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) -> Any:
+    """File name to content, SECRET, of what one identity needs to reach one cluster."""
+    return _call("derive", "kafka_credentials", clusters, alias, identity)
+
+
+def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) -> Any:
+    """Connection of kafka-python for one identity and cluster; its key password is SECRET."""
+    return _call("derive", "kafka_python_client", clusters, alias, identity)
+
+
+def mirror_report_model(
+    clusters: Mapping[str, Any],
+    flows: Any,
+    instances: Any,
+    identity: str,
+    only: Any = None,
+    sysconfig_directory: str = "/etc/sysconfig",
+) -> Any:
+    """{clusters, flows} of the report's configuration, free of secrets."""
+    return _call(
+        "derive", "mirror_report_model", clusters, flows, instances, identity,
+        only=only, sysconfig_directory=sysconfig_directory,
+    )  # fmt: skip
+
+
+def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> Any:
+    """Advisories against one process (mm1, broker, client) of a release: [{cve, text, refused}]."""
+    return _call(
+        "advisories", "kafka_advisories", str(version), process, accept, table=_advisories()
+    )
+
+
+def to_java_properties(properties: Mapping[str, Any]) -> Any:
+    """Text that java.util.Properties reads back as exactly these properties."""
+    return _call("render", "to_java_properties", properties)
+
+
+def to_environment_file(variables: Mapping[str, Any]) -> Any:
+    """Text that systemd's EnvironmentFile= reads back as exactly these variables."""
+    return _call("render", "to_environment_file", variables)
+
+
+def to_jaas(identity: Mapping[str, Any]) -> Any:
+    """Complete value of sasl.jaas.config, SECRET."""
+    return _call("render", "to_jaas", identity)
+
+
+class FilterModule:
+    """The filters this role brings along."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Name to filter."""
+        return {
+            function.__name__: function
+            for function in (
+                mirror_model_findings,
+                mm1_instance,
+                kafka_credentials,
+                kafka_python_client,
+                mirror_report_model,
+                kafka_advisories,
+                to_java_properties,
+                to_environment_file,
+                to_jaas,
+            )
+        }

@@ -1,0 +1,151 @@
+"""Connect Ansible modules to a Kafka cluster, with errors a person can act on.
+
+Modules of roles that depend on ``mirror_model`` import this as
+``ansible.module_utils.kafka_admin_client``. They run with a Python that has kafka-python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+try:
+    from kafka.admin import KafkaAdminClient
+    from kafka.errors import KafkaError
+
+    HAS_KAFKA = True
+except ImportError:
+    HAS_KAFKA = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# How a client reaches a cluster: what the filter kafka_python_client returns.
+CONNECTION: dict[str, Any] = {
+    "bootstrap_servers": {"type": "list", "elements": "str", "required": True},
+    "security_protocol": {
+        "type": "str",
+        "default": "PLAINTEXT",
+        "choices": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
+    },
+    "sasl_mechanism": {"type": "str"},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "ssl_ca": {"type": "str"},
+}
+
+
+class ClusterError(Exception):
+    """A cluster cannot be used; the message says which one and why."""
+
+
+class AuthenticationRefusedError(ClusterError):
+    """The cluster answered and refused the user or the password."""
+
+
+class _Reasons(logging.Handler):
+    """Keeps what kafka-python says about connections: its exceptions do not carry the reason."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self.messages:
+            self.messages.append(message)
+
+    def refused(self) -> bool:
+        """Whether the broker refused the credentials, as opposed to not answering."""
+        return any("AuthenticationFailed" in m or "Authentication" in m for m in self.messages)
+
+
+def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """Translate a connection into settings of a kafka-python client.
+
+    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param timeout: seconds until a cluster counts as unreachable.
+    :returns: keyword arguments of ``KafkaAdminClient``.
+    """
+    settings: dict[str, Any] = {
+        "bootstrap_servers": list(connection["bootstrap_servers"]),
+        "security_protocol": connection.get("security_protocol") or "PLAINTEXT",
+        "bootstrap_timeout_ms": int(timeout * 1000),
+        "client_id": "kafka-mirror-ansible",
+    }
+    if connection.get("sasl_mechanism"):
+        settings["sasl_mechanism"] = connection["sasl_mechanism"]
+        settings["sasl_plain_username"] = connection.get("username")
+        settings["sasl_plain_password"] = connection.get("password")
+    if connection.get("ssl_ca"):
+        settings["ssl_context"] = ssl.create_default_context(cadata=connection["ssl_ca"])
+    return settings
+
+
+@contextlib.contextmanager
+def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[Any]:
+    """Open an admin client that really is connected and authenticated.
+
+    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param timeout: seconds until the cluster counts as unreachable.
+    :raises AuthenticationRefusedError: the cluster refused the user or the password.
+    :raises ClusterError: kafka-python is missing, the cluster does not answer, or a request failed.
+    """
+    if not HAS_KAFKA:
+        raise ClusterError(
+            f"{sys.executable} has no kafka-python: set ansible_python_interpreter of this task to "
+            "the Python of the report (role mirror_report, entry point client)"
+        )
+    servers = ", ".join(connection["bootstrap_servers"])
+    reasons = _Reasons()
+    logger = logging.getLogger("kafka")
+    logger.addHandler(reasons)
+    try:
+        try:
+            client = KafkaAdminClient(**client_settings(connection, timeout))
+        except (KafkaError, OSError, ValueError) as error:
+            because = "; ".join(reasons.messages[-3:]) or str(error)
+            if reasons.refused():
+                raise AuthenticationRefusedError(
+                    f"{servers} refused user {connection.get('username')}: {because}"
+                ) from error
+            raise ClusterError(
+                f"{servers} did not answer within {timeout:g} s: {because}"
+            ) from error
+        try:
+            yield client
+        except KafkaError as error:
+            raise ClusterError(f"{servers}: {error}") from error
+        finally:
+            client.close()
+    finally:
+        logger.removeHandler(reasons)
+
+
+def wait_for_cluster(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """Wait until a cluster answers an authenticated request.
+
+    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param timeout: seconds to keep trying.
+    :returns: ``cluster_id`` and ``brokers`` (their ids).
+    :raises ClusterError: the reason of the last attempt.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            with admin_client(connection, min(5.0, max(1.0, timeout))) as client:
+                cluster = client.describe_cluster()
+                return {
+                    "cluster_id": cluster["cluster_id"],
+                    "brokers": sorted(broker["broker_id"] for broker in cluster["brokers"]),
+                }
+        except AuthenticationRefusedError:
+            raise
+        except ClusterError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.5)

@@ -1,0 +1,62 @@
+"""Known security advisories of Kafka releases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import ModelError
+
+PROCESSES = ("mm1", "broker", "client")
+
+
+def release(version: Any) -> tuple[int, int, int]:
+    """The numbers of a release.
+
+    :raises ModelError: not of the form 3.9.2.
+    """
+    found = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)", str(version))
+    if found is None:
+        raise ModelError(f"Kafka version '{version}': write three numbers, such as 3.9.2")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def is_open(version: str, fixed: Sequence[str]) -> bool:
+    """Whether a release is still open to what other releases fixed.
+
+    :param version: a release.
+    :param fixed: the first fixed release of every line that got the fix; newer lines have it too.
+    """
+    own = release(version)
+    fixes = [release(fix) for fix in fixed]
+    same_line = [fix for fix in fixes if fix[:2] == own[:2]]
+    return own < same_line[0] if same_line else own < max(fixes)
+
+
+def kafka_advisories(
+    version: str, process: str, accept: Sequence[str], table: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The advisories that concern one process of one release.
+
+    :param version: the release that is to run.
+    :param process: ``mm1``, ``broker`` or ``client`` (any other Java client).
+    :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
+    :param table: the entries of ``files/advisories.yml``.
+    :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.
+    :raises ModelError: an unknown process or a malformed version.
+    """
+    if process not in PROCESSES:
+        raise ModelError(f"process '{process}' is not one of {', '.join(PROCESSES)}")
+    found = []
+    for entry in table:
+        verdict = entry["processes"].get(process)
+        if verdict is None or not is_open(version, entry["fixed"]):
+            continue
+        refused = verdict == "refused" and entry["cve"] not in accept
+        cure = f"use {' or '.join(entry['fixed'])}"
+        if refused:
+            cure += f", or list '{entry['cve']}' in mirror_accept"
+        text = f"{entry['cve']} (Kafka {version}): {entry['text']}; {cure}"
+        found.append({"cve": entry["cve"], "text": text, "refused": refused})
+    return found

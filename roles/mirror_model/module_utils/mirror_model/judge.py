@@ -1,0 +1,543 @@
+"""Is what the inventory says a mirror that can work? Every problem is found, none is acted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import regex
+from .advisories import kafka_advisories, release
+from .derive import flow_of, instance_of, mm1_options, mm1_properties, uses_sasl, uses_tls
+from .errors import ModelError
+from .schema import (
+    ACCEPTANCES,
+    ALIAS,
+    CLUSTER,
+    FLOW,
+    IDENTITY,
+    IDENTITY_NAME,
+    INSTANCE,
+    INSTANCE_NAME,
+    LEGACY_KEYS,
+    LONGEST_INSTANCE_NAME,
+    MM1_OPTIONS,
+    NOT_YET,
+    OWNED_BY_FLOW,
+    OWNED_KEYS,
+    REMOVED_OPTIONS,
+    RESERVED_ALIASES,
+    SUPPORTED_ENGINES,
+    Key,
+    check_map,
+    suggestion,
+)
+
+
+@dataclass
+class _Inventory:
+    """The inventory while it is judged; later steps see only what had the right shape."""
+
+    clusters: dict[str, Any]
+    flows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+    sound: set[str] = field(default_factory=set)
+    instances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    accept: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def refuse(self, message: str) -> None:
+        if message not in self.errors:
+            self.errors.append(message)
+
+    def warn(self, message: str) -> None:
+        if message not in self.warnings:
+            self.warnings.append(message)
+
+    def accepts(self, danger: str, flow: str) -> bool:
+        return f"{danger}:{flow}" in self.accept
+
+    def placed(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+        """Instance name, instance and flow of whatever has a place on hosts and is to run."""
+        for name, instance in self.instances.items():
+            if instance["state"] == "started":
+                for flow in instance["flows"]:
+                    if flow in self.flows:
+                        yield name, instance, self.flows[flow]
+
+
+def findings(
+    clusters: Any,
+    flows: Any,
+    instances: Any,
+    connect_clusters: Any,
+    accept: Any,
+    *,
+    hosts: Sequence[str],
+    kafka_version: str,
+    advisories: Sequence[Mapping[str, Any]],
+    groups: Mapping[str, Any] | None = None,
+) -> dict[str, list[str]]:
+    """Judge the whole inventory before anything changes.
+
+    :param clusters: ``kafka_clusters``.
+    :param flows: ``mirror_flows``.
+    :param instances: ``mirrormaker_instances``.
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param accept: ``mirror_accept``.
+    :param hosts: every host of the inventory.
+    :param kafka_version: the distribution MirrorMaker 1 runs on.
+    :param advisories: entries of ``files/advisories.yml``.
+    :param groups: inventory groups; given, a site that mirrors without a report host is refused.
+    :returns: ``errors`` and ``warnings``; each message names the variable and the cure, and none
+        quotes a password.
+    """
+    found = _Inventory(clusters if isinstance(clusters, dict) else {})
+    _judge_accept_shape(found, accept)
+    _judge_clusters(found, clusters)
+    _judge_flows(found, flows)
+    _judge_instances(found, instances, hosts)
+    _judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
+    if connect_clusters:
+        found.refuse(f"kafka_connect_clusters: {NOT_YET}; set it to {{}}")
+    _judge_flow_clusters(found)
+    _judge_placement(found)
+    _judge_loops(found)
+    _judge_dangers(found)
+    _judge_version(found, kafka_version, advisories)
+    _judge_report(found, groups)
+    return {"errors": found.errors, "warnings": found.warnings}
+
+
+def _judge_accept_shape(found: _Inventory, accept: Any) -> None:
+    if accept is None:
+        return
+    if not isinstance(accept, list) or not all(isinstance(entry, str) for entry in accept):
+        found.refuse("mirror_accept: must be a list of names, such as [CVE-2026-35554]")
+        return
+    found.accept = accept
+
+
+def _judge_acceptances(found: _Inventory, cves: set[str], instances: Any) -> None:
+    members: dict[str, Iterable[Any]] = {
+        "flow": found.named,
+        "instance": instances if isinstance(instances, Mapping) else (),
+    }
+    for entry in found.accept:
+        danger, colon, name = entry.partition(":")
+        if not colon:
+            if entry not in cves:
+                known = cves | {f"{key}:<{kind}>" for key, kind in ACCEPTANCES.items()}
+                found.refuse(f"mirror_accept: unknown entry '{entry}'; {suggestion(entry, known)}")
+        elif danger not in ACCEPTANCES:
+            found.refuse(
+                f"mirror_accept: unknown danger '{danger}' in '{entry}'; "
+                f"{suggestion(danger, ACCEPTANCES)}"
+            )
+        elif name not in members[ACCEPTANCES[danger]]:
+            kind = ACCEPTANCES[danger]
+            found.refuse(
+                f"mirror_accept: '{entry}' names no {kind}; {suggestion(name, members[kind])}"
+            )
+
+
+def _judge_clusters(found: _Inventory, clusters: Any) -> None:
+    if not isinstance(clusters, Mapping):
+        found.refuse("kafka_clusters: must be a map of alias to cluster")
+        return
+    for alias, cluster in clusters.items():
+        path = f"kafka_clusters.{alias}"
+        if not isinstance(alias, str) or not ALIAS.fullmatch(alias):
+            found.refuse(f"{path}: an alias is made of letters, digits, '_' and '-'; rename it")
+        elif alias.lower() in RESERVED_ALIASES:
+            found.refuse(
+                f"{path}: '{alias}' begins Kafka's own property names; name the cluster after "
+                "its place, such as east"
+            )
+        before = len(found.errors)
+        if not check_map(path, cluster, CLUSTER, found.refuse):
+            continue
+        identities = cluster.get("identities") or {}
+        if isinstance(identities, Mapping):
+            for name, identity in identities.items():
+                _judge_identity(found, f"{path}.identities", name, identity)
+        if len(found.errors) == before:
+            _judge_security(found, path, cluster)
+            _judge_names(found, f"{path}.properties", cluster.get("properties") or {})
+        if len(found.errors) == before:
+            found.sound.add(alias)
+
+
+def _judge_identity(found: _Inventory, path: str, name: Any, identity: Any) -> None:
+    if not isinstance(name, str) or not IDENTITY_NAME.fullmatch(name):
+        found.refuse(f"{path}: '{name}' is no name; use letters, digits, '_' and '-'")
+        return
+    path = f"{path}.{name}"
+    if not check_map(path, identity, IDENTITY, found.refuse):
+        return
+    for key in ("username", "password"):
+        value = identity.get(key)
+        if isinstance(value, str) and any(char in value for char in "\n\r\0"):
+            found.refuse(f"{path}.{key}: holds a line break or NUL, which no login can carry")
+
+
+def _judge_security(found: _Inventory, path: str, cluster: Mapping[str, Any]) -> None:
+    cluster = {"security_protocol": "PLAINTEXT", **cluster}
+    identities = cluster.get("identities") or {}
+    properties = cluster.get("properties") or {}
+    if uses_sasl(cluster):
+        if not identities.get("mirror"):
+            found.refuse(
+                f"{path}.identities.mirror: {cluster['security_protocol']} needs sasl_mechanism, "
+                "username and password"
+            )
+        for name, identity in identities.items():
+            missing = [k for k in ("sasl_mechanism", "username", "password") if not identity.get(k)]
+            if missing:
+                found.refuse(f"{path}.identities.{name}: {' and '.join(missing)} missing; add it")
+    if cluster.get("ssl_ca"):
+        if not uses_tls(cluster):
+            found.refuse(
+                f"{path}.ssl_ca: {cluster['security_protocol']} does not encrypt; set "
+                "security_protocol to SSL or SASL_SSL, or remove it"
+            )
+        if "-----BEGIN CERTIFICATE-----" not in cluster["ssl_ca"]:
+            found.refuse(f"{path}.ssl_ca: is not PEM text; look the file up instead of naming it")
+        stores = sorted(name for name in properties if str(name).startswith("ssl.truststore."))
+        if stores:
+            found.refuse(
+                f"{path}.properties['{stores[0]}']: contradicts ssl_ca; keep one of the two"
+            )
+
+
+def _judge_flows(found: _Inventory, flows: Any) -> None:
+    if not isinstance(flows, list):
+        found.refuse("mirror_flows: must be a list of flows, each '- name: ...'")
+        return
+    for place, flow in enumerate(flows):
+        name = flow.get("name") if isinstance(flow, Mapping) else None
+        path = f"mirror_flows[{name if isinstance(name, str) and name else place}]"
+        before = len(found.errors)
+        if not check_map(path, flow, FLOW, found.refuse):
+            continue
+        known = isinstance(name, str) and name in found.named
+        found.named |= {name} if isinstance(name, str) else set()
+        for key in ("topics", "topics_exclude"):
+            for pattern in flow.get(key) or () if isinstance(flow.get(key), list) else ():
+                _judge_pattern(found, f"{path}.{key}", pattern)
+        if known:
+            found.refuse(f"{path}: the name is used twice; rename one")
+        elif len(found.errors) == before:
+            found.flows[flow["name"]] = flow_of(flow)
+            found.paths[flow["name"]] = path
+            _judge_engine(found, path, flow)
+
+
+def _judge_pattern(found: _Inventory, path: str, pattern: Any) -> None:
+    if isinstance(pattern, str) and pattern:
+        try:
+            regex.check(pattern)
+        except ModelError as problem:
+            found.refuse(f"{path}: {problem}")
+
+
+def _judge_engine(found: _Inventory, path: str, flow: Mapping[str, Any]) -> None:
+    engine = flow["engine"]
+    if engine not in SUPPORTED_ENGINES:
+        found.refuse(f"{path}.engine: {engine} is {NOT_YET}; use {' or '.join(SUPPORTED_ENGINES)}")
+        return
+    _judge_foreign_keys(found, path, flow, FLOW, engine)
+    if flow.get("replication_policy") == "prefix":
+        found.refuse(
+            f"{path}.replication_policy: MirrorMaker 1 keeps topic names; write identity or "
+            "remove it"
+        )
+    if flow.get("start") == "latest":
+        found.warn(
+            f"{path}.start: latest leaves out what a topic held before it was found; earliest "
+            "mirrors all of it"
+        )
+    for side in ("consumer", "producer"):
+        prefix = f"{side}."
+        own = {key: value for key, value in (flow.get("properties") or {}).items()
+               if key.startswith(prefix)}  # fmt: skip
+        names = {key.removeprefix(prefix): value for key, value in own.items()}
+        _judge_names(found, f"{path}.properties", names, prefix)
+    for key in flow.get("properties") or {}:
+        if not key.startswith(("consumer.", "producer.")):
+            found.refuse(
+                f"{path}.properties['{key}']: begin it with 'consumer.' or 'producer.' "
+                "for engine mm1"
+            )
+
+
+def _judge_foreign_keys(
+    found: _Inventory, path: str, value: Mapping[str, Any], keys: Iterable[Key], engine: str
+) -> None:
+    for key in keys:
+        if key.engines and engine not in key.engines and value.get(key.name):
+            found.refuse(
+                f"{path}.{key.name}: means nothing to engine {engine}, only to "
+                f"{' and '.join(key.engines)}; remove it"
+            )
+
+
+def _judge_names(
+    found: _Inventory, path: str, properties: Mapping[str, Any], prefix: str = ""
+) -> None:
+    """Refuse property names that are obsolete, misplaced or written by the model itself."""
+    cures = {**REMOVED_OPTIONS, **LEGACY_KEYS}
+    for name in properties:
+        where = f"{path}['{prefix}{name}']"
+        if name in cures:
+            found.refuse(f"{where}: is no longer read by any client; {cures[name]}")
+        elif name in MM1_OPTIONS:
+            found.refuse(
+                f"{where}: is a command line option and ignored here; set mm1_options of the "
+                "instance"
+            )
+        elif name in OWNED_KEYS or name.startswith("config.providers."):
+            cure = OWNED_KEYS.get(name, OWNED_KEYS["config.providers"])
+            found.refuse(f"{where}: is written from the model; {cure}")
+        elif name in OWNED_BY_FLOW:
+            found.refuse(f"{where}: is written from the model; {OWNED_BY_FLOW[name]}")
+
+
+def _judge_instances(found: _Inventory, instances: Any, hosts: Sequence[str]) -> None:
+    if not isinstance(instances, Mapping):
+        found.refuse("mirrormaker_instances: must be a map of instance name to instance")
+        return
+    for name, instance in instances.items():
+        path = f"mirrormaker_instances.{name}"
+        if (
+            not isinstance(name, str)
+            or not INSTANCE_NAME.fullmatch(name)
+            or len(name) > LONGEST_INSTANCE_NAME
+        ):
+            found.refuse(
+                f"{path}: an instance is called mirrormaker or mirrormaker-<small letters and "
+                f"digits>, at most {LONGEST_INSTANCE_NAME} characters; rename it"
+            )
+            continue
+        before = len(found.errors)
+        if not check_map(path, instance, INSTANCE, found.refuse) or len(found.errors) > before:
+            continue
+        for host in instance.get("hosts") or ():
+            if host not in hosts:
+                found.refuse(f"{path}.hosts: '{host}' is no host; {suggestion(host, hosts)}")
+        filled = instance_of(instances, name)
+        if filled["state"] != "absent":
+            found.instances[name] = filled
+            _judge_instance(found, path, instance, filled)
+        _judge_options(found, path, instance.get("mm1_options") or {})
+        for side in ("consumer_properties", "producer_properties"):
+            _judge_names(found, f"{path}.{side}", instance.get(side) or {})
+
+
+def _judge_instance(
+    found: _Inventory, path: str, instance: Mapping[str, Any], filled: Mapping[str, Any]
+) -> None:
+    if not filled["hosts"]:
+        found.refuse(f"{path}.hosts: is empty; name hosts, or set state to absent")
+    for flow in filled["flows"]:
+        if flow not in found.named:
+            found.refuse(
+                f"{path}.flows: '{flow}' is no flow of mirror_flows; "
+                f"{suggestion(flow, found.named)}"
+            )
+    engines = {found.flows[flow]["engine"] for flow in filled["flows"] if flow in found.flows}
+    if len(engines) > 1:
+        found.refuse(
+            f"{path}.flows: flows of several engines ({', '.join(sorted(engines))}); one instance "
+            "runs one engine, so give each its own"
+        )
+        return
+    engine = next(iter(engines), "mm1")
+    if engine == "mm1" and len(filled["flows"]) != 1:
+        found.refuse(
+            f"{path}.flows: MirrorMaker 1 runs exactly one flow; give every flow its own instance"
+        )
+    if engine in SUPPORTED_ENGINES:
+        _judge_foreign_keys(found, path, instance, INSTANCE, engine)
+
+
+def _judge_options(found: _Inventory, path: str, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        where = f"{path}.mm1_options['{name}']"
+        if name in REMOVED_OPTIONS:
+            found.refuse(f"{where}: is not an option (any more); {REMOVED_OPTIONS[name]}")
+        elif name in LEGACY_KEYS:
+            found.refuse(f"{where}: is no longer read by any client; {LEGACY_KEYS[name]}")
+        elif name not in MM1_OPTIONS:
+            found.refuse(f"{where}: unknown option; {suggestion(name, MM1_OPTIONS)}")
+        elif name == "abort.on.send.failure" and not (value is None or isinstance(value, bool)):
+            found.refuse(f"{where}: must be true or false, without quotes")
+        elif name == "offset.commit.interval.ms" and value is not None:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
+
+
+def _judge_flow_clusters(found: _Inventory) -> None:
+    for name, flow in found.flows.items():
+        path = found.paths[name]
+        ends = [flow["source"], flow["target"]]
+        for side in ("source", "target"):
+            if flow[side] not in found.clusters:
+                found.refuse(
+                    f"{path}.{side}: '{flow[side]}' is no cluster of kafka_clusters; "
+                    f"{suggestion(flow[side], found.clusters)}"
+                )
+        if ends[0] == ends[1]:
+            found.refuse(f"{path}.target: is the source itself; name another cluster")
+        elif shared := sorted(_brokers(found, ends[0]) & _brokers(found, ends[1])):
+            found.refuse(
+                f"{path}: '{ends[0]}' and '{ends[1]}' share the broker {shared[0]}, so they are one "
+                "cluster; correct bootstrap_servers in kafka_clusters"
+            )
+
+
+def _brokers(found: _Inventory, alias: str) -> set[str]:
+    cluster = found.clusters.get(alias)
+    servers = cluster.get("bootstrap_servers") if isinstance(cluster, Mapping) else None
+    return {str(server).lower() for server in servers} if isinstance(servers, list) else set()
+
+
+def _selection(flow: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return flow["topics"], flow["topics_exclude"]
+
+
+def _judge_placement(found: _Inventory) -> None:
+    owners: dict[str, str] = {}
+    for name, instance in found.instances.items():
+        for flow in instance["flows"]:
+            if flow in owners:
+                found.refuse(
+                    f"mirrormaker_instances.{name}.flows: '{flow}' already runs in "
+                    f"'{owners[flow]}'; list all hosts there, they share the work"
+                )
+            owners.setdefault(flow, name)
+    for name in found.flows:
+        if name not in owners:
+            found.warn(f"{found.paths[name]}: no instance of mirrormaker_instances runs it")
+    groups: dict[tuple[str, str], str] = {}
+    for name in owners:
+        if name in found.flows and found.flows[name]["engine"] == "mm1":
+            flow = found.flows[name]
+            key = (flow["source"], flow["group_id"])
+            if key in groups:
+                found.refuse(
+                    f"{found.paths[name]}.group_id: '{key[1]}' is also the group of flow "
+                    f"'{groups[key]}' on '{key[0]}'; each flow needs its own"
+                )
+            groups.setdefault(key, name)
+    placed = list({flow["name"]: flow for _, _, flow in found.placed()}.values())
+    for place, one in enumerate(placed):
+        for other in placed[place + 1 :]:
+            if (one["source"], one["target"]) != (other["source"], other["target"]):
+                continue
+            topic = regex.common_topic([_selection(one), _selection(other)])
+            if topic is not None:
+                found.refuse(
+                    f"{found.paths[other['name']]}.topics: topics such as '{topic}' are mirrored "
+                    f"by flow '{one['name']}' from {one['source']} to {one['target']} already, so "
+                    "every record would arrive twice; narrow one of the two"
+                )
+
+
+def _judge_loops(found: _Inventory) -> None:
+    """Refuse flows that carry a topic round in a circle under one name."""
+    edges = list({
+        flow["name"]: flow for _, _, flow in found.placed()
+        if flow["replication_policy"] == "identity" and flow["source"] != flow["target"]
+    }.values())  # fmt: skip
+    for first in edges:
+        for circle in _circles(edges, [first]):
+            if first["name"] != min(flow["name"] for flow in circle):
+                continue
+            topic = regex.common_topic(map(_selection, circle))
+            if topic is not None:
+                way = " -> ".join([flow["source"] for flow in circle] + [first["source"]])
+                names = ", ".join(f"'{flow['name']}'" for flow in circle)
+                found.refuse(
+                    f"mirror_flows: {names} carry topics such as '{topic}' in a circle ({way}) "
+                    "without end; exclude them with topics_exclude in one of these flows"
+                )
+
+
+def _circles(
+    edges: Sequence[dict[str, Any]], path: list[dict[str, Any]]
+) -> Iterator[list[dict[str, Any]]]:
+    if path[-1]["target"] == path[0]["source"]:
+        yield path
+        return
+    visited = {flow["source"] for flow in path}
+    for edge in edges:
+        closes = edge["target"] == path[0]["source"]
+        if edge["source"] == path[-1]["target"] and (closes or edge["target"] not in visited):
+            yield from _circles(edges, [*path, edge])
+
+
+def _judge_dangers(found: _Inventory) -> None:
+    for name, instance, flow in found.placed():
+        if flow["engine"] != "mm1" or not {flow["source"], flow["target"]} <= found.sound:
+            continue
+        label, path = flow["name"], f"mirrormaker_instances.{name}"
+        if mm1_options(instance).get("abort.on.send.failure") is False:
+            _danger(
+                found, "abort.on.send.failure", label,
+                f"{path}.mm1_options['abort.on.send.failure']: false drops records that cannot be "
+                "written and commits past them; set it to true",
+            )  # fmt: skip
+        consumer, producer = mm1_properties(found.clusters, flow, instance, name)
+        if str(consumer.get("enable.auto.commit", False)).lower() != "false":
+            _danger(
+                found, "enable.auto.commit", label,
+                f"{path}.consumer_properties['enable.auto.commit']: commits records that may never "
+                "reach the target; remove it",
+            )  # fmt: skip
+        if "producer.type" in producer:
+            _danger(
+                found, "producer.type", label,
+                f"{path}.producer_properties['producer.type']: sends one record at a time; "
+                "remove it",
+            )  # fmt: skip
+
+
+def _danger(found: _Inventory, danger: str, flow: str, message: str) -> None:
+    if found.accepts(danger, flow):
+        found.warn(f"{message} (accepted by mirror_accept)")
+    else:
+        found.refuse(f"{message}, or list '{danger}:{flow}' in mirror_accept")
+
+
+def _judge_version(
+    found: _Inventory, version: str, advisories: Sequence[Mapping[str, Any]]
+) -> None:
+    if not any(flow["engine"] == "mm1" for _, _, flow in found.placed()):
+        return
+    try:
+        if release(version) >= (4, 0, 0):
+            found.refuse(
+                f"mirrormaker_kafka_version: Kafka {version} has no MirrorMaker 1, which ended "
+                "with 3.9; set it to 3.9.2"
+            )
+            return
+        for entry in kafka_advisories(version, "mm1", found.accept, advisories):
+            report = found.refuse if entry["refused"] else found.warn
+            report(f"mirrormaker_kafka_version: {entry['text']}")
+    except ModelError as problem:
+        found.refuse(f"mirrormaker_kafka_version: {problem}")
+
+
+def _judge_report(found: _Inventory, groups: Mapping[str, Any] | None) -> None:
+    if groups is None or groups.get("mirror_report"):
+        return
+    for name, instance in found.instances.items():
+        if instance["hosts"] and instance["flows"]:
+            found.refuse(
+                f"group mirror_report: has no host, so nobody would prove what '{name}' mirrors; "
+                "add a host to it"
+            )
+            return

@@ -1,0 +1,335 @@
+"""Topic patterns in the subset of regular expressions that Java and Python read alike.
+
+A pattern always matches a whole topic name. An entry made only of the characters a topic name may
+hold means exactly that topic, so the dots of ``payments.eu`` are dots; any other entry is a regular
+expression made of literals, ``.``, classes, ``\\d \\w``, ``(...)``, ``(?:...)``, ``|``,
+``* + ?`` and ``{n}``.
+
+The subset is regular, so overlap is decided, not guessed: the patterns are run side by side as
+automata until a common name is found or none can exist.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .errors import ModelError
+
+ALPHABET = frozenset(string.ascii_letters + string.digits + "._-")
+WORD = frozenset(string.ascii_letters + string.digits + "_")
+DIGITS = frozenset(string.digits)
+TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+LONGEST_NAME = 249
+# Beyond this many states two patterns count as overlapping: a refusal too many is mended by hand.
+MOST_STATES = 20_000
+
+_ESCAPES = {"d": DIGITS, "w": WORD, ".": frozenset("."), "-": frozenset("-"), "_": frozenset("_")}
+_GROUPS = {
+    "?=": "lookahead", "?!": "negative lookahead", "?<=": "lookbehind", "?<!": "lookbehind",
+    "?P": "named group or reference", "?<": "named group", "?>": "atomic group",
+    "?(": "conditional group", "?#": "comment",
+}  # fmt: skip
+
+
+def is_literal(pattern: str) -> bool:
+    """Whether an entry names one topic instead of describing many."""
+    return TOPIC_NAME.fullmatch(pattern) is not None
+
+
+def as_regex(pattern: str) -> str:
+    """The regular expression of one entry.
+
+    :param pattern: an entry of ``topics`` or ``topics_exclude``.
+    :returns: the entry itself, or for a literal name the expression that matches that name only.
+    """
+    return pattern.replace(".", r"\.") if is_literal(pattern) else pattern
+
+
+def include_regex(topics: Sequence[str], exclude: Sequence[str] = ()) -> str:
+    """One expression for the whole topic selection, as MirrorMaker 1 takes it.
+
+    :param topics: entries of ``topics``, already checked.
+    :param exclude: entries of ``topics_exclude``; they become a negative lookahead.
+    :returns: an expression to be matched against whole names, free of commas, blanks and quotes.
+    """
+    chosen = "|".join(as_regex(topic) for topic in topics)
+    if not exclude:
+        return chosen
+    return f"(?!(?:{'|'.join(as_regex(topic) for topic in exclude)})$)(?:{chosen})"
+
+
+def check(pattern: str) -> None:
+    """Refuse what Java, Python or MirrorMaker 1 would read differently.
+
+    :raises ModelError: the pattern leaves the portable subset; the message says where and why.
+    """
+    if not is_literal(pattern):
+        _Parser(pattern).parse()
+
+
+def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str | None:
+    """A topic name that every selection chooses.
+
+    :param selections: pairs of ``topics`` and ``topics_exclude``, already checked.
+    :returns: the shortest such name, ``None`` if there is none. When the search grows too large
+        the answer is ``"..."``: overlap is then assumed.
+    """
+    pairs = list(selections)
+    machines = [_machine(part) for pair in pairs for part in pair]
+    letters = _letters(machines)
+    start = tuple(machine.start for machine in machines)
+    seen = {start}
+    queue = deque([(start, "")])
+    while queue:
+        states, name = queue.popleft()
+        accepted = [m.accepts(s) for m, s in zip(machines, states, strict=True)]
+        if name and all(accepted[0::2]) and not any(accepted[1::2]):
+            return name
+        if len(name) == LONGEST_NAME:
+            continue
+        for letter in letters:
+            after = tuple(m.step(s, letter) for m, s in zip(machines, states, strict=True))
+            if after in seen or not all(after[0::2]):
+                continue
+            if len(seen) >= MOST_STATES:
+                return "..."
+            seen.add(after)
+            queue.append((after, name + letter))
+    return None
+
+
+@dataclass
+class _Machine:
+    """A nondeterministic automaton; states are numbers, a run is a set of them."""
+
+    edges: list[list[tuple[frozenset[str], int]]] = field(default_factory=list)
+    empty: list[list[int]] = field(default_factory=list)
+    start: frozenset[int] = frozenset()
+    end: int = -1
+
+    def state(self) -> int:
+        self.edges.append([])
+        self.empty.append([])
+        return len(self.edges) - 1
+
+    def closure(self, states: Iterable[int]) -> frozenset[int]:
+        reached = set(states)
+        todo = list(reached)
+        while todo:
+            for after in self.empty[todo.pop()]:
+                if after not in reached:
+                    reached.add(after)
+                    todo.append(after)
+        return frozenset(reached)
+
+    def step(self, states: frozenset[int], letter: str) -> frozenset[int]:
+        return self.closure(
+            after for state in states for chars, after in self.edges[state] if letter in chars
+        )
+
+    def accepts(self, states: frozenset[int]) -> bool:
+        return self.end in states
+
+
+def _machine(patterns: Sequence[str]) -> _Machine:
+    machine = _Machine()
+    first, last = machine.state(), machine.state()
+    for pattern in patterns:
+        begin, end = _Parser(as_regex(pattern)).parse().build(machine)
+        machine.empty[first].append(begin)
+        machine.empty[end].append(last)
+    machine.start, machine.end = machine.closure([first]), last
+    return machine
+
+
+def _letters(machines: Sequence[_Machine]) -> list[str]:
+    """One letter for every group of letters that no pattern tells apart."""
+    sets = sorted({c for m in machines for edges in m.edges for c, _ in edges}, key=sorted)
+    groups: dict[tuple[bool, ...], str] = {}
+    for letter in sorted(ALPHABET, key=lambda c: (not c.islower(), c)):
+        groups.setdefault(tuple(letter in chars for chars in sets), letter)
+    return list(groups.values())
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A parsed expression: a set of letters, a sequence, a choice or a repetition."""
+
+    kind: str
+    chars: frozenset[str] = frozenset()
+    parts: tuple[_Node, ...] = ()
+    count: int = 0
+
+    def build(self, machine: _Machine) -> tuple[int, int]:
+        first, last = machine.state(), machine.state()
+        if self.kind == "chars":
+            machine.edges[first].append((self.chars, last))
+        elif self.kind == "choice":
+            for part in self.parts:
+                begin, end = part.build(machine)
+                machine.empty[first].append(begin)
+                machine.empty[end].append(last)
+        elif self.kind in ("sequence", "times"):
+            parts = self.parts if self.kind == "sequence" else self.parts * self.count
+            at = first
+            for part in parts:
+                begin, end = part.build(machine)
+                machine.empty[at].append(begin)
+                at = end
+            machine.empty[at].append(last)
+        else:
+            begin, end = self.parts[0].build(machine)
+            machine.empty[first].append(begin)
+            machine.empty[end].append(last)
+            if self.kind in "*?":
+                machine.empty[first].append(last)
+            if self.kind in "*+":
+                machine.empty[end].append(begin)
+        return first, last
+
+
+class _Parser:
+    """A reader of the portable subset."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+
+    def parse(self) -> _Node:
+        node = self.choice()
+        if self.at < len(self.pattern):
+            raise self.error("')' closes nothing; write '\\.' style escapes for literal characters")
+        return node
+
+    def error(self, why: str) -> ModelError:
+        return ModelError(f"topic pattern '{self.pattern}', character {self.at + 1}: {why}")
+
+    def peek(self) -> str:
+        return self.pattern[self.at] if self.at < len(self.pattern) else ""
+
+    def choice(self) -> _Node:
+        parts = [self.sequence()]
+        while self.peek() == "|":
+            self.at += 1
+            parts.append(self.sequence())
+        return parts[0] if len(parts) == 1 else _Node("choice", parts=tuple(parts))
+
+    def sequence(self) -> _Node:
+        parts: list[_Node] = []
+        while self.peek() not in ("", "|", ")"):
+            parts.append(self.repeated())
+        if not parts:
+            raise self.error("an alternative is empty; make the group optional with '?' instead")
+        return parts[0] if len(parts) == 1 else _Node("sequence", parts=tuple(parts))
+
+    def repeated(self) -> _Node:
+        node = self.atom()
+        char = self.peek()
+        if char and char in "*+?":
+            self.at += 1
+            node = _Node(char, parts=(node,))
+        elif char == "{":
+            count = re.compile(r"\{([0-9]{1,3})\}").match(self.pattern, self.at)
+            if count is None or int(count[1]) > LONGEST_NAME:
+                raise self.error(
+                    "only '{n}' with a number up to 249 is portable: MirrorMaker 1 turns the comma "
+                    "of '{n,m}' into '|'; write the repetition out with '?', '*' or '+'"
+                )
+            self.at = count.end()
+            node = _Node("times", parts=(node,), count=int(count[1]))
+        else:
+            return node
+        after = self.peek()
+        if after == "?":
+            raise self.error("lazy quantifiers are not portable; whole names match either way")
+        if after == "+":
+            raise self.error("possessive quantifiers are not portable; drop the second '+'")
+        if after and after in "*{":
+            raise self.error("a quantifier follows a quantifier; put the inner part in '(?:...)'")
+        return node
+
+    def atom(self) -> _Node:
+        char = self.peek()
+        if char == "(":
+            return self.group()
+        if char == "[":
+            return self.bracket()
+        if char == "\\":
+            return _Node("chars", self.escape())
+        self.refuse(char)
+        self.at += 1
+        return _Node("chars", ALPHABET if char == "." else frozenset(char))
+
+    def refuse(self, char: str) -> None:
+        if char == ",":
+            raise self.error("MirrorMaker 1 turns a comma into '|'; write one list entry per topic")
+        if char in ("*", "+", "?", "{"):
+            raise self.error(f"'{char}' repeats nothing; write '.*' for any name")
+        if char in ("^", "$"):
+            raise self.error(f"'{char}' is not needed: patterns always match the whole topic name")
+        if char not in ALPHABET:
+            raise self.error(
+                "a topic name holds only letters, digits, '.', '_' and '-'; remove this character"
+            )
+
+    def group(self) -> _Node:
+        self.at += 1
+        if self.pattern.startswith("?:", self.at):
+            self.at += 2
+        elif self.peek() == "?":
+            rest = self.pattern[self.at :]
+            kind = next((n for p, n in _GROUPS.items() if rest.startswith(p)), "inline flags")
+            raise self.error(f"{kind}: not portable; use '(...)', and topics_exclude to leave out")
+        node = self.choice()
+        if self.peek() != ")":
+            raise self.error("a '(' is not closed")
+        self.at += 1
+        return node
+
+    def escape(self) -> frozenset[str]:
+        char = self.pattern[self.at + 1 : self.at + 2]
+        if char not in _ESCAPES or not char:
+            what = "back-references are" if char.isdigit() and char else f"'\\{char}' is"
+            raise self.error(f"{what} not portable; the escapes are \\d \\w \\. \\- \\_")
+        self.at += 2
+        return _ESCAPES[char]
+
+    def bracket(self) -> _Node:
+        self.at += 1
+        negated = self.peek() == "^"
+        self.at += negated
+        chars: set[str] = set()
+        first = True
+        while self.peek() != "]" or first:
+            chars |= self.member(first)
+            first = False
+        self.at += 1
+        chosen = ALPHABET - chars if negated else frozenset(chars)
+        return _Node("chars", chosen)
+
+    def member(self, first: bool) -> frozenset[str]:
+        low = self.peek()
+        if low == "":
+            raise self.error("a '[' is not closed")
+        if low == "\\":
+            return self.escape()
+        if low not in ALPHABET:
+            raise self.error("a class holds letters, digits, '.', '_', '-' and \\d \\w, no more")
+        following = self.pattern[self.at + 1 : self.at + 3]
+        if low == "-" and not first and not following.startswith("]"):
+            raise self.error("write '-' first, last or as '\\-' in a class")
+        if not (following.startswith("-") and len(following) == 2 and following[1] != "]"):
+            self.at += 1
+            return frozenset(low)
+        high = following[1]
+        if not any(low in g and high in g and low <= high for g in _RANGES):
+            raise self.error("a range runs upwards within digits, capitals or small letters")
+        self.at += 3
+        return frozenset(chr(code) for code in range(ord(low), ord(high) + 1))
+
+
+_RANGES = (string.digits, string.ascii_uppercase, string.ascii_lowercase)
