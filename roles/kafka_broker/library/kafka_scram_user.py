@@ -1,0 +1,152 @@
+"""Ansible module: a SCRAM user of a Kafka cluster who can log in with the given password."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.kafka_admin_client import (
+    CONNECTION,
+    AuthenticationRefusedError,
+    ClusterError,
+    admin_client,
+)
+
+try:
+    from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+except ImportError:  # admin_client names the interpreter that lacks it
+    ScramMechanism = UserScramCredentialUpsertion = None
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DOCUMENTATION = r"""
+module: kafka_scram_user
+short_description: A SCRAM user of a Kafka cluster who can log in with the given password
+description:
+  - Kafka never gives a SCRAM credential back, so the password is judged by logging in with it.
+  - The credential is written only if the user has none for the mechanism or the login is refused.
+options:
+  connection:
+    description: How an administrator reaches the cluster, as C(kafka_python_client) returns it.
+    type: dict
+    required: true
+    suboptions: &connection
+      bootstrap_servers:
+        description: Brokers to ask first.
+        type: list
+        elements: str
+        required: true
+      security_protocol:
+        description: How the listener is secured.
+        type: str
+        default: PLAINTEXT
+        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
+      sasl_mechanism: {description: SASL mechanism., type: str}
+      username: {description: User., type: str}
+      password: {description: Password., type: str}
+      ssl_ca: {description: Certificate authority, as PEM text., type: str}
+  login:
+    description: How the user himself is to reach the cluster; names user, password and mechanism.
+    type: dict
+    required: true
+    suboptions: *connection
+  timeout:
+    description: Seconds until the cluster counts as unreachable.
+    type: float
+    default: 5
+author: kafka-mirror
+attributes:
+  check_mode: {support: full, description: Logs in, writes nothing.}
+"""
+
+EXAMPLES = r"""
+- name: Let the mirror log in
+  kafka_scram_user:
+    connection: "{{ kafka_clusters | kafka_python_client('source', 'admin') }}"
+    login: "{{ kafka_clusters | kafka_python_client('source', 'mirror') }}"
+"""
+
+RETURN = r"""
+reason: {description: Why the credential was written., type: str, returned: changed}
+"""
+
+
+def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str | None:
+    """Why the user's credential has to be written.
+
+    :param admin: a connected admin client.
+    :param login: connection of the user himself.
+    :param timeout: seconds until the cluster counts as unreachable.
+    :returns: the reason, or ``None`` when the user can log in with this password.
+    :raises ClusterError: the listener of the users does not answer.
+    """
+    user, mechanism = login["username"], login["sasl_mechanism"]
+    known = admin.describe_user_scram_credentials([user]).get(user, {})
+    names = {info["mechanism"].name for info in known.get("credential_infos", [])}
+    if mechanism.replace("-", "_") not in names:
+        return f"user {user} had no {mechanism} credential"
+    try:
+        with admin_client(login, timeout):
+            return None
+    except AuthenticationRefusedError:
+        return f"user {user} could not log in with this password"
+
+
+def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
+    """Write the credential and wait until it is good for a login.
+
+    :param admin: a connected admin client.
+    :param login: connection of the user himself.
+    :param timeout: seconds until a login has to succeed.
+    :raises ClusterError: the cluster refused the credential, or the login with it.
+    """
+    user = login["username"]
+    mechanism = ScramMechanism[login["sasl_mechanism"].replace("-", "_")]
+    answer = admin.alter_user_scram_credentials(
+        [UserScramCredentialUpsertion(user, mechanism, login["password"])]
+    )
+    if answer.get(user):
+        raise ClusterError(f"the cluster refused the credential of user {user}: {answer[user]}")
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            with admin_client(login, timeout):
+                return
+        except AuthenticationRefusedError:
+            if time.monotonic() >= deadline:
+                raise
+
+
+def main() -> None:
+    """Run the module."""
+    connection = {"type": "dict", "required": True, "options": CONNECTION}
+    module = AnsibleModule(
+        argument_spec={
+            "connection": connection,
+            "login": connection,
+            "timeout": {"type": "float", "default": 5.0},
+        },
+        supports_check_mode=True,
+    )
+    login, timeout = module.params["login"], module.params["timeout"]
+    if login["sasl_mechanism"] not in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        module.fail_json(
+            msg=f"login.sasl_mechanism of user {login['username']} is {login['sasl_mechanism']}: "
+            "only SCRAM-SHA-256 and SCRAM-SHA-512 keep their users in the cluster"
+        )
+    if not login["username"] or not login["password"]:
+        module.fail_json(msg="login.username and login.password are needed")
+    try:
+        with admin_client(module.params["connection"], timeout) as admin:
+            reason = reason_to_write(admin, login, timeout)
+            if reason and not module.check_mode:
+                write(admin, login, timeout)
+    except ClusterError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=reason is not None, **({"reason": reason} if reason else {}))
+
+
+if __name__ == "__main__":
+    main()
