@@ -141,6 +141,7 @@ def main() -> int:
     options = parse()
     connection = json.load(sys.stdin)
     options.directory.mkdir(parents=True, exist_ok=True)
+    (options.directory / f"{options.run}.pid").write_text(str(os.getpid()), encoding="ascii")
     if options.processes == 1:
         return work(options, connection, 0)
     context = multiprocessing.get_context("fork")
