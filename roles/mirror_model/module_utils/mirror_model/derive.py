@@ -1,4 +1,4 @@
-"""What follows from the inventory: client properties, credentials, instances, the report's model."""
+"""What follows from the inventory: client properties, credentials, instances, report model."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def mirror_report_model(
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
-    placed = {}
+    placed: dict[str, tuple[str, dict[str, Any]]] = {}
     for name in instances:
         instance = instance_of(instances, name)
         if instance["state"] != "absent" and instance["hosts"]:

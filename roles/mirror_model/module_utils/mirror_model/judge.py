@@ -374,9 +374,12 @@ def _judge_options(found: _Inventory, path: str, options: Mapping[str, Any]) -> 
             found.refuse(f"{where}: unknown option; {suggestion(name, MM1_OPTIONS)}")
         elif name == "abort.on.send.failure" and not (value is None or isinstance(value, bool)):
             found.refuse(f"{where}: must be true or false, without quotes")
-        elif name == "offset.commit.interval.ms" and value is not None:
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
+        elif name == "offset.commit.interval.ms" and not _is_interval(value):
+            found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
+
+
+def _is_interval(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
 
 
 def _judge_flow_clusters(found: _Inventory) -> None:
@@ -393,8 +396,8 @@ def _judge_flow_clusters(found: _Inventory) -> None:
             found.refuse(f"{path}.target: is the source itself; name another cluster")
         elif shared := sorted(_brokers(found, ends[0]) & _brokers(found, ends[1])):
             found.refuse(
-                f"{path}: '{ends[0]}' and '{ends[1]}' share the broker {shared[0]}, so they are one "
-                "cluster; correct bootstrap_servers in kafka_clusters"
+                f"{path}: '{ends[0]}' and '{ends[1]}' share the broker {shared[0]}, so they are "
+                "one cluster; correct bootstrap_servers in kafka_clusters"
             )
 
 

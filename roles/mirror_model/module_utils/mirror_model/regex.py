@@ -1,8 +1,8 @@
-"""Topic patterns in the subset of regular expressions that Java and Python read alike.
+r"""Topic patterns in the subset of regular expressions that Java and Python read alike.
 
 A pattern always matches a whole topic name. An entry made only of the characters a topic name may
 hold means exactly that topic, so the dots of ``payments.eu`` are dots; any other entry is a regular
-expression made of literals, ``.``, classes, ``\\d \\w``, ``(...)``, ``(?:...)``, ``|``,
+expression made of literals, ``.``, classes, ``\d \w``, ``(...)``, ``(?:...)``, ``|``,
 ``* + ?`` and ``{n}``.
 
 The subset is regular, so overlap is decided, not guessed: the patterns are run side by side as

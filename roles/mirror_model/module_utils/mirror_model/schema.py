@@ -40,70 +40,15 @@ LONGEST_INSTANCE_NAME = 32
 HEAP = r"[1-9][0-9]*[mMgG]"
 
 # First words of Kafka's own property names: "<alias>.x" must never be read as one of them.
-RESERVED_ALIASES = frozenset(
-    [
-        "acl",
-        "acls",
-        "admin",
-        "alter",
-        "auto",
-        "bootstrap",
-        "checkpoint",
-        "checkpoints",
-        "client",
-        "clusters",
-        "config",
-        "configs",
-        "connect",
-        "connector",
-        "consumer",
-        "dedicated",
-        "emit",
-        "enabled",
-        "errors",
-        "exactly",
-        "group",
-        "groups",
-        "header",
-        "heartbeat",
-        "heartbeats",
-        "internal",
-        "interceptor",
-        "key",
-        "listeners",
-        "metadata",
-        "metrics",
-        "mm2",
-        "name",
-        "offset",
-        "offset-syncs",
-        "offsets",
-        "plugin",
-        "predicates",
-        "producer",
-        "reconnect",
-        "refresh",
-        "replication",
-        "request",
-        "rest",
-        "retry",
-        "sasl",
-        "scheduled",
-        "security",
-        "socket",
-        "ssl",
-        "status",
-        "sync",
-        "task",
-        "tasks",
-        "topic",
-        "topics",
-        "transforms",
-        "use",
-        "value",
-        "worker",
-    ]
-)
+RESERVED_ALIASES = frozenset((
+    "acl", "acls", "admin", "alter", "auto", "bootstrap", "checkpoint", "checkpoints", "client",
+    "clusters", "config", "configs", "connect", "connector", "consumer", "dedicated", "emit",
+    "enabled", "errors", "exactly", "group", "groups", "header", "heartbeat", "heartbeats",
+    "interceptor", "internal", "key", "listeners", "metadata", "metrics", "mm2", "name", "offset",
+    "offset-syncs", "offsets", "plugin", "predicates", "producer", "reconnect", "refresh",
+    "replication", "request", "rest", "retry", "sasl", "scheduled", "security", "socket", "ssl",
+    "status", "sync", "task", "tasks", "topic", "topics", "transforms", "use", "value", "worker",
+))  # fmt: skip
 
 CLUSTER = (
     Key(
@@ -144,7 +89,7 @@ FLOW = (
     Key("source", "text", "Alias of the cluster to read.", required=True),
     Key("target", "text", "Alias of the cluster to write.", required=True),
     Key(
-        "topics", "texts", "Topics to mirror. A legal topic name means that topic exactly; anything "
+        "topics", "texts", "Topics to mirror. A legal topic name means just that topic; anything "
         "else is a regular expression over whole names in the portable subset.", required=True,
     ),
     Key("topics_exclude", "texts", "Topics to leave out, written like `topics`.", []),
@@ -169,8 +114,8 @@ FLOW = (
         "connect", "text", "Which of `kafka_connect_clusters` runs it.", engines=("mm2-connect",)
     ),
     Key(
-        "properties", "properties", "Kafka properties of this flow, verbatim; for `mm1` each begins "
-        "with `consumer.` or `producer.`.", {},
+        "properties", "properties", "Kafka properties of this flow, verbatim; for `mm1` each "
+        "begins with `consumer.` or `producer.`.", {},
     ),
 )  # fmt: skip
 
