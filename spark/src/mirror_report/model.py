@@ -54,17 +54,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class PartitionSnapshot:
-    """Log start and end of one partition; the end is the last stable offset."""
+    """Log start and end of one partition.
+
+    :param log_end: last stable offset; a reader of committed records gets this far.
+    :param high_watermark: end for readers of uncommitted records, which MirrorMaker 1 is.
+    """
 
     log_start: int
     log_end: int
+    high_watermark: int | None = None
 
 
 @dataclass(frozen=True)
 class TopicSnapshot:
     """One topic of one cluster at one moment.
 
+    :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
+    :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
     """
 
     name: str
@@ -72,6 +79,7 @@ class TopicSnapshot:
     partitions: dict[int, PartitionSnapshot]
     configs: dict[str, str]
     bytes: int | None
+    operations: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,219 @@
+"""Whether the target's topics can hold what the source's contain: snapshots in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot
+
+UNLIMITED = -1
+
+
+def compare(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    *,
+    auto_creation: bool | None,
+    positions: Positions | None = None,
+) -> list[Finding]:
+    """Judge the topics of one flow.
+
+    :param auto_creation: whether the target creates topics by itself; ``None``: not known.
+    :param positions: committed positions; a topic already mirrored must exist on the target.
+    """
+    found: list[Finding] = []
+    for snapshot in (source, target):
+        found += [
+            finding(
+                "permission", message, f"Grant the identity DESCRIBE and READ on {name}",
+                flow=flow.name, topic=name,
+            )
+            for name, message in snapshot.errors.items()
+        ]  # fmt: skip
+    if not source.topics and not source.errors:
+        found.append(
+            finding(
+                "no_topics",
+                f"no topic of {flow.source} matches {flow.include}",
+                f"Correct topics of flow {flow.name}, create the topic, or grant the identity "
+                "DESCRIBE on it (Kafka hides what one may not see)",
+                flow=flow.name,
+            )
+        )
+    for name, ours in source.topics.items():
+        there = flow.target_topic(name)
+        theirs = target.topics.get(there)
+        if theirs is None:
+            if there not in target.errors:
+                found += _missing(flow, ours, auto_creation, bool((positions or {}).get(name)))
+        else:
+            found += _pair(flow, ours, theirs)
+    found += _regex(flow, auto_creation)
+    return found
+
+
+def _missing(
+    flow: Flow, ours: TopicSnapshot, auto_creation: bool | None, mirrored: bool
+) -> list[Finding]:
+    create = (
+        f"kafka-topics.sh --create --topic {flow.target_topic(ours.name)} "
+        f"--partitions {len(ours.partitions)} on {flow.target}, or run playbooks/mirrormaker.yml: "
+        "it creates mirrored topics"
+    )
+    if auto_creation is None and not mirrored:
+        return [
+            finding(
+                "permission",
+                f"{ours.name}: missing on {flow.target}, and whether its brokers create topics "
+                "could not be asked",
+                f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or create "
+                f"the topic: {create}",
+                flow=flow.name,
+                topic=ours.name,
+            )
+        ]
+    if auto_creation and not mirrored:
+        return []
+    return [
+        finding(
+            "topic_missing",
+            f"{ours.name}: matched by the flow and missing on {flow.target}"
+            + (" although records of it were mirrored" if mirrored else ""),
+            create,
+            flow=flow.name,
+            topic=ours.name,
+        )
+    ]
+
+
+def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
+    accepted = f"regex-without-auto-creation:{flow.name}"
+    if not flow.is_regex or auto_creation or accepted in flow.accept:
+        return []
+    if auto_creation is None:
+        return [
+            finding(
+                "permission",
+                f"flow {flow.name} is a regex, and whether {flow.target} creates topics could not "
+                "be asked",
+                f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or accept the "
+                f"danger by name: mirror_accept: [{accepted}]",
+                flow=flow.name,
+            )
+        ]
+    return [
+        finding(
+            "regex_without_auto_creation",
+            f"flow {flow.name} is a regex and {flow.target} creates no topics: a topic that "
+            "matches later blocks the mirror's one producer for ever",
+            "List the topics by name, switch auto.create.topics.enable on at the target, or "
+            f"accept it by name and create topics in time: mirror_accept: [{accepted}]",
+            flow=flow.name,
+        )
+    ]
+
+
+def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Finding]:
+    found: list[Finding] = []
+
+    def add(kind: str, message: str, action: str) -> None:
+        found.append(
+            finding(kind, f"{theirs.name}: {message}", action, flow=flow.name, topic=ours.name)
+        )
+
+    if len(theirs.partitions) < len(ours.partitions):
+        add(
+            "partitions_fewer",
+            f"{len(theirs.partitions)} partitions on {flow.target}, {len(ours.partitions)} on "
+            f"{flow.source}",
+            f"kafka-topics.sh --alter --topic {theirs.name} --partitions {len(ours.partitions)} "
+            f"on {flow.target}; records already there keep their partition",
+        )
+    for side, alias, one in (("source", flow.source, ours), ("target", flow.target, theirs)):
+        if not one.configs:
+            add(
+                "permission",
+                f"settings on {alias} ({side}) may not be read, so they are not compared",
+                f"Grant the identity DESCRIBE_CONFIGS on topic {one.name} of {alias}",
+            )
+    if ours.configs and theirs.configs:
+        for kind, message, key in _differences(ours.configs, theirs.configs):
+            add(kind, message, _alter(theirs.name, key, ours.configs.get(key, ""), flow.target))
+    return found
+
+
+def _alter(topic: str, key: str, value: str, alias: str) -> str:
+    return (
+        f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
+        f"--add-config {key}={value} on {alias}"
+    )
+
+
+def _differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Settings that endanger the mirror: kind, message, setting."""
+    found: list[tuple[str, str, str]] = []
+    if "compact" in theirs.get("cleanup.policy", "") and "compact" not in ours.get(
+        "cleanup.policy", ""
+    ):
+        found.append(
+            (
+                "compact_null_keys",
+                "compacted on the target only: a record without key is refused there and ends the "
+                "mirror, and old values of a key disappear",
+                "cleanup.policy",
+            )
+        )
+    if _smaller(theirs, ours, "max.message.bytes"):
+        found.append(
+            (
+                "message_size",
+                f"the target takes records up to {theirs['max.message.bytes']} bytes, the source "
+                f"{ours['max.message.bytes']}: a larger one ends the mirror",
+                "max.message.bytes",
+            )
+        )
+    if (ours.get("message.timestamp.type"), theirs.get("message.timestamp.type")) == (
+        "CreateTime",
+        "LogAppendTime",
+    ):
+        found.append(
+            (
+                "timestamp_type",
+                "the target stamps records with its own clock, so timestamps are not preserved",
+                "message.timestamp.type",
+            )
+        )
+    found += [
+        (
+            "timestamp_limit",
+            f"{key} is {theirs[key]} on the target and {ours[key]} on the source: records outside "
+            "are refused",
+            key,
+        )
+        for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+        if _smaller(theirs, ours, key)
+    ]
+    found += [
+        (
+            "retention",
+            f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
+            key,
+        )
+        for key in ("retention.ms", "retention.bytes")
+        if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete")
+    ]
+    return found
+
+
+def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
+    """Whether a setting is lower; -1 stands for no limit."""
+    try:
+        left, right = int(one[key]), int(other[key])
+    except (KeyError, ValueError):
+        return False
+    if left == UNLIMITED:
+        return False
+    return right == UNLIMITED or left < right

@@ -1,0 +1,128 @@
+"""What each finding means for the exit status: the table, and the worst of a list.
+
+``critical`` beats ``unknown`` beats ``warning``: a proved loss stays visible when a cluster is
+away, and what could not be asked is never taken for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mirror_report.model import Finding, ReportError, Severity, Verdict
+
+EXIT_CODES: Mapping[Severity, int] = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
+ORDER: tuple[Severity, ...] = ("ok", "warning", "unknown", "critical")
+WORDS: Mapping[Severity, str] = {
+    "ok": "whole",
+    "warning": "warning",
+    "critical": "critical",
+    "unknown": "unknown",
+}
+
+TABLE: Mapping[str, tuple[Severity, str]] = {
+    # records
+    "missing": ("critical", "records of the source are not on the target"),
+    "corrupt": ("critical", "records arrived altered"),
+    "truncated": ("critical", "the source dropped records before they were mirrored"),
+    "reset": ("critical", "a topic was deleted and created again"),
+    "deleted_early": ("critical", "records left the target before its retention allows"),
+    "duplicate": ("warning", "records arrived more than once"),
+    "extra": ("warning", "records on the target that the source never had"),
+    "unverifiable": ("warning", "records that can no longer be compared"),
+    "skipped": ("warning", "records that are not compared, such as compacted topics"),
+    "coverage": ("warning", "the verified share of the records due is below its bound"),
+    "backlog": ("warning", "records are due and were left for the next run"),
+    "nothing_seen": ("warning", "no record was seen since the baseline, so nothing is proved"),
+    # the mirror
+    "stopped": ("critical", "records wait and nobody mirrors them"),
+    "stalled": ("critical", "records wait, the mirror runs and does not move"),
+    "lagging": ("warning", "lag is above its bound"),
+    "rewound": ("warning", "the position went back, so duplicates follow"),
+    "unconfirmed": ("critical", "the process did not take up its work"),
+    # topics and configuration
+    "topic_missing": ("critical", "a mirrored topic is missing on the target"),
+    "no_topics": ("warning", "no topic of the source matches"),
+    "partitions_fewer": ("warning", "the target has fewer partitions than the source"),
+    "compact_null_keys": ("warning", "the target is compacted and refuses records without key"),
+    "message_size": ("warning", "the target accepts only smaller records than the source"),
+    "timestamp_type": ("warning", "the target replaces the records' timestamps"),
+    "timestamp_limit": ("warning", "the target accepts a narrower range of timestamps"),
+    "retention": ("warning", "the target keeps records for a shorter time"),
+    "same_cluster": ("critical", "source and target are one cluster"),
+    "regex_without_auto_creation": (
+        "critical",
+        "a topic that matches later would block the mirror: the target creates no topics",
+    ),
+    "sysconfig_drift": ("warning", "the mirror's environment file differs from the model"),
+    # what we could not find out
+    "unreachable": ("unknown", "a cluster does not answer"),
+    "authentication": ("unknown", "a cluster refuses our identity"),
+    "permission": ("unknown", "our identity lacks a permission"),
+    "unknown_lag": ("unknown", "the position or the offsets of a partition are not known"),
+    "state": ("unknown", "the report's own state cannot be used"),
+    "parity_unavailable": ("unknown", "content was not compared"),
+    "internal": ("unknown", "the report itself failed"),
+}
+
+
+def finding(
+    kind: str,
+    message: str,
+    action: str,
+    *,
+    flow: str | None = None,
+    topic: str | None = None,
+    partition: int | None = None,
+    count: int | None = None,
+    accounted: bool = False,
+) -> Finding:
+    """Make a finding with the severity its kind has in the table."""
+    severity = TABLE[kind][0]
+    return Finding(severity, kind, flow, topic, partition, count, message, action, accounted)
+
+
+def effective(one: Finding) -> Severity:
+    """Severity that counts now: what an earlier run reported no longer does."""
+    return "ok" if one.accounted else one.severity
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings as a person should read them."""
+    return sorted(
+        findings,
+        key=lambda one: (
+            -ORDER.index(effective(one)),
+            one.flow or "",
+            one.topic or "",
+            one.kind,
+            one.partition if one.partition is not None else -1,
+        ),
+    )
+
+
+def failure(error: ReportError, flow: str | None = None) -> Finding:
+    """Turn an error of one of the rooms into the finding it stands for."""
+    kinds = {
+        "UnreachableError": "unreachable",
+        "AuthenticationError": "authentication",
+        "DeniedError": "permission",
+        "StateError": "state",
+        "LockedError": "state",
+        "ConfigError": "internal",
+    }
+    text = str(error)
+    message, _, action = text.partition(". ")
+    return finding(kinds.get(type(error).__name__, "unreachable"), message, action, flow=flow)
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict:
+    """Exit status and sentence for a list of findings; the worst wins."""
+    found = {effective(one) for one in findings}
+    severity: Severity = next((one for one in reversed(ORDER) if one in found), "ok")
+    if severity == "ok":
+        return Verdict(0, "ok", "whole: nothing found")
+    concerned = [one for one in worst_first(findings) if effective(one) == severity]
+    more = f" (and {len(concerned) - 1} more)" if len(concerned) > 1 else ""
+    return Verdict(
+        EXIT_CODES[severity], severity, f"{WORDS[severity]}: {concerned[0].message}{more}"
+    )

@@ -1,0 +1,360 @@
+"""Topics and offsets of one cluster, read by kafka-python's admin client.
+
+kafka-python raises the same timeout for a host that is down and for a wrong password; only its log
+tells them apart. So the log is captured per cluster and quoted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from kafka import IsolationLevel, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+)
+from kafka.protocol.consumer.offsets import OffsetSpec
+
+from mirror_report.config import Cluster, Credentials
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, ReportError, TopicSnapshot
+
+BOOTSTRAP_TIMEOUT_MS = 5_000
+REQUEST_TIMEOUT_MS = 10_000
+TOPIC_AUTHORIZATION_FAILED = 29
+UNKNOWN_TOPIC = 3
+
+_DENIED = (
+    TopicAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    ClusterAuthorizationFailedError,
+)
+
+
+class ClusterError(ReportError):
+    """A cluster did not answer as it should."""
+
+
+class UnreachableError(ClusterError):
+    """No broker of the cluster could be reached."""
+
+
+class AuthenticationError(ClusterError):
+    """The cluster answers and refuses our identity."""
+
+
+class DeniedError(ClusterError):
+    """Our identity lacks a permission; the message names it."""
+
+
+class _Captured(logging.Handler):
+    """What kafka-python says about one client, errors first; never printed by itself."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(logging.WARNING)
+        self._thread = f"kafka-io-{client_id}"
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.threadName == self._thread and len(self.lines) < 1000:
+            self.lines.append(record.getMessage())
+
+
+def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]:
+    """kafka-python's connection options for one cluster; contains the password."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": list(cluster.bootstrap_servers),
+        "security_protocol": cluster.security_protocol,
+        "client_id": f"mirror-report-{cluster.alias}",
+        "request_timeout_ms": REQUEST_TIMEOUT_MS,
+        "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
+    }
+    if cluster.security_protocol.startswith("SASL"):
+        options["sasl_mechanism"] = cluster.sasl_mechanism
+        options["sasl_plain_username"] = cluster.username
+        options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
+    if cluster.security_protocol.endswith("SSL"):
+        authority = credentials.read(cluster.credential("ca.pem")) if cluster.ssl_ca else None
+        try:
+            options["ssl_context"] = ssl.create_default_context(cadata=authority)
+        except ssl.SSLError as error:
+            raise AuthenticationError(
+                f"clusters.{cluster.alias}.ssl_ca holds no PEM certificate: {error.reason}"
+            ) from error
+    return options
+
+
+@contextlib.contextmanager
+def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
+    """Open an admin client for one cluster.
+
+    :raises UnreachableError: no broker answered in time.
+    :raises AuthenticationError: a broker answered and refused the identity.
+    """
+    options = client_options(cluster, credentials)
+    logger = logging.getLogger("kafka")
+    # Below WARNING kafka-python logs its whole configuration, password included.
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    captured = _Captured(options["client_id"])
+    logger.addHandler(captured)
+    try:
+        try:
+            admin = KafkaAdminClient(**options)
+        except KafkaError as error:
+            raise _connection_error(cluster, captured.lines) from error
+        try:
+            yield ClusterClient(cluster, admin)
+        finally:
+            admin.close()
+    finally:
+        logger.removeHandler(captured)
+
+
+def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
+    text = "\n".join(lines)
+    servers = ", ".join(cluster.bootstrap_servers)
+    where = f"cluster {cluster.alias} ({servers})"
+    reason = _reason(lines)
+    if any(word in text for word in ("AuthenticationFailed", "SaslState", "UnsupportedSasl")):
+        return AuthenticationError(
+            f"{where} refuses identity {cluster.identity} (user {cluster.username}, "
+            f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}. Compare user, "
+            f"password and mechanism in kafka_clusters.{cluster.alias}.identities with the broker"
+        )
+    if any(word in text for word in ("certificate", "CERTIFICATE")):
+        return AuthenticationError(
+            f"{where}: {reason}. kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the "
+            "broker's certificate, or the certificate does not name this host"
+        )
+    if any(word in text for word in ("socket disconnected", "Handshake failed", "SSL")):
+        return UnreachableError(
+            f"{where} closes the connection: {reason}. Does security_protocol "
+            f"{cluster.security_protocol} fit the listener?"
+        )
+    return UnreachableError(
+        f"{where} is unreachable: {reason or 'no answer'}. Check the address, the network and "
+        "that the broker runs"
+    )
+
+
+def _reason(lines: list[str]) -> str:
+    """Most telling line, without kafka-python's own object names."""
+    wanted = [one for one in lines if "Connection lost: " in one or "Connection failed: " in one]
+    telling = [one for one in wanted if "socket disconnected" not in one] or wanted or lines
+    if not telling:
+        return ""
+    text = telling[0]
+    for marker in ("Connection lost: ", "Connection failed: "):
+        text = text.rpartition(marker)[2]
+    parts = [part for part in text.split(": ") if not part.endswith(("Error", "Error "))]
+    return ": ".join(parts).strip() or text
+
+
+@contextlib.contextmanager
+def explained(cluster: Cluster, what: str, permission: str) -> Iterator[None]:
+    """Turn kafka-python's errors into ours.
+
+    :param what: what was being done, for the message.
+    :param permission: the ACL that allows it.
+    """
+    try:
+        yield
+    except _DENIED as error:
+        raise DeniedError(
+            f"cluster {cluster.alias}: identity {cluster.identity} "
+            f"({cluster.username or 'anonymous'}) may not {what}. Grant it {permission}"
+        ) from error
+    except (KafkaTimeoutError, KafkaConnectionError) as error:
+        raise UnreachableError(
+            f"cluster {cluster.alias} stopped answering while we wanted to {what}"
+        ) from error
+    except KafkaError as error:
+        raise ClusterError(f"cluster {cluster.alias}: could not {what}: {error}") from error
+
+
+class ClusterClient:
+    """One open admin client.
+
+    :param cluster: the cluster it talks to.
+    :param admin: kafka-python's client.
+    """
+
+    def __init__(self, cluster: Cluster, admin: Any) -> None:
+        self.cluster = cluster
+        self.admin = admin
+
+    def cluster_id(self) -> str:
+        """Kafka's own id of the cluster."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            return str(self.admin.describe_cluster()["cluster_id"])
+
+    def auto_creates_topics(self) -> bool | None:
+        """Whether brokers create topics on first use; ``None`` if it may not be asked."""
+        with explained(self.cluster, "describe the brokers", "DESCRIBE_CONFIGS on the cluster"):
+            brokers = [str(one["broker_id"]) for one in self.admin.describe_cluster()["brokers"]]
+            key = "auto.create.topics.enable"
+            answer = self.admin.describe_configs(
+                [ConfigResource(ConfigResourceType.BROKER, one, [key]) for one in brokers],
+                config_filter="all",
+            ).get("broker", {})
+        values = {configs[key]["value"] for configs in answer.values() if key in configs}
+        return None if not values else values == {"true"}
+
+    def snapshot(
+        self, matches: Callable[[str], bool] | None, names: Collection[str] = ()
+    ) -> ClusterSnapshot:
+        """Topics, their offsets and settings at this moment.
+
+        :param matches: which of the cluster's topics; ``None``: only those named.
+        :param names: topics asked for by name, so that absent and forbidden differ.
+        :raises ClusterError: the cluster as a whole could not be read.
+        """
+        cluster_id = self.cluster_id()
+        taken_at_ms = time.time_ns() // 1_000_000
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            described: list[dict[str, Any]] = []
+            if matches is not None:
+                described = [one for one in self.admin.describe_topics() if matches(one["name"])]
+            missing = sorted(set(names) - {one["name"] for one in described})
+            if missing:
+                described += self.admin.describe_topics(missing)
+        errors: dict[str, str] = {}
+        readable: dict[str, dict[str, Any]] = {}
+        for one in described:
+            name, code = one["name"], one["error_code"]
+            if code == TOPIC_AUTHORIZATION_FAILED:
+                errors[name] = (
+                    f"permission DESCRIBE on topic {name} is missing for identity "
+                    f"{self.cluster.identity} on cluster {self.cluster.alias}"
+                )
+            elif code not in (0, UNKNOWN_TOPIC):
+                errors[name] = f"topic {name} is not readable now (Kafka error {code})"
+            elif code == 0:
+                readable[name] = one
+        offsets = self._offsets(readable, errors)
+        configs = self._configs(offsets)
+        sizes = self._sizes({name: readable[name] for name in offsets})
+        topics = {
+            name: TopicSnapshot(
+                name=name,
+                topic_id=str(readable[name]["topic_id"]),
+                partitions=partitions,
+                configs=configs.get(name, {}),
+                bytes=sizes.get(name),
+                operations=None
+                if readable[name]["authorized_operations"] is None
+                else tuple(readable[name]["authorized_operations"]),
+            )
+            for name, partitions in sorted(offsets.items())
+        }
+        return ClusterSnapshot(self.cluster.alias, cluster_id, taken_at_ms, topics, errors)
+
+    def max_timestamps(self, topic: str, partitions: Collection[int]) -> dict[int, int]:
+        """Highest record timestamp (ms) per partition; empty partitions are left out."""
+        wanted = {TopicPartition(topic, one): OffsetSpec.MAX_TIMESTAMP for one in partitions}
+        with explained(self.cluster, f"list offsets of {topic}", f"DESCRIBE on topic {topic}"):
+            found = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
+        return {at.partition: int(one.timestamp) for at, one in found.items() if one.timestamp >= 0}
+
+    def _offsets(
+        self, described: Mapping[str, Mapping[str, Any]], errors: dict[str, str]
+    ) -> dict[str, dict[int, PartitionSnapshot]]:
+        """Offsets of all topics at once; topic by topic only to find the one that refuses."""
+        partitions = {
+            name: sorted(one["partition_index"] for one in topic["partitions"])
+            for name, topic in described.items()
+        }
+        try:
+            return self._list_offsets(partitions)
+        except ClusterError:
+            if len(partitions) == 1:
+                raise
+        found: dict[str, dict[int, PartitionSnapshot]] = {}
+        for name, numbers in partitions.items():
+            try:
+                found |= self._list_offsets({name: numbers})
+            except UnreachableError:
+                raise
+            except ClusterError as error:
+                errors[name] = str(error)
+        return found
+
+    def _list_offsets(
+        self, partitions: Mapping[str, list[int]]
+    ) -> dict[str, dict[int, PartitionSnapshot]]:
+        every = [TopicPartition(name, one) for name, some in partitions.items() for one in some]
+        if not every:
+            return {name: {} for name in partitions}
+        with explained(
+            self.cluster,
+            f"list offsets of {', '.join(sorted(partitions)[:3])}",
+            "DESCRIBE and READ on the topics",
+        ):
+            start, end, high = (
+                self.admin.list_partition_offsets(
+                    dict.fromkeys(every, spec), isolation, timeout_ms=REQUEST_TIMEOUT_MS
+                )
+                for spec, isolation in (
+                    (OffsetSpec.EARLIEST, IsolationLevel.READ_UNCOMMITTED),
+                    (OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED),
+                    (OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED),
+                )
+            )
+        return {
+            name: {
+                one: PartitionSnapshot(
+                    int(start[TopicPartition(name, one)].offset),
+                    int(end[TopicPartition(name, one)].offset),
+                    int(high[TopicPartition(name, one)].offset),
+                )
+                for one in some
+            }
+            for name, some in partitions.items()
+        }
+
+    def _configs(self, names: Collection[str]) -> dict[str, dict[str, str]]:
+        """Effective settings; a topic we may not ask about comes back empty."""
+        if not names:
+            return {}
+        with explained(self.cluster, "read topic settings", "DESCRIBE_CONFIGS on the topics"):
+            answer = self.admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name) for name in names],
+                config_filter="all",
+            ).get("topic", {})
+        return {
+            name: {key: one["value"] for key, one in some.items() if one["value"] is not None}
+            for name, some in answer.items()
+        }
+
+    def _sizes(self, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+        """Bytes of the leaders' logs; empty without DESCRIBE on the cluster."""
+        if not described:
+            return {}
+        leaders = {
+            (name, one["partition_index"]): one["leader_id"]
+            for name, topic in described.items()
+            for one in topic["partitions"]
+        }
+        try:
+            brokers = self.admin.describe_log_dirs(sorted(described))
+        except KafkaError:
+            return {}
+        sizes: dict[str, int] = {}
+        for broker in brokers:
+            for directory in broker["log_dirs"]:
+                for topic in directory["topics"]:
+                    for one in topic["partitions"]:
+                        at = (topic["name"], one["partition_index"])
+                        if leaders.get(at) == broker["broker"] and not one["is_future_key"]:
+                            sizes[at[0]] = sizes.get(at[0], 0) + int(one["partition_size"])
+        return sizes
