@@ -1,0 +1,47 @@
+# The two commands of the tour are `make demo` and `make demo-down`; `make` alone lists them all.
+SCENARIO ?= default
+
+root := $(CURDIR)
+export PATH := $(root)/.venv/bin:$(PATH)
+export CONTAINERS_CONF := $(root)/lab/containers.conf
+
+.DEFAULT_GOAL := help
+.PHONY: help bootstrap demo demo-down test test-all molecule lint unit docs clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+bootstrap: ## install and build what demo and tests need (cached; some minutes the first time)
+	@lab/bootstrap
+
+demo: bootstrap ## three hosts, two brokers, one mirror, a busy producer, and the report's verdict
+	.venv/bin/ansible-playbook -i inventories/demo playbooks/demo.yml
+
+demo-down: bootstrap ## remove what demo created
+	.venv/bin/ansible-playbook -i inventories/demo lab/destroy.yml
+
+# A bare machine has no Python: the bootstrap brings it, and the gate calls the bootstrap again.
+gate = @command -v /usr/bin/python3 >/dev/null || lab/bootstrap; exec tests/gate
+
+test: ## the gate: lint, types, unit tests, scenarios
+	$(gate)
+
+test-all: ## the gate with everything that takes long
+	$(gate) --all
+
+molecule: bootstrap ## one scenario: make molecule SCENARIO=default
+	.venv/bin/molecule test --scenario-name $(SCENARIO)
+
+lint: ## linters and types alone
+	$(gate) --only lint
+
+unit: ## unit tests alone
+	$(gate) --only unit
+
+docs: bootstrap ## write the generated pages of docs/ anew
+	.venv/bin/python docs/generate.py
+
+clean: ## remove build results (downloads stay in the cache)
+	rm -rf build spark/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .ansible
+	find . -path ./.venv -prune -o -type d \( -name __pycache__ -o -name '*.egg-info' \) \
+	  -exec rm -rf {} +
