@@ -1,0 +1,112 @@
+"""What the modules of role mirrormaker decide about credentials and running processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def load(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "roles/mirrormaker/library" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+credentials = load("mirrormaker_credentials")
+state = load("mirrormaker_state")
+
+
+def test_unchanged_credentials_keep_their_generation():
+    plan = credentials.plan({"a.jaas": b"x"}, {"a.jaas": b"x"}, {"a.jaas": "1"})
+    assert (plan.written, plan.removed, plan.generations) == ([], [], {"a.jaas": "1"})
+
+
+def test_a_changed_credential_gets_a_new_generation_and_the_others_keep_theirs():
+    wanted = {"a.jaas": b"new", "b.jaas": b"y"}
+    present = {"a.jaas": b"old", "b.jaas": b"y"}
+    plan = credentials.plan(wanted, present, {"a.jaas": "1", "b.jaas": "2"})
+    assert plan.written == ["a.jaas"]
+    assert plan.generations["b.jaas"] == "2"
+    assert plan.generations["a.jaas"] not in {"1", "2", ""}
+
+
+def test_a_lost_generation_is_replaced_so_that_the_process_is_restarted():
+    plan = credentials.plan({"a.jaas": b"x"}, {"a.jaas": b"x"}, {})
+    assert plan.written == []
+    assert plan.generations["a.jaas"]
+
+
+def test_a_credential_no_longer_wanted_goes_with_its_generation():
+    plan = credentials.plan({}, {"a.jaas": b"x"}, {"a.jaas": "1"})
+    assert (plan.removed, plan.generations) == (["a.jaas"], {})
+
+
+def test_generations_say_nothing_about_the_secret():
+    same = [credentials.plan({"a": b"x"}, {}, {}).generations["a"] for _ in range(2)]
+    assert same[0] != same[1]
+
+
+def test_a_file_is_written_whole_with_its_mode_and_nothing_is_left_beside_it(tmp_path):
+    credentials.write_whole(tmp_path / "a", b"secret", 0o600)
+    assert (tmp_path / "a").read_bytes() == b"secret"
+    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null"])
+def test_generations_that_cannot_be_read_count_as_forgotten(tmp_path, text):
+    (tmp_path / "g").write_text(text)
+    assert credentials.read_generations(tmp_path / "g") == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        (b"A=1\0MM_FINGERPRINT=abc\0B=2\0", "abc"),
+        (b"XMM_FINGERPRINT=abc\0", ""),
+        (b"", ""),
+    ],
+)
+def test_the_fingerprint_is_read_from_the_environment_of_the_process(environment, expected):
+    assert state.fingerprint_of(environment) == expected
+
+
+def test_files_written_after_the_start_are_outdated_in_the_process():
+    times = {"/old": 90.0, "/new": 110.0, "/from-the-future": 130.0}
+    assert state.newer_than(100.0, 120.0, times) == ["/new"]
+
+
+def test_the_version_of_systemd_is_read_from_its_first_line():
+    assert state.version_of("systemd 252 (252.39-1~deb12u1)\n+PAM +AUDIT") == 252
+    assert state.version_of("") == 0
+
+
+def test_a_unit_without_the_marker_belongs_to_someone_else(tmp_path):
+    unit = tmp_path / "mirrormaker.service"
+    assert state.unit_file_state(unit) == {"exists": False, "ours": False}
+    unit.write_text("[Service]\nExecStart=/bin/true\n")
+    assert state.unit_file_state(unit) == {"exists": True, "ours": False}
+    unit.write_text(f"{state.UNIT_MARKER}\n[Service]\n")
+    assert state.unit_file_state(unit) == {"exists": True, "ours": True}
+
+
+def test_the_unit_template_carries_the_marker():
+    template = Path(__file__).parents[1] / "roles/mirrormaker/templates/mirrormaker.service.j2"
+    assert state.UNIT_MARKER in template.read_text().splitlines()
+
+
+def test_an_empty_directory_is_nobodys_and_a_full_one_without_marker_is_foreign(tmp_path):
+    assert state.directory_state(tmp_path / "none")["exists"] is False
+    assert state.directory_state(tmp_path)["empty"] is True
+    (tmp_path / "x").touch()
+    found = state.directory_state(tmp_path)
+    assert (found["empty"], found["ownership"]) == (False, None)
