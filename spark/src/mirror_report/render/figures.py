@@ -37,14 +37,14 @@ def seconds(value: float | None) -> str:
 def moment(milliseconds: int | None) -> str:
     """UTC time of a timestamp in milliseconds."""
     if milliseconds is None:
-        return "–"
+        return "-"
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def share(value: float | None) -> str:
     """Percentage that never rounds up to a whole it is not."""
     if value is None:
-        return "–"
+        return "-"
     return "100 %" if value >= 1 else f"{min(value * 100, 99.99):.2f} %"
 
 

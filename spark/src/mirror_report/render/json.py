@@ -33,7 +33,7 @@ def loads(text: str) -> dict[str, Any]:
     :raises DocumentError: damaged, or of another major version.
     """
     try:
-        plain = json.loads(text)
+        plain: dict[str, Any] = json.loads(text)
         version = str(plain["schema_version"])
     except (ValueError, TypeError, KeyError):
         raise DocumentError(
@@ -44,7 +44,6 @@ def loads(text: str) -> dict[str, Any]:
             f"the last report has schema {version}, this release reads {SCHEMA_VERSION}. "
             "Make a new one: mirror-report run"
         )
-    assert isinstance(plain, dict)
     return plain
 
 

@@ -1,0 +1,616 @@
+"""What each command does, between the rooms; nothing here prints or ends the process."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mirror_report import __version__
+from mirror_report.checks import lag as lag_checks
+from mirror_report.checks import topics as topic_checks
+from mirror_report.checks.sysconfig import read_environment
+from mirror_report.checks.verdict import failure, finding, verdict, worst_first
+from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.kafka import positions as mm1
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    FlowStatus,
+    ParityResult,
+    PartitionLag,
+    Report,
+    ReportError,
+    TopicParity,
+)
+from mirror_report.observe import Clients, Observed, Take, look, open_clients, source_snapshot
+from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.state.store import StateError, Store
+
+Progress = Callable[[str], None]
+
+NEEDED_OPERATIONS: Mapping[str, tuple[str, str]] = {
+    # identity -> what it needs on the source's and on the target's topics
+    "mirror": ("READ", "WRITE"),
+    "report": ("READ", "READ"),
+}
+
+
+@dataclass(frozen=True)
+class LagResult:
+    """Lag of all flows asked for, and what was found on the way."""
+
+    rows: list[PartitionLag]
+    findings: list[Finding]
+    flows: list[FlowStatus]
+    observed: dict[str, Observed]
+
+
+def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:
+    """Flows a command is about.
+
+    :raises ConfigError: unknown name, or no flow at all.
+    """
+    if flow is not None:
+        return (settings.flow(flow),)
+    if not settings.flows:
+        raise ConfigError("flows: empty, there is nothing to look at")
+    return settings.flows
+
+
+def _aliases(flows: Sequence[Flow]) -> list[str]:
+    return [alias for flow in flows for alias in (flow.source, flow.target)]
+
+
+def check(settings: Settings, flow: str | None = None) -> list[Finding]:
+    """Judge clusters, permissions and topics of the flows; changes nothing."""
+    flows = chosen(settings, flow)
+    found: list[Finding] = []
+    with open_clients(settings, _aliases(flows)) as clients:
+        for one in flows:
+            found += _reachable(clients, one)
+            try:
+                observed = look(clients, one)
+            except ReportError as error:
+                problem = failure(error, one.name)
+                if problem.message not in {already.message for already in found}:
+                    found.append(problem)
+                continue
+            found += _check_flow(settings, one, observed)
+    return worst_first(found)
+
+
+def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
+    found = []
+    for alias in (flow.source, flow.target):
+        try:
+            clients.get(alias)
+        except ReportError as error:
+            found.append(failure(error, flow.name))
+    return found
+
+
+def _check_flow(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
+    found = _same_cluster(flow, observed)
+    found += topic_checks.compare(
+        flow,
+        observed.source,
+        observed.target,
+        auto_creation=observed.auto_creation,
+        positions=observed.positions,
+    )
+    found += _permissions(settings, flow, observed)
+    return found + _sysconfig(flow)
+
+
+def _same_cluster(flow: Flow, observed: Observed) -> list[Finding]:
+    if observed.source.cluster_id != observed.target.cluster_id:
+        return []
+    return [
+        finding(
+            "same_cluster",
+            f"{flow.source} and {flow.target} are one cluster ({observed.source.cluster_id}): "
+            "the mirror would feed itself",
+            f"Correct bootstrap_servers of kafka_clusters.{flow.source} or "
+            f"kafka_clusters.{flow.target}",
+            flow=flow.name,
+        )
+    ]
+
+
+def _permissions(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
+    found = []
+    for side, snapshot in enumerate((observed.source, observed.target)):
+        cluster = settings.clusters[snapshot.alias]
+        needed = NEEDED_OPERATIONS.get(cluster.identity, NEEDED_OPERATIONS["report"])[side]
+        found += [
+            finding(
+                "permission",
+                f"{name}: identity {cluster.identity} ({cluster.username or 'anonymous'}) lacks "
+                f"{needed} on {snapshot.alias}",
+                f"kafka-acls.sh --add --allow-principal User:{cluster.username or 'ANONYMOUS'} "
+                f"--operation {needed.title()} --topic {name} on {snapshot.alias}",
+                flow=flow.name,
+                topic=name,
+            )
+            for name, topic in snapshot.topics.items()
+            if topic.operations is not None and needed not in topic.operations
+        ]
+    return found
+
+
+def _sysconfig(flow: Flow) -> list[Finding]:
+    if flow.sysconfig is None:
+        return []
+    path = Path(flow.sysconfig)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        # On a host that does not run this mirror there is nothing to compare with.
+        return []
+    include = read_environment(text).get("MM_INCLUDE")
+    if include in (None, flow.include):
+        return []
+    return [
+        finding(
+            "sysconfig_drift",
+            f"{path} mirrors {include}, the model says {flow.include}",
+            "Run playbooks/mirrormaker.yml to return to the model, or change topics of flow "
+            f"{flow.name}",
+            flow=flow.name,
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Whether a mirror took up its work.
+
+    :param flowing: the position moved while it was watched; ``None``: no record was waiting.
+    """
+
+    ok: bool
+    flowing: bool | None
+    text: str
+
+
+def confirm(
+    settings: Settings, flow_name: str, hosts: Sequence[str], timeout: float, progress: Progress
+) -> Confirmation:
+    """Watch until the flow's own process holds every partition and moves on; writes nothing.
+
+    :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
+    :param timeout: seconds for taking up the partitions, and again for moving.
+    """
+    flow = settings.flow(flow_name)
+    cluster = settings.clusters[flow.source]
+    seen_from = {one for host in hosts for one in mm1.addresses(host, cluster)}
+    with open_clients(settings, [flow.source]) as clients:
+        client = clients.get(flow.source)
+        deadline = time.monotonic() + timeout
+        while True:
+            source = source_snapshot(clients, flow)
+            group = mm1.group(client, flow.group_id)
+            wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
+            held = {place for member in group.members for place in member.partitions}
+            own = [one for one in group.members if not hosts or one.host in seen_from]
+            if own and group.state == "Stable" and wanted <= held:
+                break
+            if time.monotonic() > deadline:
+                return Confirmation(False, None, _not_taken_up(flow, hosts, group, wanted - held))
+            progress(
+                f"waiting for group {flow.group_id}: {group.state}, {len(own)} own member(s), "
+                f"{len(wanted - held)} of {len(wanted)} partitions unassigned"
+            )
+            time.sleep(1)
+        started = mm1.committed(client, flow.group_id)
+        waiting = lag_checks.waiting(flow, source, started, {})
+        if not waiting:
+            return Confirmation(True, None, f"{flow.name}: running, flow not observed (lag 0)")
+        progress(f"{len(waiting)} partition(s) have records waiting; watching the position")
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            time.sleep(1)
+            now = mm1.committed(client, flow.group_id)
+            if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
+                return Confirmation(True, True, f"{flow.name}: running, records flow")
+        if _only_markers(settings, flow, waiting):
+            return Confirmation(True, None, f"{flow.name}: running, flow not observed (lag 0)")
+    return Confirmation(
+        False,
+        False,
+        f"{flow.name}: {sum(end - at for at, end in waiting.values())} records wait and the "
+        f"position did not move for {timeout:.0f} s. Look into "
+        f"journalctl -u {flow.instance}.service -n 100",
+    )
+
+
+def _only_markers(
+    settings: Settings, flow: Flow, waiting: Mapping[tuple[str, int], tuple[int, int]]
+) -> bool:
+    ages = mm1.oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+    return len(ages) == len(waiting) and all(one is None for one in ages.values())
+
+
+def _not_taken_up(
+    flow: Flow, hosts: Sequence[str], group: Any, unassigned: set[tuple[str, int]]
+) -> str:
+    seen = ", ".join(sorted({member.host for member in group.members})) or "none"
+    missing = ", ".join(f"{topic}-{p}" for topic, p in sorted(unassigned)[:5])
+    return (
+        f"{flow.name}: group {flow.group_id} is {group.state}; members from {seen}"
+        + (f", expected one from {', '.join(hosts)}" if hosts else "")
+        + (f"; unassigned: {missing}" if missing else "")
+        + f". Look into journalctl -u {flow.instance}.service -n 100"
+    )
+
+
+def baseline(
+    settings: Settings, flow_name: str | None, *, full_history: bool, renew: bool
+) -> dict[str, bool]:
+    """Record where verification starts.
+
+    :param full_history: compare everything both logs still hold, replacing what was recorded.
+    :param renew: replace what was recorded by the state of now.
+    :returns: flow -> whether something was recorded (a baseline is kept unless told otherwise).
+    :raises ReportError: a cluster cannot be read; nothing is recorded for any flow then.
+    """
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    with store.lock():
+        recorded = store.load("baseline")
+        due = [one for one in flows if full_history or renew or one.name not in recorded]
+        if due:
+            ids = store.load("topics")
+            with open_clients(settings, _aliases(due)) as clients:
+                for flow in due:
+                    entry = _baseline_of(clients, flow, full_history)
+                    recorded[flow.name] = entry
+                    ids[flow.name] = {
+                        side: {
+                            flow.target_topic(name) if side == "target" else name: one[f"{side}_id"]
+                            for name, one in entry["topics"].items()
+                            if one[f"{side}_id"] is not None
+                        }
+                        for side in ("source", "target")
+                    }
+            store.commit("baseline", recorded)
+            store.commit("topics", ids)
+    return {one.name: one in due for one in flows}
+
+
+def _baseline_of(clients: Clients, flow: Flow, full_history: bool) -> dict[str, Any]:
+    observed = look(clients, flow)
+    same = _same_cluster(flow, observed)
+    if same:
+        raise ConfigError(f"{same[0].message}. {same[0].action}")
+    problems = {**observed.source.errors, **observed.target.errors}
+    if problems:
+        raise StateError("no baseline recorded: " + "; ".join(problems.values()))
+    topics: dict[str, Any] = {}
+    for name, ours in observed.source.topics.items():
+        there = flow.target_topic(name)
+        theirs = observed.target.topics.get(there)
+        commits = {} if full_history else observed.positions.get(name, {})
+        source = {
+            str(p): commits.get(
+                p, one.log_end if flow.start == "latest" and not full_history else one.log_start
+            )
+            for p, one in ours.partitions.items()
+        }
+        target = {
+            str(p): one.log_start if full_history else max(one.log_end, one.high_watermark or 0)
+            for p, one in (theirs.partitions if theirs else {}).items()
+        }
+        skip = None
+        if commits and theirs is not None:
+            # Asked after the offsets: what arrives in between is skipped, never called missing.
+            newest = clients.get(flow.target).max_timestamps(there, list(theirs.partitions))
+            skip = max(newest.values(), default=None)
+        topics[name] = {
+            "source": source,
+            "target": target,
+            "skip_through_ms": skip,
+            "source_id": ours.topic_id,
+            "target_id": theirs.topic_id if theirs else None,
+        }
+    return {
+        "recorded_at_ms": observed.source.taken_at_ms,
+        "group_existed": bool(observed.positions),
+        "topics": topics,
+    }
+
+
+def lag(
+    settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
+) -> LagResult:
+    """Measure lag once and remember the positions.
+
+    :param topics: judge the topics' settings too.
+    """
+    flows = chosen(settings, flow_name)
+    result = LagResult([], [], [], {})
+    manifests: dict[str, dict[str, Any]] = {"baseline": {}, "topics": {}}
+    for name in manifests:
+        try:
+            manifests[name] = store.load(name)
+        except StateError as error:
+            result.findings.append(failure(error))
+    with open_clients(settings, _aliases(flows)) as clients:
+        for flow in flows:
+            try:
+                observed = look(clients, flow)
+            except ReportError as error:
+                result.findings.append(failure(error, flow.name))
+                result.flows.append(_status(flow, None))
+                continue
+            result.observed[flow.name] = observed
+            result.flows.append(_status(flow, observed))
+            _lag_of(settings, store, flow, observed, manifests, result)
+            if topics:
+                result.findings.extend(_check_flow(settings, flow, observed))
+    return result
+
+
+def _lag_of(
+    settings: Settings,
+    store: Store,
+    flow: Flow,
+    observed: Observed,
+    manifests: Mapping[str, Mapping[str, Any]],
+    result: LagResult,
+) -> None:
+    source, positions = observed.source, observed.positions
+    start = manifests["baseline"].get(flow.name, {})
+    remembered = manifests["topics"].get(flow.name, {})
+    waiting = lag_checks.waiting(flow, source, positions, start)
+    try:
+        ages = mm1.oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+    except ReportError as error:
+        ages = {}
+        result.findings.append(failure(error, flow.name))
+    try:
+        history = store.history(flow.name)
+    except StateError as error:
+        history = []
+        result.findings.append(failure(error, flow.name))
+    reset = lag_checks.changed_ids(remembered.get("source", {}), source)
+    rows = lag_checks.measure(
+        flow,
+        source,
+        positions,
+        observed.group,
+        ages=ages,
+        history=history,
+        baseline=start,
+        reset_topics=frozenset(reset),
+        warn=settings.warn,
+    )
+    result.rows.extend(rows)
+    result.findings.extend(lag_checks.judge(flow, rows, observed.group))
+    result.findings.extend(
+        finding(
+            "reset",
+            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
+            "Records mirrored before are gone. To mirror them again reset group "
+            f"{flow.group_id} to the earliest offsets while {flow.instance}.service is stopped; "
+            f"then mirror-report baseline --flow {flow.name} --renew",
+            flow=flow.name,
+            topic=name,
+        )
+        for name, (old, new) in lag_checks.changed_ids(
+            remembered.get("target", {}), observed.target
+        ).items()
+    )
+    try:
+        store.append_history(flow.name, lag_checks.observation(source, positions))
+    except StateError as error:
+        result.findings.append(failure(error, flow.name))
+
+
+def _status(flow: Flow, observed: Observed | None) -> FlowStatus:
+    return FlowStatus(
+        name=flow.name,
+        engine=flow.engine,
+        source=flow.source,
+        target=flow.target,
+        source_cluster_id=observed.source.cluster_id if observed else None,
+        target_cluster_id=observed.target.cluster_id if observed else None,
+        group_id=flow.group_id,
+        group_state=observed.group.state if observed else None,
+        topics=tuple(observed.source.topics) if observed else (),
+    )
+
+
+def run(
+    settings: Settings,
+    flow_name: str | None,
+    progress: Progress,
+    *,
+    max_bytes: int | None = None,
+    deadline_seconds: float | None = None,
+    on_crash: Callable[[BaseException], None] = lambda _: None,
+) -> Report:
+    """Make the whole report; the caller holds the store's lock.
+
+    :param on_crash: told of an unexpected error, which otherwise becomes a finding.
+    """
+    started = time.monotonic()
+    generated_at = datetime.now(UTC)
+    run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
+    measured = lag(settings, store, flow_name, topics=True)
+    findings = list(measured.findings)
+    _remember_ids(store, flows, measured)
+    readable = tuple(one for one in flows if one.name in measured.observed)
+    parity: ParityResult | None = None
+    if readable:
+        progress("comparing content")
+        parity, problem = _parity(
+            dataclasses.replace(settings, flows=readable),
+            store,
+            run_id,
+            settings.budget.max_bytes if max_bytes is None else max_bytes,
+            settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
+            progress,
+            on_crash,
+        )
+        findings += parity.findings if parity else []
+        findings += [problem] if problem else []
+    findings += _nothing_seen(store, readable, measured)
+    coverage = _coverage(parity.topics if parity else [])
+    findings += _bounds(settings, coverage, parity, findings)
+    findings = worst_first(findings)
+    progress("writing the report")
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        tool={"name": "mirror-report", "version": __version__},
+        run_id=run_id,
+        generated_at=generated_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_seconds=round(time.monotonic() - started, 3),
+        verdict=verdict(findings),
+        coverage=coverage,
+        flows=measured.flows,
+        lag=measured.rows,
+        parity=parity.topics if parity else [],
+        backlog_records=parity.backlog_records if parity else None,
+        backlog_bytes=parity.backlog_bytes if parity else None,
+        spark_started=parity.spark_started if parity else False,
+        findings=findings,
+        errors=[one.message for one in findings if one.severity == "unknown"],
+    )
+
+
+def _parity(
+    settings: Settings,
+    store: Store,
+    run_id: str,
+    max_bytes: int | None,
+    deadline_seconds: float,
+    progress: Progress,
+    on_crash: Callable[[BaseException], None],
+) -> tuple[ParityResult | None, Finding | None]:
+    try:
+        # Spark is only needed here; every other command works without it.
+        from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
+
+        request = ParityRequest(
+            settings, Take(settings), store, run_id, max_bytes, deadline_seconds
+        )
+        return run_parity(request, progress), None
+    except ImportError as error:
+        on_crash(error)
+        return None, finding(
+            "parity_unavailable",
+            f"content was not compared: the Python package {error.name or 'pyspark'} is missing",
+            "Install the report with its Spark part: role mirror_report, or pip install "
+            "'mirror-report[spark]' into its venv",
+        )
+    except ReportError as error:
+        message, _, action = str(error).partition(". ")
+        on_crash(error)
+        return None, finding("parity_unavailable", message, action)
+    except Exception as error:  # an operator gets a sentence; --debug shows the rest
+        on_crash(error)
+        first = str(error).strip().partition("\n")[0][:300]
+        return None, finding(
+            "parity_unavailable",
+            f"content was not compared: {type(error).__name__}: {first}",
+            "mirror-report --debug run shows where it happened",
+        )
+
+
+def _remember_ids(store: Store, flows: Sequence[Flow], measured: LagResult) -> None:
+    """Remember topics seen for the first time; a changed id stays until a new baseline."""
+    ids = store.load("topics")
+    for flow in flows:
+        observed = measured.observed.get(flow.name)
+        if observed is None:
+            continue
+        known = ids.setdefault(flow.name, {})
+        for side, snapshot in (("source", observed.source), ("target", observed.target)):
+            seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
+            known[side] = seen | known.get(side, {})
+    store.commit("topics", ids)
+
+
+def _nothing_seen(store: Store, flows: Sequence[Flow], measured: LagResult) -> list[Finding]:
+    recorded = store.load("baseline")
+    found = []
+    for flow in flows:
+        observed = measured.observed[flow.name]
+        topics = recorded.get(flow.name, {}).get("topics", {})
+        starts = {
+            side: {name: one[side] for name, one in topics.items()} for side in ("source", "target")
+        }
+        if not observed.source.topics:
+            continue
+        if _moved(observed.source, starts["source"]) or _moved(observed.target, starts["target"]):
+            continue
+        found.append(
+            finding(
+                "nothing_seen",
+                f"no record on {flow.source} or {flow.target} since the baseline, so nothing is "
+                "proved",
+                "Produce a record on the source and run mirror-report run again; if records exist, "
+                f"check topics of flow {flow.name}",
+                flow=flow.name,
+            )
+        )
+    return found
+
+
+def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -> bool:
+    return any(
+        max(one.log_end, one.high_watermark or 0) > starts.get(name, {}).get(str(p), 0)
+        for name, topic in snapshot.topics.items()
+        for p, one in topic.partitions.items()
+    )
+
+
+def _coverage(topics: Sequence[TopicParity]) -> float | None:
+    """Verified share of the records that are due; ``None`` if nothing is due."""
+    verified = sum(one.verified_records for one in topics)
+    due = sum(
+        max(one.verified_records, one.source_records - one.in_flight_records - one.skipped_records)
+        for one in topics
+    )
+    return None if due == 0 else verified / due
+
+
+def _bounds(
+    settings: Settings,
+    coverage: float | None,
+    parity: ParityResult | None,
+    findings: Sequence[Finding],
+) -> list[Finding]:
+    kinds = {one.kind for one in findings}
+    found = []
+    bound = settings.warn.coverage
+    if coverage is not None and bound is not None and coverage < bound and "coverage" not in kinds:
+        found.append(
+            finding(
+                "coverage",
+                f"{100 * coverage:.2f} % of the records due are verified, the bound is "
+                f"{100 * bound:.0f} %",
+                "See the findings above; without any, run mirror-report run again or raise "
+                "budget.max_bytes",
+            )
+        )
+    if parity is not None and parity.backlog_records and "backlog" not in kinds:
+        found.append(
+            finding(
+                "backlog",
+                f"{parity.backlog_records} records are due and were left for the next run",
+                "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+                count=parity.backlog_records,
+            )
+        )
+    return found
