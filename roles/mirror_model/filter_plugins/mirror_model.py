@@ -85,11 +85,12 @@ def mirror_report_model(
     identity: str,
     only: Any = None,
     sysconfig_directory: str = "/etc/sysconfig",
+    accept: Any = (),
 ) -> Any:
     """{clusters, flows} of the report's configuration, free of secrets."""
     return _call(
         "derive", "mirror_report_model", clusters, flows, instances, identity,
-        only=only, sysconfig_directory=sysconfig_directory,
+        only=only, sysconfig_directory=sysconfig_directory, accept=accept,
     )  # fmt: skip
 
 

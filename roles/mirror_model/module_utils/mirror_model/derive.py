@@ -279,6 +279,7 @@ def mirror_report_model(
     identity: str,
     only: str | Iterable[str] | None = None,
     sysconfig_directory: str = "/etc/sysconfig",
+    accept: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The part of the report's configuration that is no secret.
 
@@ -288,8 +289,10 @@ def mirror_report_model(
     :param identity: who the report connects as, such as ``report``.
     :param only: a flow's name, or several; ``None`` takes all.
     :param sysconfig_directory: where instances keep their environment files.
+    :param accept: ``mirror_accept``; every flow carries the entries that name it.
     :returns: clusters (alias to connection, without password and certificates) and flows, in the
-        inventory's order: those that an instance places on hosts, and their clusters.
+        inventory's order: those that an instance places on hosts, and their clusters. Topics
+        are regular expressions, literal names escaped.
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
@@ -308,8 +311,8 @@ def mirror_report_model(
             "engine": flow["engine"],
             "source": flow["source"],
             "target": flow["target"],
-            "topics": flow["topics"],
-            "topics_exclude": flow["topics_exclude"],
+            "topics": list(map(regex.as_regex, flow["topics"])),
+            "topics_exclude": list(map(regex.as_regex, flow["topics_exclude"])),
             "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
             "start": flow["start"],
             "group_id": flow["group_id"],
@@ -317,6 +320,7 @@ def mirror_report_model(
             "hosts": instance["hosts"],
             "commit_interval_ms": mm1_options(instance).get("offset.commit.interval.ms", 60000),
             "sysconfig": f"{sysconfig_directory}/{name}",
+            "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
         })  # fmt: skip
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
     return {

@@ -1,0 +1,59 @@
+"""Which advisories concern which process of which release."""
+
+from __future__ import annotations
+
+import pytest
+from mirror_model.advisories import is_open, kafka_advisories, release
+from mirror_model.errors import ModelError
+
+from tests.model.conftest import ADVISORIES
+
+
+def about(version: str, process: str, *accept: str) -> list[tuple[str, bool]]:
+    found = kafka_advisories(version, process, accept, ADVISORIES)
+    return [(entry["cve"], entry["refused"]) for entry in found]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("3.9.1", True), ("3.9.2", False), ("3.9.3", False), ("3.8.1", True), ("4.0.1", True),
+     ("4.0.2", False), ("4.1.1", True), ("4.1.2", False), ("4.2.0", False), ("4.3.0", False)],
+)  # fmt: skip
+def test_a_fix_holds_for_its_line_and_for_newer_lines(version: str, expected: bool) -> None:
+    assert is_open(version, ["3.9.2", "4.0.2", "4.1.2", "4.2.0"]) is expected
+
+
+def test_a_line_without_a_fix_stays_open() -> None:
+    assert is_open("4.1.2", ["4.2.2", "4.3.2", "4.4.0"])
+
+
+def test_misrouting_is_refused_unless_accepted() -> None:
+    assert ("CVE-2026-35554", True) in about("3.9.1", "mm1")
+    assert ("CVE-2026-35554", False) in about("3.9.1", "mm1", "CVE-2026-35554")
+    assert about("3.9.2", "mm1") == []
+
+
+def test_the_broker_pair_is_warned_about() -> None:
+    pair = [("CVE-2026-111108", False), ("CVE-2026-111115", False)]
+    assert about("4.3.1", "broker") == pair
+    assert about("4.2.1", "broker") == pair
+    assert about("4.2.2", "broker") == about("4.3.2", "broker") == about("4.4.0", "broker") == []
+    assert about("4.3.1", "client") == []
+
+
+def test_the_text_names_the_advisory_and_the_cure() -> None:
+    [misrouting, _] = kafka_advisories("3.9.1", "mm1", [], ADVISORIES)
+    assert "CVE-2026-35554" in misrouting["text"]
+    assert "3.9.2" in misrouting["text"]
+    assert "mirror_accept" in misrouting["text"]
+
+
+@pytest.mark.parametrize("version", ["3.9", "4", "latest", "", "3.9.2-rc1"])
+def test_a_version_has_three_numbers(version: str) -> None:
+    with pytest.raises(ModelError, match="three numbers"):
+        release(version)
+
+
+def test_an_unknown_process_is_refused() -> None:
+    with pytest.raises(ModelError, match="mm1, broker, client"):
+        kafka_advisories("3.9.2", "mm3", [], ADVISORIES)

@@ -1,0 +1,127 @@
+"""The portable subset of topic patterns, and what two selections have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mirror_model import regex
+from mirror_model.errors import ModelError
+
+PORTABLE = [
+    "orders", "a.b", ".*", "payments\\..*", "a|b", "(a|b)c", "(?:a|b)+", "[a-z]+", "[^a-c]x",
+    "[A-Z0-9_.-]*", "[-a]", "[a\\-z]", "[\\d_]", "\\d\\w", "a{3}", "a?", "(ab)?c", "[.]", "x\\_y\\-z",
+    "(?:(?:a))", "a{0}b", "[a-zA-Z]",
+]  # fmt: skip
+REFUSED = {
+    "a,b": "comma", "a{1,3}": "comma", "a{1,}": "comma", "(?=a)b": "lookahead",
+    "(?!a)b": "negative lookahead", "(?<=a)b": "lookbehind", "(?<!a)b": "lookbehind",
+    "(?i)a": "flags", "(?i:a)": "flags", "(a)\\1": "back-references", "(?P<n>a)": "named",
+    "(?<n>a)": "named", "\\k<n>": "not portable", "(?>a)": "atomic", "a*+": "possessive",
+    "a++": "possessive", "a?+": "possessive", "a*?": "lazy", "a{2}?": "lazy", "a{2}{3}": "quantifier",
+    "a**": "quantifier", "*a": "repeats nothing", "a|*": "repeats nothing", "^a": "whole topic name",
+    "a$": "whole topic name", "\\Aa": "not portable", "\\pL": "not portable", "\\D": "not portable",
+    "\\s": "not portable", "\\Q.\\E": "not portable", "a\\": "not portable", "(a": "not closed",
+    "a)": "closes nothing", "[a": "not closed", "[]": "class", "[^]": "class", "[a&&b]": "class",
+    "[[:alpha:]]": "class", "[z-a]": "range", "[a-Z]": "range", "[a-c-e]": "'-'", "a||b": "empty",
+    "(a|)": "empty", "()": "empty", "a b": "topic name", "a/b": "topic name", "ä": "topic name",
+    "'a'": "topic name", '"a"': "topic name", "a}": "topic name", "a]": "topic name", "x" * 250 + "*":
+    "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PORTABLE)
+def test_portable_pattern(pattern: str) -> None:
+    regex.check(pattern)
+
+
+@pytest.mark.parametrize(("pattern", "word"), [(p, w) for p, w in REFUSED.items() if w])
+def test_refused_pattern_is_told_why(pattern: str, word: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(word)) as problem:
+        regex.check(pattern)
+    assert pattern in str(problem.value)
+
+
+def test_a_legal_name_means_that_topic_alone() -> None:
+    assert regex.include_regex(["a.b"]) == r"a\.b"
+    assert regex.common_topic([(["a.b"], []), (["axb"], [])]) is None
+
+
+def test_exclusions_become_a_negative_lookahead() -> None:
+    include = regex.include_regex(["orders", r"pay\..*"], ["pay.test", r"pay\.x\d"])
+    assert include == r"(?!(?:pay\.test|pay\.x\d)$)(?:orders|pay\..*)"
+    chosen = [name for name in ("orders", "pay.eu", "pay.test", "pay.x1", "pay.x12", "other")
+              if re.fullmatch(include, name)]  # fmt: skip
+    assert chosen == ["orders", "pay.eu", "pay.x12"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "common"),
+    [
+        ((["orders"], []), (["orders"], []), "orders"),
+        ((["orders"], []), (["orders2"], []), None),
+        (([".*"], []), (["orders"], []), "orders"),
+        (([".*"], ["orders"]), (["orders"], []), None),
+        (([".*"], [r"a.*"]), ([".*"], [r"[^a].*"]), None),
+        ((["[a-c]{3}"], []), (["c+"], []), "ccc"),
+        (([r"a\d+"], []), ([r"a\w"], []), "a0"),
+        ((["(ab)*x"], []), (["(ba)*x"], []), "x"),
+        (([r".*\.eu"], []), ([r"pay\..*"], []), "pay.eu"),
+    ],
+)
+def test_common_topic(one: Any, other: Any, common: str | None) -> None:
+    assert regex.common_topic([one, other]) == common
+    assert regex.common_topic([other, one]) == common
+
+
+def test_a_search_too_large_assumes_overlap() -> None:
+    one = ([r".*a[ab]{16}x"], [])
+    other = ([r".*b[ab]{16}y"], [])
+    assert regex.common_topic([one, other]) in (None, "...")
+
+
+letters = st.sampled_from("ab.-_1")
+patterns: st.SearchStrategy[str] = st.recursive(
+    st.sampled_from(["a", "b", "1", ".", "\\.", "\\d", "\\w", "[ab]", "[^a]", "[0-9_-]"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map("|".join).map("({})".format),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}"])).map(
+            lambda t: f"(?:{t[0]}){t[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(one=patterns, other=patterns, left_out=patterns)
+def test_a_common_topic_is_matched_by_all(one: str, other: str, left_out: str) -> None:
+    name = regex.common_topic([([one], [left_out]), ([other], [])])
+    if name is not None:
+        assert re.fullmatch(regex.include_regex([one], [left_out]), name)
+        assert re.fullmatch(regex.include_regex([other]), name)
+
+
+@settings(max_examples=150, deadline=None)
+@given(one=patterns, other=patterns, name=st.text(letters, min_size=1, max_size=5))
+def test_a_topic_matched_by_both_is_never_overlooked(one: str, other: str, name: str) -> None:
+    if re.fullmatch(regex.as_regex(one), name) and re.fullmatch(regex.as_regex(other), name):
+        assert regex.common_topic([([one], []), ([other], [])]) is not None
+
+
+def test_java_reads_every_portable_pattern_as_python_does(java: Callable[[str], Any]) -> None:
+    compiled = java("java.util.regex.Pattern").compile
+    names = ["orders", "a.b", "axb", "ab", "abab", "a", "b", "c", "1w", "Zz", "-", "_", "payments.eu",
+             "aaa", "x_y-z", "cx", "dx"]  # fmt: skip
+    for pattern in PORTABLE:
+        for exclude in ([], ["a.b"], [r"a\w*"]):
+            include = regex.include_regex([pattern], exclude)
+            read = compiled(include)
+            for name in names:
+                ours = re.fullmatch(include, name) is not None
+                assert read.matcher(name).matches() == ours, (include, name)
