@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ options:
   directory: {description: Where wheels and archives are kept., type: path, required: true}
   wheelhouse: {description: Wheels that go with it; empty for none., type: str, default: ""}
   exclude: {description: Patterns of wheels left out., type: list, elements: str, default: []}
+  prefix: {description: Directory inside the archive., type: str, required: true}
 """
 
 # The oldest moment a zip file can name: the same source gives the same bytes.
@@ -123,30 +125,37 @@ def build_wheel(source: Path, files: list[Path], target: Path, wheelhouse: str) 
         out.replace(target)
 
 
-def bundle_key(wheel: Path, others: list[Path]) -> str:
+def bundle_key(wheel: Path, others: list[Path], prefix: str) -> str:
     """Name of the archive that holds exactly these wheels.
 
     :param wheel: the wheel of the report, below a directory named by its hash.
     :param others: the wheels it needs.
+    :param prefix: directory inside the archive.
     :returns: 16 hexadecimal digits.
     """
-    digest = hashlib.sha256(wheel.parent.name.encode())
+    digest = hashlib.sha256(f"{wheel.parent.name}\0{prefix}\0".encode())
     for path in others:
         status = path.stat()
         digest.update(f"{path.name}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     return digest.hexdigest()[:16]
 
 
-def pack(archive: Path, wheels: list[Path]) -> None:
+def pack(archive: Path, wheels: list[Path], prefix: str) -> None:
     """Write the archive of the wheels; it appears whole or not at all.
 
     :param archive: file to write.
     :param wheels: what it holds.
+    :param prefix: directory inside the archive.
     """
     part = archive.with_suffix(".part")
     with tarfile.open(part, "w") as tar:
+        for depth in range(1, len(Path(prefix).parts) + 1):
+            directory = tarfile.TarInfo("/".join(Path(prefix).parts[:depth]))
+            directory.type, directory.mode = tarfile.DIRTYPE, 0o755
+            directory.mtime = int(time.time())
+            tar.addfile(directory)
         for path in wheels:
-            info = tar.gettarinfo(str(path), arcname=path.name)
+            info = tar.gettarinfo(str(path), arcname=f"{prefix}/{path.name}")
             info.uid = info.gid = 0
             info.uname = info.gname = "root"
             info.mode = 0o644
@@ -171,7 +180,7 @@ def prune(directory: Path, keep: Path) -> None:
 
 
 def bundle(
-    source: Path, directory: Path, wheelhouse: str, exclude: list[str], check: bool
+    source: Path, directory: Path, wheelhouse: str, exclude: list[str], prefix: str, check: bool
 ) -> dict[str, Any]:
     """Make sure that wheel and archive exist.
 
@@ -179,6 +188,7 @@ def bundle(
     :param directory: where wheels and archives are kept.
     :param wheelhouse: directory of further wheels, or empty.
     :param exclude: patterns of wheels left out of the archive.
+    :param prefix: directory inside the archive.
     :param check: compute only; build and write nothing.
     :returns: ``changed``, ``hash`` of the source and the path ``archive`` (empty if not built).
     :raises BundleError: see :func:`build_wheel`.
@@ -211,9 +221,9 @@ def bundle(
             build_wheel(source, files, home, wheelhouse)
             changed = True
         wheel = next(home.glob("*.whl"))
-        archive = archives / f"{bundle_key(wheel, others)}.tar"
+        archive = archives / f"{bundle_key(wheel, others, prefix)}.tar"
         if not archive.is_file():
-            pack(archive, [wheel, *others])
+            pack(archive, [wheel, *others], prefix)
             changed = True
         prune(wheels, home)
         prune(archives, archive)
@@ -228,6 +238,7 @@ def main() -> None:
             "directory": {"type": "path", "required": True},
             "wheelhouse": {"type": "str", "default": ""},
             "exclude": {"type": "list", "elements": "str", "default": []},
+            "prefix": {"type": "str", "required": True},
         },
         supports_check_mode=True,
     )
@@ -237,6 +248,7 @@ def main() -> None:
             Path(module.params["directory"]).expanduser(),
             module.params["wheelhouse"],
             module.params["exclude"],
+            module.params["prefix"],
             module.check_mode,
         )
     except (BundleError, OSError) as error:

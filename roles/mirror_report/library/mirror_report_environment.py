@@ -1,0 +1,138 @@
+#!/usr/bin/python
+"""Make the Python environment of the report on a host, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: mirror_report_environment
+short_description: Makes the Python environment of the report
+description:
+  - Installs a wheel of the report and what it needs into a virtual environment.
+  - A marker written last says what is installed. An environment without one, or of another Python,
+    is made anew; one with another source, or without a wanted extra, is brought up to date and
+    keeps the extras it has.
+  - In check mode it tells what would be done.
+options:
+  path: {description: The environment., type: path, required: true}
+  python: {description: Interpreter it is made of., type: path, required: true}
+  source: {description: Hash of the source of the wheel., type: str, required: true}
+  extras: {description: Extras wanted., type: list, elements: str, default: []}
+  wheels:
+    description: Directory with the wheel; removed when the environment is whole.
+    type: path
+    required: true
+  index: {description: Whether pip may ask a package index., type: bool, default: false}
+  pip_arguments: {description: Further arguments., type: list, elements: str, default: []}
+"""
+
+MARKER = ".mirror-report.json"
+
+
+class MakeError(Exception):
+    """The environment cannot be made; the message says what to do."""
+
+
+def read_marker(path: Path) -> dict[str, Any]:
+    """What the environment says of itself.
+
+    :param path: the environment.
+    :returns: source, python and extras; empty if it is missing or half-made.
+    """
+    try:
+        marker = json.loads((path / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return marker if isinstance(marker, dict) else {}
+
+
+def run(command: list[str], doing: str) -> None:
+    """Run one command.
+
+    :param command: program and arguments.
+    :param doing: what it does, for the message.
+    :raises MakeError: it failed.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise MakeError(f"{doing} failed (status {done.returncode}):\n{said}")
+
+
+def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> None:
+    """Make the environment, or bring it up to date, and mark it whole.
+
+    :param parameters: parameters of the module.
+    :param wanted: content of the marker.
+    :param fresh: whether to begin from nothing.
+    :raises MakeError: a step failed; the environment carries no marker then.
+    """
+    path, wheels = Path(parameters["path"]), Path(parameters["wheels"])
+    wheel = next(iter(sorted(wheels.glob("mirror_report-*.whl"))), None)
+    if wheel is None:
+        raise MakeError(f"{wheels} holds no wheel of the report")
+    os.umask(0o022)  # every user runs the command, whatever umask the connection comes with
+    (path / MARKER).unlink(missing_ok=True)
+    if fresh:
+        run([parameters["python"], "-m", "venv", "--clear", str(path)], "making the environment")
+    pip = [str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
+    pip += ["--disable-pip-version-check", "--no-cache-dir", "--no-warn-script-location"]
+    if not parameters["index"]:
+        pip += ["--no-index", "--find-links", str(wheels)]
+    pip += parameters["pip_arguments"]
+    if not fresh:
+        # The version may be the old one, and then pip would keep the old content.
+        run([*pip, "--force-reinstall", "--no-deps", str(wheel)], "replacing the report")
+    extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
+    run([*pip, f"{wheel}{extras}"], "installing the report and what it needs")
+    run([str(path / "bin" / "python"), "-I", "-c", "import mirror_report"], "loading the report")
+    marker = path / f"{MARKER}.part"
+    marker.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    marker.replace(path / MARKER)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "python": {"type": "path", "required": True},
+            "source": {"type": "str", "required": True},
+            "extras": {"type": "list", "elements": "str", "default": []},
+            "wheels": {"type": "path", "required": True},
+            "index": {"type": "bool", "default": False},
+            "pip_arguments": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    parameters = module.params
+    present = read_marker(Path(parameters["path"]))
+    python = str(Path(parameters["python"]).resolve())
+    fresh = present.get("python") != python
+    kept = [] if fresh else present.get("extras", [])
+    wanted = {
+        "source": parameters["source"],
+        "python": python,
+        "extras": sorted({*kept, *parameters["extras"]}),
+    }
+    changed = present != wanted
+    try:
+        if changed and not module.check_mode:
+            install(parameters, wanted, fresh)
+        if not module.check_mode:
+            shutil.rmtree(parameters["wheels"], ignore_errors=True)
+    except (MakeError, OSError) as error:
+        module.fail_json(msg=f"mirror_report: {error}")
+    module.exit_json(changed=changed, outdated=changed, present=bool(present), kept=kept)
+
+
+if __name__ == "__main__":
+    main()
