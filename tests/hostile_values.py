@@ -24,7 +24,7 @@ PROPERTIES: dict[str, str] = {
     "control characters": "\x01\x1b\x7f\x85",
     "Latin-1": "wörd é ÿ \u00a0",
     "beyond Latin-1": "€ 日本",
-    "beyond the basic plane": "🔑 𝒳",
+    "beyond the basic plane": "🔑 \U0001d4b3",
     "line separators of Unicode": "a\u2028b\u2029c",
     "quotes": "\"double\" 'single' `back`",
     "dollars": "$HOME ${dir:/etc:passwd} $$ %H %%",

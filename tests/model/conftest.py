@@ -94,7 +94,7 @@ def site() -> Site:
 def java() -> Iterator[Callable[[str], Any]]:
     """Look up a class of a running Java: the JDK's, Kafka's client library's."""
     import pyspark
-    from py4j.java_gateway import JavaGateway
+    from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
     cache = os.environ.get("MIRROR_LAB_CACHE") or str(
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-mirror-lab"

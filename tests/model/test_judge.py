@@ -132,9 +132,16 @@ def test_flow_defined_twice(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["kafka-mirror", "mirrormaker_a", "mirrormaker-", "Mirrormaker", "mirrormaker-A", "mirrormaker.a",
-     "mirrormaker-" + "x" * 21],
-)  # fmt: skip
+    [
+        "kafka-mirror",
+        "mirrormaker_a",
+        "mirrormaker-",
+        "Mirrormaker",
+        "mirrormaker-A",
+        "mirrormaker.a",
+        "mirrormaker-" + "x" * 21,
+    ],
+)
 def test_instance_name_that_cannot_be_a_unit_and_user(site: Site, name: str) -> None:
     site["instances"][name] = {"hosts": ["mirror1"], "flows": []}
     refused(site, f"mirrormaker_instances.{name}", "rename it")
