@@ -1,0 +1,77 @@
+"""What the gate counts: a check that proved nothing has failed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+GATE = Path(__file__).parent / "gate"
+CASE = '<testcase classname="t" name="{}">{}</testcase>'
+
+
+@pytest.fixture(scope="module")
+def gate() -> ModuleType:
+    loader = SourceFileLoader("gate", str(GATE))
+    spec = importlib.util.spec_from_loader("gate", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gate"] = module
+    loader.exec_module(module)
+    return module
+
+
+def write_results(file: Path, *outcomes: str) -> Path:
+    cases = "".join(CASE.format(i, f"<{o}/>" if o else "") for i, o in enumerate(outcomes))
+    file.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    return file
+
+
+@pytest.mark.parametrize("outcome", ["failure", "error", "skipped"])
+def test_everything_but_a_passed_test_is_a_failure(
+    gate: ModuleType, tmp_path: Path, outcome: str
+) -> None:
+    results = write_results(tmp_path / "r.xml", "", "", outcome)
+    assert gate.count_results(results) == gate.Tally(passed=2, failed=1)
+
+
+def test_a_directory_of_results_is_counted_whole(gate: ModuleType, tmp_path: Path) -> None:
+    write_results(tmp_path / "a.xml", "", "")
+    write_results(tmp_path / "b.xml", "", "failure")
+    assert gate.count_results(tmp_path) == gate.Tally(passed=3, failed=1)
+
+
+def test_results_cut_short_are_a_failure(gate: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "r.xml").write_text("<testsuites><testsu")
+    assert gate.count_results(tmp_path) == gate.Tally(failed=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "outcomes", "expected"),
+    [
+        (0, [""], (1, 0)),
+        (0, [], (0, 1)),
+        (1, [""], (1, 1)),
+        (1, ["", "failure"], (1, 1)),
+    ],
+)
+def test_a_stage_is_judged_by_its_results_and_its_exit_status(
+    gate: ModuleType,
+    tmp_path: Path,
+    status: int,
+    outcomes: list[str],
+    expected: tuple[int, int],
+) -> None:
+    stage = gate.Stage("s", ["true"], results=write_results(tmp_path / "r.xml", *outcomes))
+    assert gate.judge(stage, status) == gate.Tally(*expected)
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, (1, 0)), (3, (0, 1))])
+def test_a_command_without_results_counts_once(
+    gate: ModuleType, status: int, expected: tuple[int, int]
+) -> None:
+    assert gate.judge(gate.Stage("s", ["true"]), status) == gate.Tally(*expected)
