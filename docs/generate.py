@@ -1,0 +1,185 @@
+"""Write docs/variables.md out of the roles' argument specifications and the model's schema.
+
+Run without arguments to write it; a test fails when the file in the tree differs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
+
+from mirror_model import schema  # noqa: E402 (the path above comes first)
+
+PAGE = ROOT / "docs/variables.md"
+
+SITE = frozenset(
+    ("kafka_clusters", "mirror_flows", "mirrormaker_instances", "kafka_connect_clusters",
+     "mirror_accept")
+)  # fmt: skip
+
+HEAD = """\
+<!-- Written by docs/generate.py; edit the argument specifications or the schema instead. -->
+# Variables
+
+What is mirrored is written once for the whole site, in five variables that every role reads:
+`kafka_clusters`, `mirror_flows`, `mirrormaker_instances`, `kafka_connect_clusters` and
+`mirror_accept`. Everything else says how a host does it and is prefixed by its role.
+Unknown keys are refused, at every level, with the nearest known one.
+"""
+
+LAYERS = """\
+### Which value wins
+
+A property may be set in several places. The lower row wins; `null` removes what the rows above it
+set. `bootstrap.servers`, security, group and start are written from the model and refused here.
+
+| Layer | Where | Written as (engine mm1) |
+|---|---|---|
+| tuned default of the role | below | |
+| derived from the model | `kafka_clusters`, `mirror_flows` | |
+| cluster | `kafka_clusters.<alias>.properties` | Kafka's name; consumer: source, producer: target |
+| flow | `mirror_flows[].properties` | `consumer.` or `producer.` and Kafka's name |
+| instance | `consumer_properties`, `producer_properties` | Kafka's name |
+"""
+
+PATTERNS = """\
+### Topic patterns
+
+An entry of `topics` or `topics_exclude` that is a legal topic name (letters, digits, `.`, `_`, `-`)
+means exactly that topic. Anything else is a regular expression over whole names, in the subset that
+Java and Python read alike: literals, `.`, classes such as `[a-z_]`, `\\d`, `\\w`, `(...)`,
+`(?:...)`, `|`, `*` `+` `?` and `{n}`. Refused are the comma (MirrorMaker 1 turns it into `|`),
+lookaround, flags, back-references, named groups, lazy and possessive quantifiers. MirrorMaker 1
+gets one expression: the entries joined by `|`, behind a negative lookahead if some are excluded.
+"""
+
+
+def cell(text: object) -> str:
+    """Text that does not end a table cell."""
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def code(value: Any) -> str:
+    """A default as YAML would show it, in code marks."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    return f"`{cell(text)}`"
+
+
+def prose(text: Any) -> str:
+    """A description in Markdown instead of Ansible's markup."""
+    joined = " ".join(text) if isinstance(text, list) else str(text or "")
+    for mark in ("C(", "V(", "O("):
+        while mark in joined:
+            before, _, rest = joined.partition(mark)
+            inner, _, after = rest.partition(")")
+            joined = f"{before}`{inner}`{after}"
+    return cell(joined)
+
+
+def keys_table(keys: tuple[schema.Key, ...]) -> list[str]:
+    """One table of the schema's keys."""
+    lines = ["| Key | Value | Default | Meaning |", "|---|---|---|---|"]
+    kinds = {
+        "text": "text", "secret": "text, secret", "whole": "number", "texts": "list of text",
+        "properties": "map", "map": "map",
+    }  # fmt: skip
+    for key in keys:
+        value = " ".join(f"`{c}`" for c in key.choices) if key.choices else kinds[key.kind]
+        default = "required" if key.required else code(key.default)
+        doc = cell(key.doc)
+        if key.engines:
+            doc += f" Engines: {', '.join(key.engines)}."
+        if key.later:
+            doc += " Reserved."
+        lines.append(f"| `{key.name}` | {value} | {default} | {doc} |")
+    return [*lines, ""]
+
+
+def properties_table(properties: dict[str, Any]) -> list[str]:
+    """One table of tuned defaults."""
+    lines = ["| Property | Default |", "|---|---|"]
+    lines += [f"| `{name}` | {code(value)} |" for name, value in sorted(properties.items())]
+    return [*lines, ""]
+
+
+def model_pages() -> list[str]:
+    """The five variables of the site."""
+    flags = ", ".join(schema.SUPPORTED_ENGINES)
+    lines = ["## The site", "", "### kafka_clusters", ""]
+    lines += ["A map of alias to cluster. An alias is made of letters, digits, `_` and `-`.", ""]
+    lines += keys_table(schema.CLUSTER)
+    lines += ["An identity (`kafka_clusters.<alias>.identities.<name>`):", ""]
+    lines += keys_table(schema.IDENTITY)
+    lines += ["### mirror_flows", "", f"A list. Engines of this version: {flags}.", ""]
+    lines += keys_table(schema.FLOW)
+    lines += [*PATTERNS.splitlines(), "", "### mirrormaker_instances", ""]
+    lines += ["A map of name to instance. The name is that of the unit, the directory below `/etc`"]
+    lines += ["and the user: `mirrormaker` or `mirrormaker-<small letters and digits>`, at most"]
+    lines += [f"{schema.LONGEST_INSTANCE_NAME} characters.", ""]
+    lines += keys_table(schema.INSTANCE)
+    lines += ["Keys of `mm1_options`:", "", "| Option | Default | Meaning |", "|---|---|---|"]
+    for name, (value, doc) in schema.MM1_OPTIONS.items():
+        lines.append(f"| `{name}` | {code(value)} | {doc} |")
+    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer:", ""]
+    lines += properties_table(schema.CONSUMER_DEFAULTS)
+    lines += ["Tuned defaults of the producer:", ""]
+    lines += properties_table(schema.PRODUCER_DEFAULTS)
+    lines += ["### kafka_connect_clusters", "", f"{schema.NOT_YET.capitalize()}.", ""]
+    lines += ["### mirror_accept", "", "Dangers accepted by name; unknown entries are refused.", ""]
+    lines += [f"- `{name}:<{kind}>`" for name, kind in schema.ACCEPTANCES.items()]
+    lines += ["- the CVE names of `files/advisories.yml`", ""]
+    return lines
+
+
+def role_page(role: Path) -> list[str]:
+    """The variables of one role, those of the site left out."""
+    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    lines = [f"## Role {role.name}", ""]
+    seen: set[str] = set()
+    for entry, spec in specs.items():
+        own = {
+            name: option
+            for name, option in (spec.get("options") or {}).items()
+            if name not in seen | SITE and (entry == "main" or name.startswith(role.name))
+        }
+        seen |= set(own)
+        if entry != "main" and not own:
+            continue
+        title = prose(spec.get("short_description", ""))
+        lines += [f"{title}." if entry == "main" else f"Entry point `{entry}`: {title}.", ""]
+        if not own:
+            continue
+        lines += ["| Variable | Type | Default | Meaning |", "|---|---|---|---|"]
+        for name, option in own.items():
+            default = "required" if option.get("required") else code(option.get("default"))
+            kind = option.get("type", "str")
+            if option.get("elements"):
+                kind += f" of {option['elements']}"
+            doc = prose(option.get("description"))
+            for key, inner in (option.get("options") or {}).items():
+                doc += f"<br>`{key}`: {prose(inner.get('description'))}"
+            lines.append(f"| `{name}` | {kind} | {default} | {doc} |")
+        lines.append("")
+    return lines
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [*HEAD.splitlines(), "", *model_pages()]
+    for role in sorted((ROOT / "roles").iterdir()):
+        if (role / "meta/argument_specs.yml").exists():
+            lines += role_page(role)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
