@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from mirror_report import __version__, commands, config
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Settings
-from mirror_report.model import Finding, ReportError
+from mirror_report.model import ReportError
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 from mirror_report.state.store import StateError, Store
@@ -132,19 +132,17 @@ def _bytes(text: str) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    found = commands.check(_settings(options), options.flow)
-    return _print_findings(found, as_json=options.json, good="ok: nothing stands against the flows")
-
-
-def _print_findings(found: list[Finding], *, as_json: bool, good: str) -> int:
-    result = verdict(found)
-    if as_json:
-        _print_json({"verdict": asdict(result), "findings": [asdict(one) for one in found]})
+    checked = commands.check(_settings(options), options.flow)
+    result = verdict(checked.findings)
+    findings = [asdict(one) for one in checked.findings]
+    if options.json:
+        flows = [asdict(one) for one in checked.flows]
+        _print_json({"verdict": asdict(result), "flows": flows, "findings": findings})
     else:
         out = terminal.console(sys.stdout)
-        if not found:
-            out.print(good, markup=False)
-        terminal.findings([asdict(one) for one in found], out)
+        if not findings:
+            out.print("ok: nothing stands against the flows", markup=False)
+        terminal.findings(findings, out)
     return result.exit_code
 
 

@@ -42,6 +42,14 @@ NEEDED_OPERATIONS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
+class CheckResult:
+    """What stands against the flows, and which clusters they join."""
+
+    findings: list[Finding]
+    flows: list[FlowStatus]
+
+
+@dataclass(frozen=True)
 class LagResult:
     """Lag of all flows asked for, and what was found on the way."""
 
@@ -67,22 +75,25 @@ def _aliases(flows: Sequence[Flow]) -> list[str]:
     return [alias for flow in flows for alias in (flow.source, flow.target)]
 
 
-def check(settings: Settings, flow: str | None = None) -> list[Finding]:
+def check(settings: Settings, flow: str | None = None) -> CheckResult:
     """Judge clusters, permissions and topics of the flows; changes nothing."""
     flows = chosen(settings, flow)
     found: list[Finding] = []
+    statuses: list[FlowStatus] = []
     with open_clients(settings, _aliases(flows)) as clients:
         for one in flows:
             found += _reachable(clients, one)
             try:
                 observed = look(clients, one)
             except ReportError as error:
+                statuses.append(_status(one, None))
                 problem = failure(error, one.name)
                 if problem.message not in {already.message for already in found}:
                     found.append(problem)
                 continue
+            statuses.append(_status(one, observed))
             found += _check_flow(settings, one, observed)
-    return worst_first(found)
+    return CheckResult(worst_first(found), statuses)
 
 
 def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
