@@ -43,6 +43,7 @@ def compare(
                 flow=flow.name,
             )
         )
+    found += _named_but_absent(flow, source)
     for name, ours in source.topics.items():
         there = flow.target_topic(name)
         theirs = target.topics.get(there)
@@ -53,6 +54,23 @@ def compare(
             found += _pair(flow, ours, theirs)
     found += _regex(flow, auto_creation)
     return found
+
+
+def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
+    if flow.is_regex or not source.topics:
+        return []
+    named = [one.replace("\\", "") for one in flow.topics]
+    return [
+        finding(
+            "no_topics",
+            f"{name}: named by the flow and not on {flow.source}",
+            f"Create it, or take it out of topics of flow {flow.name}",
+            flow=flow.name,
+            topic=name,
+        )
+        for name in named
+        if name not in source.topics and name not in source.errors and flow.matches(name)
+    ]
 
 
 def _missing(

@@ -1,0 +1,194 @@
+"""Commands end with the exit status they promise, and speak to an operator."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror_report import cli, commands
+from mirror_report.checks.verdict import finding
+from mirror_report.state.store import Store
+
+SECRET = "s3cret-value"
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        json.dumps(
+            {
+                "version": 1,
+                # Nobody listens on port 1.
+                "clusters": {"east": {"bootstrap_servers": ["127.0.0.1:1"]},
+                             "west": {"bootstrap_servers": ["127.0.0.1:1"]}},
+                "flows": [{"name": "orders", "source": "east", "target": "west",
+                           "topics": ["t"], "include": "t", "group_id": "g"}],
+                "state_directory": str(tmp_path / "state"),
+            }
+        )
+    )  # fmt: skip
+    return path
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirror_report.kafka import snapshot
+
+    monkeypatch.setattr(snapshot, "BOOTSTRAP_TIMEOUT_MS", 300)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = cli.main(arguments)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("run", "--bogus"),
+        ("confirm",),
+        ("run", "--deadline", "0"),
+        ("run", "--max-bytes", "-1"),
+        ("baseline", "--renew", "--full-history"),
+    ],
+)
+def test_usage_error_is_unknown_not_critical(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    code, _, err = run(capsys, *arguments)
+    assert code == 3
+    assert "usage:" in err
+
+
+def test_help_and_version_are_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--help")[0] == 0
+    assert run(capsys, "--version")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "command", [("check",), ("lag",), ("baseline",), ("confirm", "--flow", "orders")]
+)
+def test_cluster_that_is_away_is_unknown_and_no_traceback(
+    configuration: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    code, out, err = run(capsys, "--config", str(configuration), *command)
+    assert code == 3
+    assert "unreachable" in out + err
+    assert "127.0.0.1:1" in out + err
+    assert "Traceback" not in err
+
+
+def test_run_writes_a_report_even_if_nothing_answers(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "--config", str(configuration), "run", "--json")
+    assert code == 3
+    assert json.loads(out)["verdict"]["severity"] == "unknown"
+    assert "reading offsets" in err, "progress goes to standard error"
+    code, out, _ = run(capsys, "--config", str(configuration), "show")
+    assert code == 3
+    assert "unreachable" in out
+    code, out, _ = run(capsys, "--config", str(configuration), "show", "--html-path")
+    assert Path(out.strip()).read_text().startswith("<!doctype html>")
+
+
+def test_show_without_a_report_says_how_to_make_one(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "--config", str(configuration), "show")
+    assert code == 3
+    assert "mirror-report run" in err
+
+
+def test_run_during_a_run_is_refused(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(configuration.parent / "state").lock():
+        for command in ("run", "baseline"):
+            code, _, err = run(capsys, "--config", str(configuration), command)
+            assert code == 3
+            assert "in use: process" in err
+
+
+def test_unknown_flow_is_named(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "--config", str(configuration), "lag", "--flow", "order")
+    assert code == 3
+    assert "did you mean 'orders'" in err
+
+
+def test_missing_configuration_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "--config", "/nonexistent", "lag")
+    assert code == 3
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(None, 0), ("no_topics", 1), ("same_cluster", 2), ("permission", 3)]
+)
+def test_check_ends_with_the_worst_finding(
+    configuration: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str | None,
+    code: int,
+) -> None:
+    found = [finding(kind, "message", "action")] if kind else []
+    monkeypatch.setattr(commands, "check", lambda *_: commands.CheckResult(found, []))
+    assert run(capsys, "--config", str(configuration), "check")[0] == code
+    got, out, err = run(capsys, "--config", str(configuration), "check", "--json")
+    assert not err
+    assert (got, json.loads(out)["verdict"]["exit_code"]) == (code, code)
+
+
+def test_internal_failure_is_a_sentence_and_debug_shows_more(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("what happened")
+
+    monkeypatch.setattr(commands, "check", broken)
+    code, _, err = run(capsys, "--config", str(configuration), "check")
+    assert code == 3
+    assert "what happened" in err
+    assert "Traceback" not in err
+    assert "Traceback" in run(capsys, "--config", str(configuration), "--debug", "check")[2]
+
+
+def test_secret_on_standard_input_appears_nowhere(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = json.loads(configuration.read_text())
+    for alias in ("east", "west"):
+        document["clusters"][alias] |= {
+            "security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-512",
+            "username": "u",
+        }  # fmt: skip
+    document["credentials"] = {"east.report.password": SECRET, "west.report.password": SECRET}
+    for command in (["--debug", "run"], ["check"], ["lag", "--json"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
+        code, out, err = run(capsys, "--config", "-", *command)
+        assert code == 3
+        assert SECRET not in out + err
+    written = [one for one in (configuration.parent / "state").rglob("*") if one.is_file()]
+    assert len(written) >= 3
+    assert not [one for one in written if SECRET in one.read_text()]
+
+
+def test_light_commands_need_no_spark() -> None:
+    program = (
+        "import sys; import mirror_report.cli; "
+        "sys.exit(any(m.split('.')[0] in ('pyspark', 'jinja2') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False, env={
+        "PYTHONPATH": str(Path(cli.__file__).parents[1])}).returncode == 0  # fmt: skip

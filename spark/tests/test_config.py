@@ -1,0 +1,181 @@
+"""The configuration says what is wrong with it, and never shows a secret."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror_report import config
+from mirror_report.config import ConfigError, Credentials
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "clusters": {
+            "east": {
+                "bootstrap_servers": ["east1:9092"],
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "SCRAM-SHA-512",
+                "username": "mirror-report",
+                "identity": "report",
+                "ssl_ca": False,
+            },
+            "west": {"bootstrap_servers": ["west1:9092"]},
+        },
+        "flows": [
+            {
+                "name": "orders", "engine": "mm1", "source": "east", "target": "west",
+                "topics": ["orders"], "topics_exclude": [], "include": "orders",
+                "start": "earliest", "group_id": "mirrormaker-orders",
+                "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 10000,
+                "sysconfig": "/etc/sysconfig/mirrormaker",
+            }
+        ],
+        "state_directory": "/var/lib/mirror-report",
+        "bucket_seconds": 60,
+        "warn": {"lag_records": None, "lag_seconds": 600, "coverage": 0.95, "stalled_seconds": 300},
+        "budget": {"max_bytes": 21474836480, "deadline_seconds": 1500},
+        "spark": {"master": "local[*]", "heap": "1g", "jars_directory": "/opt/jars"},
+        **changes,
+    }  # fmt: skip
+
+
+def test_whole_document_is_read() -> None:
+    settings = config.parse(document())
+    assert settings.clusters["east"].credential("password") == "east.report.password"
+    assert settings.flow("orders").group_id == "mirrormaker-orders"
+    assert settings.warn.lag_records is None
+    assert settings.budget.max_bytes == 21474836480
+
+
+def test_everything_but_clusters_and_flows_has_a_default() -> None:
+    given = document()
+    settings = config.parse({key: given[key] for key in ("version", "clusters", "flows")})
+    assert settings.state_directory == Path("/var/lib/mirror-report")
+
+
+def changed(*path: Any, value: Any) -> dict[str, Any]:
+    given = document()
+    place: Any = given
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (changed("bucket_second", value=1), "bucket_second: unknown key, did you mean 'bucket_s"),
+        (changed("warn", "lag_second", value=1), "warn.lag_second: unknown key, did you mean"),
+        (changed("clusters", "east", "user_name", value="x"), "did you mean 'username'"),
+        (changed("flows", 0, "grupid", value="x"), r"flows\[0\].grupid: unknown key"),
+        (changed("flows", 0, "source", value="eastt"), "orders.source: no cluster 'eastt'.*'east'"),
+        (changed("flows", 0, "engine", value="mm2"), "not yet supported"),
+        (changed("flows", 0, "include", value="a("), "not a regular expression"),
+        (changed("flows", 0, "start", value="first"), "neither earliest nor latest"),
+        (changed("flows", 0, "group_id", value=""), "group_id"),
+        (changed("flows", 0, "topics", value="orders"), "a list is expected"),
+        (changed("bucket_seconds", value="60"), "bucket_seconds: int expected, str given"),
+        (changed("bucket_seconds", value=True), "bucket_seconds: int expected, bool given"),
+        (changed("bucket_seconds", value=0), "at least 1"),
+        (changed("clusters", "west", "bootstrap_servers", value=[]), "at least one host:port"),
+        (changed("clusters", "west", "bootstrap_servers", value=["w"]), "'w' is not host:port"),
+        (changed("clusters", "east", "sasl_mechanism", value="SCRAM"), "SCRAM-SHA-512"),
+        (changed("clusters", "east", "username", value=None), "username: needed"),
+        (changed("clusters", "west", "security_protocol", value="TLS"), "SASL_SSL"),
+        (changed("version", value=2), "version: 2 is not understood"),
+        ([], "a map of names"),
+        ({"version": 1}, "clusters"),
+    ],
+)
+def test_mistakes_are_refused_by_name(given: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        config.parse(given)
+
+
+def test_two_flows_of_one_name_are_refused() -> None:
+    given = document()
+    given["flows"].append(given["flows"][0])
+    with pytest.raises(ConfigError, match="same name"):
+        config.parse(given)
+
+
+def test_secret_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps(document(credentials={"east.report.password": "s3cret"}))
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    settings = config.load("-", environment={})
+    assert settings.credentials.read("east.report.password") == "s3cret"
+
+
+def test_secret_comes_from_the_credentials_directory(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(json.dumps(document()))
+    (tmp_path / "east.report.password").write_text('é"\\$ x')
+    settings = config.load(
+        str(tmp_path / "config.yaml"), environment={"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    )
+    assert settings.credentials.read("east.report.password") == 'é"\\$ x'
+
+
+def test_secret_in_the_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps(document(credentials={"a": "b"})))
+    with pytest.raises(ConfigError, match="secrets do not belong into the file"):
+        config.load(str(path), environment={})
+
+
+def test_missing_secret_says_where_it_comes_from(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="wrapper"):
+        Credentials().read("east.report.password")
+    with pytest.raises(ConfigError, match="Deploy the report again"):
+        Credentials({}, tmp_path).read("east.report.password")
+
+
+def test_no_representation_shows_a_secret() -> None:
+    settings = config.parse(document(credentials={"east.report.password": "s3cret"}))
+    for one in (settings, settings.credentials, settings.clusters["east"]):
+        assert "s3cret" not in repr(one) + str(one)
+
+
+def test_broken_yaml_is_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text('version: 1\npassword: "s3cret\n')
+    with pytest.raises(ConfigError, match="neither YAML nor JSON") as caught:
+        config.load(str(path), environment={})
+    assert "s3cret" not in str(caught.value)
+
+
+def test_absent_file_says_so() -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        config.load("/nonexistent/config.yaml", environment={})
+
+
+@pytest.mark.parametrize(
+    ("topics", "include", "topic", "matched"),
+    [
+        (["orders"], "orders", "orders", True),
+        (["orders"], "orders", "orders2", False),
+        ([".*"], ".*", "__consumer_offsets", False),
+        (["__special"], "__special", "__special", True),
+        (["a\\.b", "c"], "a\\.b|c", "a.b", True),
+        ([".*"], "(?!(?:secret)$)(?:.*)", "secret", False),
+    ],
+)
+def test_flow_matches_whole_names_and_no_internal_topics(
+    topics: list[str], include: str, topic: str, matched: bool
+) -> None:
+    given = changed("flows", 0, "topics", value=topics)
+    given["flows"][0]["include"] = include
+    assert config.parse(given).flow("orders").matches(topic) is matched
+
+
+@pytest.mark.parametrize(
+    ("topics", "regex"),
+    [(["orders"], False), (["a\\.b", "c_d-e"], False), (["a.*"], True), (["a.b"], True)],
+)
+def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> None:
+    given = changed("flows", 0, "topics", value=topics)
+    assert config.parse(given).flow("orders").is_regex is regex

@@ -1,0 +1,146 @@
+"""State survives a crash at every step, and is never shared or misread."""
+
+import json
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror_report.state import store as module
+from mirror_report.state.store import LockedError, StateError, Store
+
+
+def test_manifest_comes_back_as_written(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state")
+    assert store.load("parity") == {}
+    store.commit("parity", {"a": {"b": [1, None, "é"]}})
+    assert store.load("parity") == {"a": {"b": [1, None, "é"]}}
+
+
+@pytest.mark.parametrize("step", ["fsync", "fchmod", "replace"])
+def test_crash_at_any_step_leaves_the_old_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    store = Store(tmp_path)
+    store.commit("baseline", {"run": 1})
+
+    class Crash(BaseException):
+        pass
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    if step == "replace":
+        monkeypatch.setattr(Path, "replace", crash)
+    else:
+        monkeypatch.setattr(os, step, crash)
+    with pytest.raises(Crash):
+        store.commit("baseline", {"run": 2})
+    monkeypatch.undo()
+    assert store.load("baseline") == {"run": 1}
+    store.commit("baseline", {"run": 3})
+    assert store.load("baseline") == {"run": 3}
+
+
+def test_foreign_schema_is_refused_with_a_cure(tmp_path: Path) -> None:
+    (tmp_path / "parity.json").write_text(json.dumps({"schema": 99, "data": {}}))
+    with pytest.raises(StateError, match=r"schema 99.*Install the release"):
+        Store(tmp_path).load("parity")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "{}"])
+def test_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "parity.json").write_text(text)
+    with pytest.raises(StateError):
+        Store(tmp_path).load("parity")
+
+
+def test_reports_are_for_their_group_only(tmp_path: Path) -> None:
+    path = Store(tmp_path).write_report("latest.json", "{}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_unwritable_state_names_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match="file"):
+        Store(tmp_path / "file").commit("baseline", {})
+
+
+def _hold(directory: str, held: Any, release: Any) -> None:
+    with Store(Path(directory)).lock():
+        held.set()
+        release.wait(20)
+
+
+def test_second_holder_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    held, release = context.Event(), context.Event()
+    process = context.Process(target=_hold, args=(str(tmp_path), held, release))
+    process.start()
+    try:
+        assert held.wait(20)
+        with pytest.raises(LockedError, match=f"process {process.pid}"), Store(tmp_path).lock():
+            pass
+    finally:
+        release.set()
+        process.join(20)
+    with Store(tmp_path).lock():
+        pass
+
+
+def test_lock_of_a_killed_holder_is_free(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    held, release = context.Event(), context.Event()
+    process = context.Process(target=_hold, args=(str(tmp_path), held, release))
+    process.start()
+    assert held.wait(20)
+    process.kill()
+    process.join(20)
+    with Store(tmp_path).lock():
+        pass
+
+
+def entry(at: int) -> dict[str, Any]:
+    return {"taken_at_ms": at, "ends": {}, "positions": {}}
+
+
+def test_history_keeps_order_and_survives_a_cut_off_line(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append_history("orders", entry(1))
+    with (tmp_path / "history" / "orders.jsonl").open("a") as handle:
+        handle.write('{"taken_at_ms": 2, "en')
+    store.append_history("orders", entry(3))
+    assert [one["taken_at_ms"] for one in store.history("orders")] == [1, 3]
+
+
+def test_history_forgets_what_is_past_retention(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    day = 86_400_000
+    for at in (1, 2 * day, (module.HISTORY_DAYS + 1) * day):
+        store.append_history("orders", entry(at))
+    found = [one["taken_at_ms"] for one in store.history("orders")]
+    assert found == [2 * day, (module.HISTORY_DAYS + 1) * day]
+
+
+def test_history_is_bounded_by_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY_LINES", 10)
+    store = Store(tmp_path)
+    for at in range(50):
+        store.append_history("orders", entry(at))
+    found = [one["taken_at_ms"] for one in store.history("orders")]
+    assert len(found) <= 11
+    assert found[-1] == 49
+
+
+def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number in range(5):
+        store.write_report(f"2026110{number}T000000Z-00.json", "{}")
+    store.write_report("latest.json", "{}")
+    store.prune_reports(keep=2)
+    assert sorted(one.name for one in store.reports_directory.iterdir()) == [
+        "20261103T000000Z-00.json", "20261104T000000Z-00.json", "latest.json",
+    ]  # fmt: skip

@@ -1,0 +1,150 @@
+"""What the target's topics must be able to hold."""
+
+from typing import Any
+
+import pytest
+
+from mirror_report.checks import topics
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, PartitionSnapshot, TopicSnapshot
+
+FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g")
+CONFIGS = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": "1048588",
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.before.max.ms": "9223372036854775807",
+    "message.timestamp.after.max.ms": "3600000",
+    "retention.ms": "604800000",
+    "retention.bytes": "-1",
+}
+
+
+def topic(partitions: int = 2, **configs: str) -> TopicSnapshot:
+    merged = CONFIGS | {key.replace("_", "."): value for key, value in configs.items()}
+    every = {p: PartitionSnapshot(0, 5, 5) for p in range(partitions)}
+    return TopicSnapshot("t", "id", every, merged, 10)
+
+
+def cluster(alias: str, one: TopicSnapshot | None, errors: Any = None) -> ClusterSnapshot:
+    return ClusterSnapshot(alias, alias, 0, {"t": one} if one else {}, errors or {})
+
+
+def judge(
+    ours: TopicSnapshot | None,
+    theirs: TopicSnapshot | None,
+    flow: Flow = FLOW,
+    auto: bool | None = False,
+    **more: Any,
+) -> list[Finding]:
+    return topics.compare(
+        flow, cluster("east", ours), cluster("west", theirs), auto_creation=auto, **more
+    )
+
+
+def kinds(found: list[Finding]) -> list[tuple[str, str]]:
+    assert all(one.action for one in found), "every finding says what to do next"
+    return [(one.severity, one.kind) for one in found]
+
+
+def test_equal_topics_are_no_finding() -> None:
+    assert judge(topic(), topic()) == []
+
+
+def test_more_partitions_on_the_target_are_fine() -> None:
+    assert judge(topic(2), topic(3)) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "kind"),
+    [
+        ({"partitions": 6}, {"partitions": 3}, "partitions_fewer"),
+        ({}, {"cleanup_policy": "compact"}, "compact_null_keys"),
+        ({}, {"cleanup_policy": "compact,delete"}, "compact_null_keys"),
+        ({"max_message_bytes": "2000000"}, {}, "message_size"),
+        ({}, {"message_timestamp_type": "LogAppendTime"}, "timestamp_type"),
+        ({}, {"message_timestamp_before_max_ms": "1000"}, "timestamp_limit"),
+        ({}, {"retention_ms": "1000"}, "retention"),
+        ({"retention_ms": "-1"}, {}, "retention"),
+        ({}, {"retention_bytes": "1000"}, "retention"),
+    ],
+)
+def test_risky_difference_is_a_warning(ours: Any, theirs: Any, kind: str) -> None:
+    assert kinds(judge(topic(**ours), topic(**theirs))) == [("warning", kind)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"cleanup_policy": "compact"}, {"cleanup_policy": "compact"}),
+        ({}, {"retention_ms": "-1"}),
+        ({}, {"max_message_bytes": "9999999"}),
+        ({"message_timestamp_type": "LogAppendTime"}, {}),
+    ],
+)
+def test_harmless_difference_is_none(ours: Any, theirs: Any) -> None:
+    assert judge(topic(**ours), topic(**theirs)) == []
+
+
+def test_settings_that_may_not_be_read_are_unknown_not_equal() -> None:
+    hidden = TopicSnapshot("t", "id", topic().partitions, {}, None)
+    assert kinds(judge(topic(), hidden)) == [("unknown", "permission")]
+
+
+def test_missing_target_topic_is_critical_without_auto_creation() -> None:
+    assert kinds(judge(topic(), None)) == [("critical", "topic_missing")]
+
+
+def test_missing_target_topic_will_be_created_by_the_broker() -> None:
+    assert judge(topic(), None, auto=True) == []
+
+
+def test_missing_target_topic_with_mirrored_records_is_critical_anyway() -> None:
+    found = judge(topic(), None, auto=True, positions={"t": {0: 5}})
+    assert kinds(found) == [("critical", "topic_missing")]
+
+
+def test_unknown_auto_creation_is_unknown() -> None:
+    assert kinds(judge(topic(), None, auto=None)) == [("unknown", "permission")]
+
+
+def test_nothing_matched_is_a_warning() -> None:
+    assert kinds(judge(None, None)) == [("warning", "no_topics")]
+
+
+def test_named_topic_absent_from_the_source_is_a_warning() -> None:
+    flow = Flow("orders", "east", "west", "t|u", topics=("t", "u"), group_id="g")
+    (found,) = judge(topic(), topic(), flow)
+    assert (found.kind, found.topic) == ("no_topics", "u")
+
+
+def test_forbidden_topic_is_a_permission_not_an_absence() -> None:
+    source = cluster("east", None, {"t": "permission DESCRIBE on topic t is missing"})
+    found = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
+    assert kinds(found) == [("unknown", "permission")]
+
+
+REGEX = {"include": "t.*", "topics": ("t.*",), "group_id": "g"}
+
+
+def test_regex_without_auto_creation_is_critical() -> None:
+    flow = Flow("orders", "east", "west", **REGEX)  # type: ignore[arg-type]
+    assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
+    assert judge(topic(), topic(), flow, auto=True) == []
+    assert kinds(judge(topic(), topic(), flow, auto=None)) == [("unknown", "permission")]
+
+
+def test_accepted_danger_is_silent() -> None:
+    flow = Flow(
+        "orders", "east", "west", **REGEX,  # type: ignore[arg-type]
+        accept=("regex-without-auto-creation:orders",),
+    )  # fmt: skip
+    assert judge(topic(), topic(), flow) == []
+
+
+def test_acceptance_of_another_flow_does_not_count() -> None:
+    flow = Flow(
+        "orders", "east", "west", **REGEX,  # type: ignore[arg-type]
+        accept=("regex-without-auto-creation:other",),
+    )  # fmt: skip
+    assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
