@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import ssl
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -32,6 +35,13 @@ def _append_null_headers(
 
 
 MemoryRecordsBuilder.append = _append_null_headers
+
+
+def connection(path: str) -> dict[str, Any]:
+    """Read a connection from a JSON file, or from standard input if the path is ``-``."""
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def settings(connection: Mapping[str, Any]) -> dict[str, Any]:

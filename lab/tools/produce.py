@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Keep writing records to a cluster and log every one that it acknowledges.
 
-Runs on a lab host. The connection is JSON on standard input, so no password is ever in argv.
+Runs on a lab host. The connection comes by standard input or file: no password is ever in argv.
 One idempotent producer per process; each writes its own log ``<directory>/<run>-<process>.tsv``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import secrets
@@ -48,6 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--duration", type=float, help="seconds; default: no end")
     parser.add_argument("--rate", type=float, help="records a second in all; default: no bound")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--connection", default="-", help="JSON file; -: standard input")
     return parser.parse_args(arguments)
 
 
@@ -139,7 +139,7 @@ def work(options: argparse.Namespace, connection: dict[str, Any], process: int) 
 def main() -> int:
     """Start the processes, pass signals on, wait for all."""
     options = parse()
-    connection = json.load(sys.stdin)
+    connection = client.connection(options.connection)
     options.directory.mkdir(parents=True, exist_ok=True)
     (options.directory / f"{options.run}.pid").write_text(str(os.getpid()), encoding="ascii")
     if options.processes == 1:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Read topics wholly from a cluster and compare them with the logs of acknowledged records.
 
-Runs on a lab host; the connection is JSON on standard input; the answer is one JSON document on
-standard output: per topic the numbers acknowledged, found, lost, duplicated, altered, foreign.
+Runs on a lab host; the connection comes as JSON on standard input or in a file; the answer is one
+JSON document on standard output: per topic the numbers acknowledged, found, lost, duplicated,
+altered and foreign.
 Exit status 1 if a topic is not whole (duplicates alone leave it whole), 2 if nothing was
 acknowledged for a topic: an empty comparison proves nothing.
 """
@@ -33,8 +34,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topic", action="append", required=True, help="repeat for several")
     parser.add_argument("--directory", type=Path, action="append", required=True)
+    parser.add_argument("--connection", default="-", help="JSON file; -: standard input")
     options = parser.parse_args()
-    connection = json.load(sys.stdin)
+    connection = client.connection(options.connection)
     wanted = (entry for entry in entries(options.directory) if entry.topic in options.topic)
     found = (placed.found() for placed in client.read(connection, options.topic))
     comparisons = compare(options.topic, wanted, found)

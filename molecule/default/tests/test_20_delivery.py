@@ -1,0 +1,114 @@
+"""Every acknowledged record arrives byte for byte, whatever happens to the process."""
+
+from __future__ import annotations
+
+import time
+
+from labkit import wait
+
+PAYMENTS = [
+    "payments.missing",
+    "payments.altered",
+    "payments.duplicated",
+    "payments.foreign",
+    "payments.truncated",
+]
+
+
+def complete(comparison):
+    """Lost, altered and foreign records of a topic."""
+    return {name: comparison[name] for name in ("lost", "altered", "foreign") if comparison[name]}
+
+
+def test_every_acknowledged_record_arrives_byte_for_byte_and_once(lab, measured):
+    lab.produce("orders", count=20000)
+    lab.produce(*PAYMENTS, count=2000)
+    lab.wait_mirrored("orders", ["orders"])
+    lab.wait_mirrored("payments", PAYMENTS)
+    found = lab.compare("orders")
+    measured(acknowledged=found["acknowledged"], found=found["found"])
+    assert found["acknowledged"] == 20000
+    assert complete(found) == {}
+    assert found["duplicated"] == 0
+
+
+def test_a_stop_is_clean_and_a_start_goes_on_without_loss_or_duplicate(lab, orders, measured):
+    with lab.producing("stopped", rate=1500) as production:
+        wait("3000 records", lambda: production.acknowledged() >= 3000)
+        orders.control("stop")
+        stopped = orders.show()
+        assert stopped["Result"] == "success"
+        assert stopped["ActiveState"] == "inactive"
+        mirrored = lab.ends("target", ["stopped"])["stopped"]
+        more = production.acknowledged() + 1500
+        wait("1500 more records", lambda: production.acknowledged() >= more)
+    assert orders.show()["ActiveState"] == "inactive", "it came back by itself"
+    total = lab.acknowledged("/var/tmp/lab-acks/stopped")  # noqa: S108
+    status, document = lab.report("lag", "--flow", "orders")
+    lag = sum(row["lag_records"] for row in document["lag"])
+    measured(acknowledged=total, mirrored_before_stop=mirrored, lag=lag)
+    assert mirrored > 0
+    assert lag == total - mirrored, "lag of a stopped mirror is what was produced since"
+    assert status == 2, "records wait and nobody mirrors them"
+    orders.control("start")
+    lab.wait_mirrored("orders", ["stopped"])
+    found = lab.compare("stopped")
+    assert found["acknowledged"] == total
+    assert complete(found) == {}
+    assert found["duplicated"] == 0
+
+
+def test_the_report_calls_a_whole_mirror_whole(lab, measured):
+    status, document = lab.report("run")
+    assert status == 0, (document["verdict"], document["findings"])
+    rows = {row["source_topic"]: row for row in document["parity"]}
+    for topic, count in {"orders": 20000, **dict.fromkeys(PAYMENTS, 400)}.items():
+        assert rows[topic]["source_records"] == count
+        assert rows[topic]["verified_records"] == count
+    measured(coverage=document["coverage"], seconds=document["duration_seconds"])
+
+
+def test_a_killed_process_comes_back_by_itself_and_loses_nothing(lab, orders, measured):
+    with lab.producing("killed", rate=1500) as production:
+        for number in range(3):
+            acknowledged = production.acknowledged()
+            wait("2000 records", lambda n=acknowledged: production.acknowledged() >= n + 2000)
+            before, restarts = orders.pid, orders.restarts
+            assert before
+            lab.mirror.run("kill", "-KILL", str(before))
+            wait("a new process", lambda pid=before: orders.pid not in {0, pid}, 60)
+            assert orders.restarts == restarts + 1
+            there = lab.ends("target", ["killed"])["killed"]
+            wait(
+                "1000 records mirrored by the new process",
+                lambda n=there: lab.ends("target", ["killed"])["killed"] >= n + 1000,
+            )
+            since = production.acknowledged() - acknowledged
+            measured(round=number + 1, acknowledged_in_round=since)
+    lab.wait_mirrored("orders", ["killed"])
+    found = lab.compare("killed")
+    measured(acknowledged=found["acknowledged"], duplicated=found["duplicated"])
+    assert found["acknowledged"] >= 6000
+    assert complete(found) == {}
+
+
+def test_a_terminated_process_is_started_again(orders):
+    before, restarts = orders.pid, orders.restarts
+    orders.host.run("kill", "-TERM", str(before))
+    wait("a new process", lambda: orders.pid not in {0, before}, 60)
+    assert orders.restarts == restarts + 1
+
+
+def test_the_report_counts_duplicates_warns_once_and_lists_them_afterwards(lab, measured):
+    lab.wait_mirrored("orders", ["killed"])
+    step = {"do": "tamper", "cluster": "source", "into": "target", "topic": "killed"}
+    lab.probe({**step, "partition": 0, "begin": 10, "count": 2, "how": "duplicated"})
+    known = lab.compare("killed")["duplicated"]
+    began = time.monotonic()
+    status, document = lab.report("run", "--flow", "orders")
+    row = next(row for row in document["parity"] if row["source_topic"] == "killed")
+    measured(duplicates=row["duplicate"], known=known, seconds=round(time.monotonic() - began))
+    assert known >= 2
+    assert row["duplicate"] == known
+    assert (row["missing"], row["corrupt"], row["extra"], row["unverifiable"]) == (0, 0, 0, 0)
+    assert status == 1, document["findings"]

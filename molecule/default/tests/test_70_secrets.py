@@ -1,0 +1,99 @@
+"""A password that logs in stands where it must, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from labkit import words
+
+# Searches for the part of each password that no quoting changes. Words come on standard input.
+SEARCH = r"""
+import json, os, subprocess, sys
+words = [word.encode() for word in json.load(sys.stdin)]
+hits = {}
+def look(place, content):
+    if any(word in content for word in words):
+        hits.setdefault(place, 0)
+        hits[place] += 1
+def output(*argv):
+    return subprocess.run(argv, capture_output=True).stdout
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for name in ("cmdline", "environ"):
+        try:
+            with open(f"/proc/{pid}/{name}", "rb") as file:
+                look(f"process {name}", file.read())
+        except OSError:
+            pass
+look("systemctl show", output("systemctl", "show", "--all", "*"))
+look("systemctl cat", output("systemctl", "cat", "*.service", "*.timer"))
+look("journal", output("journalctl", "--no-pager", "--all", "--output=export"))
+searched = root_only = 0
+for folder, _, names in os.walk("/"):
+    if folder.startswith(("/proc", "/sys", "/dev", "/usr/lib/jvm", "/var/cache/apt")):
+        continue
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            found = os.lstat(path)
+            if found.st_mode & 0o170000 != 0o100000 or found.st_size > 1 << 24:
+                continue
+            report = path.startswith("/var/lib/mirror-report/")
+            open_ = found.st_mode & 0o004
+            with open(path, "rb") as file:
+                content = file.read()
+        except OSError:
+            continue
+        if open_ or report or found.st_mode & 0o040 and found.st_gid:
+            searched += 1
+            look(path, content)
+        elif any(word in content for word in words):
+            root_only += 1
+print(json.dumps({"hits": hits, "searched": searched, "root_only": root_only}))
+"""
+
+
+@pytest.fixture(scope="module")
+def canaries(lab):
+    """The unmistakable part of every password of the identities that log in."""
+    return [
+        words(lab.passwords[cluster][identity])
+        for cluster in ("source", "target")
+        for identity in ("mirror", "report")
+    ]
+
+
+@pytest.mark.parametrize("name", ["mirror1", "source1", "target1"])
+def test_no_password_stands_where_others_can_read_it(lab, canaries, measured, name):
+    (host,) = (each for each in lab.hosts if each.name == name)
+    script = "import sys; exec(sys.argv[1])"
+    done = host.run("python3", "-c", script, SEARCH, stdin=json.dumps(canaries))
+    found = json.loads(done.stdout)
+    measured(host=name, searched=found["searched"], root_only=found["root_only"])
+    assert found["hits"] == {}
+    assert found["searched"] > 1000
+    if name == "mirror1":
+        assert found["root_only"] >= 4, "the search finds them where they belong"
+
+
+def test_no_password_is_printed_by_ansible(outputs, canaries):
+    assert len(outputs) >= 4
+    for word in canaries:
+        assert not [text for text in outputs if word in text]
+
+
+def test_no_process_ever_carried_a_password(watch):
+    seen = watch()
+    assert seen["looks"] > 100
+    assert seen["hits"] == []
+
+
+def test_no_report_shows_a_password(lab, canaries):
+    shown = [
+        lab.mirror.run("mirror-report", "show", *arguments, check=False).text
+        for arguments in ([], ["--json"])
+    ]
+    shown.append(lab.mirror.shell("cat /var/lib/mirror-report/reports/*"))
+    assert all(len(text) > 100 for text in shown)
+    for word in canaries:
+        assert not [text for text in shown if word in text]

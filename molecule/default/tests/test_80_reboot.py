@@ -1,0 +1,30 @@
+"""After a reboot of the host everything is back by itself."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from labkit import ENVIRONMENT, wait
+
+
+@pytest.mark.long
+def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments, measured):
+    before = lab.compare("stopped")
+    production = lab.start_producer("stopped", count=2000)
+    production.finish()
+    subprocess.run(
+        ["podman", "restart", lab.mirror.container],
+        check=True,
+        env=ENVIRONMENT,
+        capture_output=True,
+    )
+    wait("systemd", lambda: lab.mirror.run("true", check=False).status == 0)
+    wait("both mirrors", lambda: orders.active and payments.active)
+    lab.wait_mirrored("orders", ["stopped"])
+    after = lab.compare("stopped")
+    measured(acknowledged=after["acknowledged"], duplicated=after["duplicated"])
+    assert after["acknowledged"] == before["acknowledged"] + 2000
+    assert (after["lost"], after["altered"], after["foreign"]) == (0, 0, 0)
+    timers = lab.mirror.run("systemctl", "is-active", "mirror-report.timer").stdout.strip()
+    assert timers == "active"

@@ -1,0 +1,344 @@
+"""What the tests hold in their hands: the lab's hosts, its clusters, and runs of the playbooks."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import re
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = "/var/tmp/lab-tools"  # noqa: S108
+ACKS = "/var/tmp/lab-acks"  # noqa: S108
+PYTHON = "/opt/mirror-report/venv/bin/python"
+CACHE = Path(
+    os.environ.get("MIRROR_LAB_CACHE")
+    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-mirror-lab"
+)
+ENVIRONMENT = {
+    **os.environ,
+    "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+    "CONTAINERS_CONF": str(ROOT / "lab/containers.conf"),
+    "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
+}
+
+Offsets = dict[str, dict[int, int]]
+Variables = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A finished command."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """Everything it said."""
+        return self.stdout + self.stderr
+
+
+def wait(what: str, check: Callable[[], Any], seconds: float = 120, pause: float = 0.5) -> Any:
+    """Poll until ``check`` answers something true, and return it.
+
+    :raises AssertionError: it did not within ``seconds``; names ``what`` and the last answer.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = check()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s, last: {answer!r}"
+        time.sleep(pause)
+
+
+class Host:
+    """One lab host, by way of its container."""
+
+    def __init__(self, prefix: str, name: str) -> None:
+        self.name = name
+        self.container = f"{prefix}-{name}"
+
+    def command(self, *argv: str) -> list[str]:
+        """Compose the command line that runs ``argv`` on this host."""
+        return ["podman", "exec", "--interactive", self.container, *argv]
+
+    def run(self, *argv: str, stdin: str = "", check: bool = True, timeout: float = 300) -> Result:
+        """Run a command as root; its standard error is part of the message if it fails."""
+        done = subprocess.run(
+            self.command(*argv),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            env=ENVIRONMENT,
+        )
+        result = Result(done.returncode, done.stdout, done.stderr)
+        if check:
+            assert result.status == 0, f"{self.name}: {' '.join(argv)}: {result.text[-4000:]}"
+        return result
+
+    def shell(self, script: str, check: bool = True) -> str:
+        """Run a shell script and return what it printed."""
+        return self.run("sh", "-c", script, check=check).stdout
+
+    def read(self, path: str) -> str:
+        """Read a file."""
+        return self.run("cat", path).stdout
+
+    def write(self, path: str, content: str) -> None:
+        """Replace a file's content, keeping owner and mode."""
+        self.run("sh", "-c", f"cat > '{path}'", stdin=content)
+
+    def tree(self) -> str:
+        """Fingerprint what stands below the roots that deployments write to."""
+        file = f"/var/tmp/lab-tree-{secrets.token_hex(4)}.json"  # noqa: S108
+        self.run("python3", f"{TOOLS}/tree.py", "save", file)
+        return file
+
+    def changes(self, tree: str) -> str:
+        """Tell what became of the files since ``tree`` was taken; empty: nothing."""
+        return self.run("python3", f"{TOOLS}/tree.py", "compare", tree, check=False).stdout.strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """A systemd unit of a host."""
+
+    host: Host
+    name: str
+
+    def show(self) -> dict[str, str]:
+        """Read every property."""
+        lines = self.host.run("systemctl", "show", self.name).stdout.splitlines()
+        return dict(line.split("=", 1) for line in lines if "=" in line)
+
+    @property
+    def pid(self) -> int:
+        """Its main process, 0 if none."""
+        return int(self.show()["MainPID"])
+
+    @property
+    def restarts(self) -> int:
+        """How often systemd started it again by itself."""
+        return int(self.show()["NRestarts"])
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs."""
+        return self.show()["ActiveState"] == "active"
+
+    def control(self, verb: str) -> None:
+        """Call ``systemctl`` and wait for it."""
+        self.host.run("systemctl", verb, self.name)
+
+    def journal(self, since: str = "-1h") -> str:
+        """Read what it logged."""
+        argv = ["journalctl", "--no-pager", "--output=cat", "--unit", self.name, "--since", since]
+        return self.host.run(*argv).stdout
+
+
+class Production:
+    """A producer that runs in the background on a lab host."""
+
+    def __init__(self, lab: Lab, arguments: Sequence[str], directory: str) -> None:
+        self.lab = lab
+        self.run_id = secrets.token_hex(4)
+        self.directory = directory
+        argv = [PYTHON, f"{TOOLS}/produce.py", "--directory", directory, "--run", self.run_id]
+        self.process = subprocess.Popen(
+            lab.mirror.command(*argv, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(lab.connection("source")))
+        self.process.stdin.close()
+
+    def acknowledged(self) -> int:
+        """Count what is logged so far."""
+        return self.lab.acknowledged(self.directory, f"{self.run_id}-*.tsv")
+
+    def stop(self) -> None:
+        """Ask it to end; what it has sent is acknowledged and logged first."""
+        pid = f"{self.directory}/{self.run_id}.pid"
+        self.lab.mirror.shell(f"kill -TERM $(cat {pid}) || true")
+        self.finish()
+
+    def finish(self) -> None:
+        """Wait for its end; a record it could not deliver is an error."""
+        assert self.process.stdout
+        output = self.process.stdout.read()
+        assert self.process.wait(300) == 0, output
+
+
+class Lab:
+    """The three hosts of a scenario, its clusters and its inventory."""
+
+    def __init__(self, scenario: Path) -> None:
+        self.inventory = scenario / "inventory"
+        text = (self.inventory / "group_vars/all.yml").read_text(encoding="utf-8")
+        self.variables: Variables = yaml.safe_load(text)
+        self.prefix = self.variables["lab_prefix"]
+        self.passwords = json.loads(
+            (CACHE / "secrets" / self.prefix / "passwords.json").read_text(encoding="utf-8")
+        )
+        self.source = Host(self.prefix, "source1")
+        self.target = Host(self.prefix, "target1")
+        self.mirror = Host(self.prefix, "mirror1")
+        self.hosts = (self.source, self.target, self.mirror)
+
+    def connection(self, cluster: str, identity: str = "admin") -> dict[str, Any]:
+        """Say how the lab's tools reach a cluster."""
+        model = self.variables["kafka_clusters"][cluster]
+        return {
+            "bootstrap_servers": model["bootstrap_servers"],
+            "security_protocol": model["security_protocol"],
+            "sasl_mechanism": model["identities"][identity]["sasl_mechanism"],
+            "username": model["identities"][identity]["username"],
+            "password": self.passwords[cluster][identity],
+        }
+
+    def probe(self, *steps: Mapping[str, Any]) -> list[Any]:
+        """Run the steps of ``lab/tools/probe.py`` and return their answers."""
+        document = {
+            "clusters": {name: self.connection(name) for name in ("source", "target")},
+            "steps": steps,
+        }
+        argv = [PYTHON, f"{TOOLS}/probe.py"]
+        answer: list[Any] = json.loads(self.mirror.run(*argv, stdin=json.dumps(document)).stdout)
+        return answer
+
+    def ends(self, cluster: str, topics: Sequence[str]) -> dict[str, int]:
+        """Sum of the log end offsets per topic."""
+        found = self.probe({"do": "ends", "cluster": cluster, "topics": list(topics)})[0]
+        return {topic: sum(parts.values()) for topic, parts in found.items()}
+
+    def lag(self, group: str, topics: Sequence[str]) -> int:
+        """Records that the group has not committed, by end offsets and positions."""
+        ends, starts, positions = self.probe(
+            {"do": "ends", "cluster": "source", "topics": list(topics)},
+            {"do": "starts", "cluster": "source", "topics": list(topics)},
+            {"do": "positions", "cluster": "source", "group": group},
+        )
+        return sum(
+            end - positions.get(topic, {}).get(partition, starts[topic][partition])
+            for topic, parts in ends.items()
+            for partition, end in parts.items()
+        )
+
+    def wait_mirrored(self, flow: str, topics: Sequence[str], seconds: float = 120) -> None:
+        """Wait until the flow's group has committed everything."""
+        group = f"mirrormaker-{flow}"
+        wait(f"{flow} mirrored", lambda: self.lag(group, topics) == 0, seconds)
+
+    def acknowledged(self, directory: str, pattern: str = "*.tsv") -> int:
+        """Count the log lines of a directory on the host of the producer."""
+        counted = self.mirror.shell(f"cat {directory}/{pattern} 2>/dev/null | wc -l", check=False)
+        return int(counted)
+
+    @contextmanager
+    def producing(self, *topics: str, **options: object) -> Iterator[Production]:
+        """Keep a producer writing; it has ended when the block is left."""
+        production = self.start_producer(*topics, **options)
+        try:
+            yield production
+        finally:
+            production.stop()
+
+    def start_producer(self, *topics: str, **options: object) -> Production:
+        """Start a producer; options are those of ``lab/tools/produce.py``."""
+        arguments = [part for topic in topics for part in ("--topic", topic)]
+        for name, value in options.items():
+            arguments += [f"--{name}", str(value)]
+        return Production(self, arguments, f"{ACKS}/{topics[0]}")
+
+    def produce(self, *topics: str, count: int) -> None:
+        """Write a number of records and wait for their acknowledgement."""
+        self.start_producer(*topics, count=count).finish()
+
+    def compare(self, topic: str) -> dict[str, Any]:
+        """Compare a target topic with everything acknowledged for it."""
+        argv = [PYTHON, f"{TOOLS}/verify.py", "--topic", topic, "--directory", f"{ACKS}/{topic}"]
+        done = self.mirror.run(*argv, stdin=json.dumps(self.connection("target")), check=False)
+        assert done.status in {0, 1}, f"nothing to compare for {topic}: {done.text}"
+        answer: dict[str, Any] = json.loads(done.stdout)[topic]
+        return answer
+
+    def report(self, command: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """Run ``mirror-report <command> --json``; returns exit status and document."""
+        done = self.mirror.run("mirror-report", command, "--json", *arguments, check=False)
+        try:
+            document: dict[str, Any] = json.loads(done.stdout)
+        except ValueError:
+            raise AssertionError(f"mirror-report {command}: {done.status} {done.text}") from None
+        return done.status, document
+
+    def changed(self, change: Callable[[Variables], None]) -> Variables:
+        """Copy the inventory's variables and change the copy."""
+        variables = copy.deepcopy(self.variables)
+        change(variables)
+        return {key: value for key, value in variables.items() if value != self.variables.get(key)}
+
+    def playbook(
+        self, name: str, variables: Variables | None = None, *arguments: str, check: bool = True
+    ) -> Result:
+        """Run one playbook against this scenario's hosts."""
+        argv = [
+            "ansible-playbook",
+            "--inventory",
+            str(self.inventory),
+            "--extra-vars",
+            json.dumps(variables or {}),
+            *arguments,
+            str(ROOT / "playbooks" / name),
+        ]
+        environment = {**ENVIRONMENT, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false"}
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            env=environment,
+            timeout=600,
+        )
+        result = Result(done.returncode, done.stdout, done.stderr)
+        if check:
+            assert result.status == 0, result.text[-6000:]
+        return result
+
+
+def parity(document: Mapping[str, Any], topic: str) -> dict[str, Any]:
+    """Pick one topic's parity from a report."""
+    rows = [row for row in document["parity"] if row["source_topic"] == topic]
+    assert len(rows) == 1, f"{topic}: {document['parity']} {document['findings']}"
+    row: dict[str, Any] = rows[0]
+    return row
+
+
+def classes(row: Mapping[str, Any]) -> dict[str, int]:
+    """Reduce a topic's parity to the classes that have records."""
+    names = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
+    return {name: row[name] for name in names if row[name]}
+
+
+def words(secret: str) -> str:
+    """Take the part of a password that no escaping changes: what a leak must show."""
+    return max(re.findall(r"[A-Za-z0-9]+", secret), key=len)
