@@ -6,6 +6,8 @@ tests and in the Molecule scenario.
 
 from __future__ import annotations
 
+import json
+
 # Any text may be the value of a property, or its name.
 PROPERTIES: dict[str, str] = {
     "plain": "value",
@@ -56,3 +58,9 @@ PASSWORDS: dict[str, str] = {
     "only backslashes": "\\\\\\",
     "template": "{{ lookup('env', 'HOME') }} {% raw %}",
 }
+
+if __name__ == "__main__":
+    # For playbooks, which cannot import Python.
+    print(
+        json.dumps({"properties": PROPERTIES, "environment": ENVIRONMENT, "passwords": PASSWORDS})
+    )

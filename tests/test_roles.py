@@ -1,4 +1,4 @@
-"""What every role and playbook promises: reference pages that agree, and a tree that works anywhere."""
+"""What every role and playbook promises: pages that agree, and a tree that works anywhere."""
 
 from __future__ import annotations
 
