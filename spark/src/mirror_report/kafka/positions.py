@@ -42,7 +42,7 @@ def committed(client: ClusterClient, group_id: str) -> Positions:
 def group(client: ClusterClient, group_id: str) -> GroupSnapshot:
     """Members and state of a group; a group that does not exist is ``Dead`` and empty."""
     with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
-        found = _with_coordinator(lambda: client.admin.describe_groups([group_id]))[group_id]
+        found = _with_coordinator(lambda: _described(client, group_id))
     if found["error"] and found["group_state"] != "Dead":
         raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
     members = []
@@ -61,6 +61,15 @@ def group(client: ClusterClient, group_id: str) -> GroupSnapshot:
             )
         )
     return GroupSnapshot(group_id, found["group_state"] or "Dead", tuple(members))
+
+
+def _described(client: ClusterClient, group_id: str) -> Any:
+    found = client.admin.describe_groups([group_id])[group_id]
+    # The client hands this error over as text.
+    for starting in _STARTING:
+        if starting.__name__ in str(found["error"] or ""):
+            raise starting(found["error"])
+    return found
 
 
 def oldest_waiting(
