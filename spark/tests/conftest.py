@@ -173,3 +173,15 @@ def kafka_broker(source_broker: Broker) -> str:
 def two_brokers(source_broker: Broker, target_broker: Broker) -> tuple[str, str]:
     """Bootstrap addresses of two clusters: source, target."""
     return source_broker.bootstrap, target_broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def auto_creating_broker(start_broker: Callable[..., Broker]) -> str:
+    """Bootstrap address of a cluster that creates topics on first use."""
+    return start_broker(**{"auto.create.topics.enable": "true"}).bootstrap
+
+
+@pytest.fixture(scope="session")
+def sasl_users() -> dict[str, str]:
+    """Users of the SASL listener and their passwords; ACLs decide what they may do."""
+    return dict(SASL_USERS)

@@ -125,7 +125,13 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     servers = ", ".join(cluster.bootstrap_servers)
     where = f"cluster {cluster.alias} ({servers})"
     reason = _reason(lines)
-    if any(word in text for word in ("AuthenticationFailed", "SaslState", "UnsupportedSasl")):
+    # A broker may close the connection before its refusal is read; by then its version is known.
+    closed = cluster.security_protocol.startswith("SASL") and "broker_version=(" in text
+    if closed and reason == "socket disconnected":
+        reason = "it closes the connection during the login"
+    if closed or any(
+        word in text for word in ("AuthenticationFailed", "SaslState", "UnsupportedSasl")
+    ):
         return AuthenticationError(
             f"{where} refuses identity {cluster.identity} (user {cluster.username}, "
             f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}. Compare user, "

@@ -1,0 +1,524 @@
+"""Every command against two real clusters and a consumer group that mirrors for real."""
+
+import contextlib
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from mirror_report import cli, commands, config
+from mirror_report.kafka import positions
+from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
+from mirror_report.state.store import Store
+
+NUMBERS = itertools.count()
+
+
+@dataclass
+class Pair:
+    """Two clusters, a topic on each, and a mirror in small: one consumer group that copies."""
+
+    source: str
+    target: str
+    directory: Path
+    topic: str
+    group: str
+    flow: dict[str, Any] = field(default_factory=dict)
+    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def document(self, **changes: Any) -> dict[str, Any]:
+        """The configuration, with some of its keys replaced."""
+        return {
+            "version": 1,
+            "clusters": {
+                "east": {"bootstrap_servers": [self.source]} | self.clusters.get("east", {}),
+                "west": {"bootstrap_servers": [self.target]} | self.clusters.get("west", {}),
+            },
+            "flows": [
+                {
+                    "name": "f", "source": "east", "target": "west", "topics": [self.topic],
+                    "include": self.topic, "group_id": self.group, "hosts": ["localhost"],
+                }
+                | self.flow
+            ],
+            "state_directory": str(self.directory / "state"),
+            **changes,
+        }  # fmt: skip
+
+    def settings(self, **changes: Any) -> config.Settings:
+        """The configuration as the commands take it."""
+        return config.parse(self.document(**changes))
+
+    def store(self) -> Store:
+        """What the commands remember."""
+        return Store(self.directory / "state")
+
+    def create(self, side: str, partitions: int = 2, **configs: str) -> None:
+        """Create the topic on one side."""
+        with admin(self.source if side == "source" else self.target) as client:
+            client.create_topics([NewTopic(self.topic, partitions, 1, topic_configs=configs)])
+            client.wait_for_topics([self.topic])
+
+    def delete(self, side: str) -> None:
+        """Delete the topic on one side."""
+        with admin(self.source if side == "source" else self.target) as client:
+            client.delete_topics([self.topic])
+            deadline = time.monotonic() + 20
+            while self.topic in client.list_topics() and time.monotonic() < deadline:
+                time.sleep(0.1)
+
+    def produce(self, count: int, partition: int = 0) -> None:
+        """Write records on the source."""
+        produce(self.source, self.topic, count, partition)
+
+    def mirror(self, count: int) -> None:
+        """Copy exactly so many records and commit behind them."""
+        consumer = self.consumer()
+        left = count
+        try:
+            while left:
+                batches = consumer.poll(1000, max_records=left)
+                for at, records in batches.items():
+                    produce(self.target, at.topic, len(records), at.partition)
+                    left -= len(records)
+            consumer.commit()
+        finally:
+            consumer.close(autocommit=False)
+
+    def consumer(self) -> Any:
+        """Join the mirror's group."""
+        return KafkaConsumer(
+            self.topic, bootstrap_servers=self.source, group_id=self.group,
+            auto_offset_reset="earliest", enable_auto_commit=False,
+        )  # fmt: skip
+
+
+def admin(bootstrap: str) -> Any:
+    return KafkaAdminClient(bootstrap_servers=bootstrap)
+
+
+def produce(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
+    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    sent = [producer.send(topic, value=b"v%d" % n, partition=partition) for n in range(count)]
+    for one in sent:
+        one.get(30)
+    producer.close()
+
+
+@pytest.fixture
+def pair(two_brokers: tuple[str, str], tmp_path: Path) -> Pair:
+    number = next(NUMBERS)
+    return Pair(*two_brokers, tmp_path, f"topic-{number}", f"group-{number}")
+
+
+@pytest.fixture
+def mirrored(pair: Pair) -> Pair:
+    """Ten records, seven of them mirrored; the mirror is stopped."""
+    pair.create("source")
+    pair.create("target")
+    pair.produce(10)
+    pair.mirror(7)
+    return pair
+
+
+@contextlib.contextmanager
+def member(pair: Pair) -> Iterator[threading.Event]:
+    """A live member of the group; it commits once the event it yields is set."""
+    stop, commits = threading.Event(), threading.Event()
+    consumer = pair.consumer()
+
+    def hold() -> None:
+        while not stop.is_set():
+            consumer.poll(100)
+            if commits.is_set():
+                consumer.commit()
+        consumer.close(autocommit=False)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield commits
+    finally:
+        stop.set()
+        thread.join(20)
+
+
+@pytest.fixture
+def running(mirrored: Pair) -> Iterator[Pair]:
+    """The mirror has a live member that does nothing but hold its partitions."""
+    with member(mirrored):
+        yield mirrored
+
+
+def kinds(found: list[Any]) -> list[str]:
+    return sorted(one.kind for one in found)
+
+
+def test_lag_of_a_stopped_mirror_equals_what_was_produced(mirrored: Pair) -> None:
+    result = commands.lag(mirrored.settings(), mirrored.store())
+    rows = {one.partition: one for one in result.rows}
+    assert (rows[0].lag_records, rows[0].state) == (3, "STOPPED")
+    assert (rows[1].lag_records, rows[1].state) == (0, "IDLE")
+    assert rows[0].lag_seconds is not None
+    assert 0 <= rows[0].lag_seconds < 120
+    assert [(one.kind, one.count) for one in result.findings] == [("stopped", 3)]
+
+
+def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
+    mirrored.mirror(3)
+    result = commands.lag(mirrored.settings(), mirrored.store())
+    assert [one.lag_records for one in result.rows] == [0, 0]
+    assert result.findings == []
+
+
+def test_lag_leaves_a_history(mirrored: Pair) -> None:
+    commands.lag(mirrored.settings(), mirrored.store())
+    (entry,) = mirrored.store().history("f")
+    assert entry["positions"][mirrored.topic]["0"] == 7
+    assert entry["ends"][mirrored.topic]["0"] == 10
+
+
+def test_running_mirror_that_does_not_move_is_stalled(running: Pair) -> None:
+    settings = running.settings(warn={"stalled_seconds": 1})
+    commands.lag(settings, running.store())
+    time.sleep(1.2)
+    assert kinds(commands.lag(settings, running.store()).findings) == ["stalled"]
+
+
+def test_records_deleted_before_they_were_mirrored_are_lost_by_number(mirrored: Pair) -> None:
+    with admin(mirrored.source) as client:
+        client.delete_records({TopicPartition(mirrored.topic, 0): 9})
+    found = {one.kind: one.count for one in commands.lag(mirrored.settings(),
+                                                        mirrored.store()).findings}  # fmt: skip
+    assert found == {"truncated": 2}
+
+
+def test_recreated_source_topic_is_a_reset(mirrored: Pair) -> None:
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    mirrored.delete("source")
+    mirrored.create("source")
+    mirrored.produce(20)
+    found = commands.lag(mirrored.settings(), mirrored.store()).findings
+    assert kinds(found) == ["reset"]
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
+    found = commands.lag(mirrored.settings(), mirrored.store()).findings
+    assert "reset" not in kinds(found)
+
+
+def test_recreated_target_topic_is_a_reset(mirrored: Pair) -> None:
+    mirrored.mirror(3)
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    mirrored.delete("target")
+    mirrored.create("target")
+    assert kinds(commands.lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
+
+
+def test_topic_ids_first_seen_by_a_run_are_remembered(mirrored: Pair) -> None:
+    mirrored.mirror(3)
+    commands.run(mirrored.settings(), None, lambda _: None)
+    mirrored.delete("target")
+    mirrored.create("target")
+    assert kinds(commands.lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
+
+
+def test_open_and_aborted_transactions_are_no_lag(pair: Pair) -> None:
+    pair.create("source", partitions=1)
+    pair.create("target", partitions=1)
+    producer = KafkaProducer(bootstrap_servers=pair.source, transactional_id=pair.topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(pair.topic, value=b"committed")
+    producer.commit_transaction()
+    pair.mirror(1)
+    producer.begin_transaction()
+    producer.send(pair.topic, value=b"open")
+    producer.flush()
+    (row,) = commands.lag(pair.settings(), pair.store()).rows
+    assert (row.lag_records, row.state) == (0, "OK")
+    producer.abort_transaction()
+    producer.close()
+    (row,) = commands.lag(pair.settings(), pair.store()).rows
+    assert row.lag_records == 0
+
+
+def test_check_of_a_good_flow_finds_nothing(mirrored: Pair) -> None:
+    checked = commands.check(mirrored.settings())
+    assert checked.findings == []
+    (flow,) = checked.flows
+    assert flow.source_cluster_id != flow.target_cluster_id
+
+
+def test_check_tells_a_cluster_mirrored_into_itself(mirrored: Pair) -> None:
+    mirrored.target = mirrored.source
+    assert "same_cluster" in kinds(commands.check(mirrored.settings()).findings)
+
+
+def test_check_tells_a_topic_missing_on_the_target(pair: Pair) -> None:
+    pair.create("source")
+    assert kinds(commands.check(pair.settings()).findings) == ["topic_missing"]
+
+
+def test_check_tells_that_nothing_matches(pair: Pair) -> None:
+    assert kinds(commands.check(pair.settings()).findings) == ["no_topics"]
+
+
+def test_check_tells_what_the_target_cannot_hold(pair: Pair) -> None:
+    pair.create("source", partitions=3)
+    configs = {"cleanup.policy": "compact", "max.message.bytes": "1000"}
+    pair.create("target", partitions=1, **configs)
+    assert kinds(commands.check(pair.settings()).findings) == [
+        "compact_null_keys", "message_size", "partitions_fewer",
+    ]  # fmt: skip
+
+
+def test_check_refuses_a_regex_into_a_cluster_that_creates_nothing(mirrored: Pair) -> None:
+    regex = f"{mirrored.topic}.*"
+    mirrored.flow = {"topics": [regex], "include": regex}
+    assert kinds(commands.check(mirrored.settings()).findings) == ["regex_without_auto_creation"]
+    mirrored.flow["accept"] = ["regex-without-auto-creation:f"]
+    assert commands.check(mirrored.settings()).findings == []
+
+
+def test_check_asks_the_target_whether_it_creates_topics(
+    pair: Pair, auto_creating_broker: str
+) -> None:
+    pair.target = auto_creating_broker
+    pair.create("source")
+    regex = f"{pair.topic}.*"
+    pair.flow = {"topics": [regex], "include": regex}
+    assert commands.check(pair.settings()).findings == []
+
+
+def test_check_tells_an_edited_environment_file(mirrored: Pair) -> None:
+    path = mirrored.directory / "sysconfig"
+    path.write_text('MM_INCLUDE="somethingelse"\n')
+    mirrored.flow = {"sysconfig": str(path)}
+    assert kinds(commands.check(mirrored.settings()).findings) == ["sysconfig_drift"]
+    path.write_text(f'MM_INCLUDE="{mirrored.topic}"\n')
+    assert commands.check(mirrored.settings()).findings == []
+
+
+def sasl(user: str) -> dict[str, Any]:
+    return {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "username": user}
+
+
+@pytest.fixture
+def as_user(
+    source_broker: Any, sasl_users: Mapping[str, str]
+) -> Callable[[Pair, str, str | None], config.Settings]:
+    """Settings that log in to the source as somebody whom ACLs apply to."""
+
+    def settings(pair: Pair, user: str, password: str | None = None) -> config.Settings:
+        pair.source = source_broker.sasl
+        pair.clusters = {"east": sasl(user)}
+        secret = sasl_users[user] if password is None else password
+        return pair.settings(credentials={"east.report.password": secret})
+
+    return settings
+
+
+def allow(bootstrap: str, user: str, *rules: tuple[str, str, str]) -> None:
+    from kafka.admin import (
+        ACL,
+        ACLOperation,
+        ACLPermissionType,
+        ACLResourcePatternType,
+        ResourcePattern,
+        ResourceType,
+    )
+
+    with admin(bootstrap) as client:
+        client.create_acls(
+            [
+                ACL(
+                    f"User:{user}", "*", ACLOperation[operation], ACLPermissionType.ALLOW,
+                    ResourcePattern(ResourceType[kind], name, ACLResourcePatternType.LITERAL),
+                )
+                for kind, name, operation in rules
+            ]
+        )  # fmt: skip
+
+
+def test_wrong_password_is_refusal_not_absence(
+    mirrored: Pair, as_user: Callable[..., config.Settings], capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = as_user(mirrored, "reader", "wrong-s3cret")
+    with (
+        pytest.raises(AuthenticationError, match=r"refuses identity report \(user reader"),
+        connect(settings.clusters["east"], settings.credentials),
+    ):
+        pass
+    assert kinds(commands.check(settings).findings) == ["authentication"]
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", ""), "the client library's own log stays quiet"
+
+
+def test_forbidden_topic_and_group_are_named_permissions(
+    mirrored: Pair, as_user: Callable[..., config.Settings]
+) -> None:
+    plain, group = mirrored.source, mirrored.group
+    settings = as_user(mirrored, "nobody")
+    with (
+        connect(settings.clusters["east"], settings.credentials) as client,
+        pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
+    ):
+        positions.committed(client, group)
+    allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
+    (found,) = commands.check(settings).findings
+    assert (found.kind, found.topic) == ("permission", mirrored.topic)
+    assert "DESCRIBE" in found.message
+
+
+def test_password_with_hostile_characters_logs_in_and_read_is_missed(
+    mirrored: Pair, as_user: Callable[..., config.Settings]
+) -> None:
+    plain, topic = mirrored.source, mirrored.topic
+    settings = as_user(mirrored, "reader")
+    allow(
+        plain, "reader", ("GROUP", mirrored.group, "DESCRIBE"), ("TOPIC", topic, "DESCRIBE"),
+    )  # fmt: skip
+    found = commands.check(settings).findings
+    assert {one.kind for one in found} == {"permission"}
+    assert any("lacks READ" in one.message for one in found)
+    assert any("settings on east" in one.message for one in found)
+    rules = (("TOPIC", topic, "READ"), ("TOPIC", topic, "DESCRIBE_CONFIGS"))
+    allow(plain, "reader", *rules)
+    assert commands.check(settings).findings == []
+    result = commands.lag(settings, mirrored.store())
+    assert [one.lag_records for one in result.rows] == [3, 0]
+
+
+def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> None:
+    found = commands.confirm(running.settings(), "f", ["localhost"], 5, lambda _: None)
+    assert (found.ok, found.flowing) == (False, False)
+    assert "3 records wait" in found.text
+
+
+def test_confirm_is_content_with_an_idle_mirror(pair: Pair) -> None:
+    pair.create("source")
+    with member(pair):
+        found = commands.confirm(pair.settings(), "f", [], 20, lambda _: None)
+    assert (found.ok, found.flowing) == (True, None)
+    assert "flow not observed" in found.text
+
+
+def test_confirm_sees_records_flow(mirrored: Pair) -> None:
+    with member(mirrored) as commits:
+
+        def progress(text: str) -> None:
+            if "watching the position" in text:
+                commits.set()
+
+        found = commands.confirm(mirrored.settings(), "f", ["localhost"], 20, progress)
+    assert (found.ok, found.flowing) == (True, True)
+
+
+def test_confirm_fails_without_an_own_member(running: Pair) -> None:
+    found = commands.confirm(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None)
+    assert not found.ok
+    assert "expected one from 192.0.2.7" in found.text
+
+
+def test_confirm_fails_when_nobody_mirrors(mirrored: Pair) -> None:
+    found = commands.confirm(mirrored.settings(), "f", [], 1, lambda _: None)
+    assert not found.ok
+    assert f"unassigned: {mirrored.topic}-0" in found.text
+
+
+def test_baseline_of_a_new_mirror_starts_at_both_logs(pair: Pair) -> None:
+    pair.create("source")
+    pair.create("target")
+    pair.produce(5)
+    produce(pair.target, pair.topic, 2)
+    assert commands.baseline(pair.settings(), None, full_history=False, renew=False) == {"f": True}
+    entry = pair.store().load("baseline")["f"]
+    recorded = entry["topics"][pair.topic]
+    assert entry["group_existed"] is False
+    assert recorded["source"] == {"0": 0, "1": 0}
+    assert recorded["target"] == {"0": 2, "1": 0}
+    assert recorded["skip_through_ms"] is None
+
+
+def test_baseline_of_a_new_latest_mirror_starts_at_the_source_end(pair: Pair) -> None:
+    pair.flow = {"start": "latest"}
+    pair.create("source")
+    pair.produce(5)
+    commands.baseline(pair.settings(), None, full_history=False, renew=False)
+    recorded = pair.store().load("baseline")["f"]["topics"][pair.topic]
+    assert recorded["source"] == {"0": 5, "1": 0}
+    assert (recorded["target"], recorded["target_id"]) == ({}, None)
+
+
+def test_baseline_of_a_mirror_that_runs_already_starts_at_its_position(mirrored: Pair) -> None:
+    before = int(time.time() * 1000)
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    entry = mirrored.store().load("baseline")["f"]
+    recorded = entry["topics"][mirrored.topic]
+    assert entry["group_existed"] is True
+    assert recorded["source"] == {"0": 7, "1": 0}
+    assert recorded["target"] == {"0": 7, "1": 0}
+    assert before - 60_000 < recorded["skip_through_ms"] <= before
+
+
+def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
+    settings = mirrored.settings()
+    commands.baseline(settings, None, full_history=False, renew=False)
+    first = mirrored.store().load("baseline")
+    mirrored.mirror(3)
+    again = commands.baseline(settings, None, full_history=False, renew=False)
+    assert again == {"f": False}
+    assert mirrored.store().load("baseline") == first
+    assert commands.baseline(settings, None, full_history=True, renew=False) == {"f": True}
+    recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
+    assert recorded["source"] == {"0": 0, "1": 0}
+    assert recorded["target"] == {"0": 0, "1": 0}
+    assert recorded["skip_through_ms"] is None
+
+
+def test_run_that_saw_nothing_is_not_whole(pair: Pair) -> None:
+    pair.create("source")
+    pair.create("target")
+    commands.baseline(pair.settings(), None, full_history=False, renew=False)
+    report = commands.run(pair.settings(), None, lambda _: None)
+    assert "nothing_seen" in kinds(report.findings)
+    assert report.verdict.exit_code != 0
+
+
+def test_run_reports_lag_topics_and_parity_in_one_document(
+    mirrored: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = mirrored.directory / "config.yaml"
+    path.write_text(json.dumps(mirrored.document()))
+    code = cli.main(["--config", str(path), "run", "--json"])
+    out, err = capsys.readouterr()
+    plain = json.loads(out)
+    assert code == plain["verdict"]["exit_code"] == 2
+    assert "stopped" in {one["kind"] for one in plain["findings"]}
+    assert "comparing content" in err
+    reports = mirrored.directory / "state" / "reports"
+    assert {one.name for one in reports.iterdir()} == {
+        "latest.json", "latest.html", f"{plain['run_id']}.json",
+    }  # fmt: skip
+
+
+def test_run_without_spark_says_how_to_install_it(
+    mirrored: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    mirrored.mirror(3)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+        monkeypatch.delitem(sys.modules, name)
+    report = commands.run(mirrored.settings(), None, lambda _: None)
+    assert report.verdict.exit_code == 3
+    assert kinds(report.findings) == ["parity_unavailable"]
+    assert "pip install" in report.findings[0].action
