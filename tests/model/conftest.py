@@ -61,7 +61,7 @@ SITE: dict[str, Any] = {
     "accept": [],
     "hosts": ["mirror1", "mirror2", "report1"],
     "kafka_version": "3.9.2",
-    "groups": {"mirror_report": ["report1"]},
+    "groups": {"mirrormaker": ["mirror1", "mirror2"], "mirror_report": ["report1"]},
 }
 
 

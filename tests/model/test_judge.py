@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirror_model import schema
+from mirror_model import kafka_names, schema
 
 from tests.model.conftest import Site
 
@@ -402,6 +403,56 @@ def test_starting_at_the_end_is_mentioned(site: Site) -> None:
     found = site.judge()
     assert found["errors"] == []
     assert "mirror_flows[orders].start" in found["warnings"][0]
+
+
+def mentioned(site: Site, *words: str) -> None:
+    found = site.judge()
+    assert found["errors"] == []
+    assert len(found["warnings"]) == 1
+    for word in words:
+        assert word in found["warnings"][0]
+    assert "CANARY" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("side", "name", "near"),
+    [("consumer", "fetch.min.byte", "fetch.min.bytes"), ("producer", "linger.m", "linger.ms")],
+)
+def test_property_that_looks_mistyped_is_mentioned(
+    site: Site, side: str, name: str, near: str
+) -> None:
+    site.instance[f"{side}_properties"] = {name: 1}
+    mentioned(site, f"{side}_properties['{name}']", f"did you mean '{near}'?")
+
+
+def test_property_of_a_plug_in_passes(site: Site) -> None:
+    site.instance["consumer_properties"] = {"my.interceptor.level": 1}
+    assert site.judge() == {"errors": [], "warnings": []}
+
+
+def test_weak_acknowledgement_is_mentioned(site: Site) -> None:
+    site.instance["producer_properties"] = {"acks": 1}
+    mentioned(site, "producer_properties['acks']", "'west'")
+
+
+def test_secret_among_properties_is_mentioned(site: Site) -> None:
+    site["clusters"]["west"]["properties"] = {"ssl.keystore.password": "CANARY"}
+    mentioned(site, "kafka_clusters.west.properties['ssl.keystore.password']", "in clear")
+    site["clusters"]["west"]["properties"] = {"ssl.keystore.password": "${dir:/a:b}"}
+    assert site.judge() == {"errors": [], "warnings": []}
+
+
+def test_host_that_the_playbooks_pass_by_is_mentioned(site: Site) -> None:
+    site["groups"]["mirrormaker"] = ["mirror2"]
+    found = site.judge()
+    assert found["errors"] == []
+    assert "group mirrormaker: 'mirror1'" in found["warnings"][0]
+
+
+def test_kafka_knows_the_same_properties(java: Callable[[str], Any]) -> None:
+    for side, known in (("consumer", kafka_names.CONSUMER), ("producer", kafka_names.PRODUCER)):
+        config = java(f"org.apache.kafka.clients.{side}.{side.capitalize()}Config")
+        assert set(config.configNames()) == known
 
 
 # Versions

@@ -51,6 +51,7 @@ class Controller:
         (directory / "play.yml").write_text(PLAY)
         (directory / "hosts").write_text(
             "[all]\nmirror1\nmirror2\nreport1\n[mirror_report]\nreport1\n"
+            "[mirrormaker]\nmirror1\nmirror2\n"
         )
 
     def run(self, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import regex
+from . import kafka_names, regex
 from .advisories import kafka_advisories, release
 from .derive import flow_of, instance_of, mm1_options, mm1_properties, uses_sasl, uses_tls
 from .errors import ModelError
@@ -27,11 +28,15 @@ from .schema import (
     OWNED_KEYS,
     REMOVED_OPTIONS,
     RESERVED_ALIASES,
+    SECRET_KEYS,
     SUPPORTED_ENGINES,
     Key,
     check_map,
     suggestion,
 )
+
+SIDES = {"consumer": kafka_names.CONSUMER, "producer": kafka_names.PRODUCER}
+EITHER_SIDE = kafka_names.CONSUMER | kafka_names.PRODUCER
 
 
 @dataclass
@@ -107,7 +112,7 @@ def findings(
     _judge_loops(found)
     _judge_dangers(found)
     _judge_version(found, kafka_version, advisories)
-    _judge_report(found, groups)
+    _judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
 
 
@@ -165,7 +170,7 @@ def _judge_clusters(found: _Inventory, clusters: Any) -> None:
                 _judge_identity(found, f"{path}.identities", name, identity)
         if len(found.errors) == before:
             _judge_security(found, path, cluster)
-            _judge_names(found, f"{path}.properties", cluster.get("properties") or {})
+            _judge_names(found, f"{path}.properties", cluster.get("properties") or {}, EITHER_SIDE)
         if len(found.errors) == before:
             found.sound.add(alias)
 
@@ -264,7 +269,7 @@ def _judge_engine(found: _Inventory, path: str, flow: Mapping[str, Any]) -> None
         own = {key: value for key, value in (flow.get("properties") or {}).items()
                if key.startswith(prefix)}  # fmt: skip
         names = {key.removeprefix(prefix): value for key, value in own.items()}
-        _judge_names(found, f"{path}.properties", names, prefix)
+        _judge_names(found, f"{path}.properties", names, SIDES[side], prefix)
     for key in flow.get("properties") or {}:
         if not key.startswith(("consumer.", "producer.")):
             found.refuse(
@@ -285,11 +290,18 @@ def _judge_foreign_keys(
 
 
 def _judge_names(
-    found: _Inventory, path: str, properties: Mapping[str, Any], prefix: str = ""
+    found: _Inventory,
+    path: str,
+    properties: Mapping[str, Any],
+    known: frozenset[str],
+    prefix: str = "",
 ) -> None:
-    """Refuse property names that are obsolete, misplaced or written by the model itself."""
+    """Refuse property names that are obsolete, misplaced or written by the model itself.
+
+    Names that are merely unknown may belong to a plug-in; those that look mistyped are mentioned.
+    """
     cures = {**REMOVED_OPTIONS, **LEGACY_KEYS}
-    for name in properties:
+    for name, value in properties.items():
         where = f"{path}['{prefix}{name}']"
         if name in cures:
             found.refuse(f"{where}: is no longer read by any client; {cures[name]}")
@@ -303,6 +315,15 @@ def _judge_names(
             found.refuse(f"{where}: is written from the model; {cure}")
         elif name in OWNED_BY_FLOW:
             found.refuse(f"{where}: is written from the model; {OWNED_BY_FLOW[name]}")
+        elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
+            found.warn(
+                f"{where}: stands in clear in a file that the service can read; write a reference "
+                "of a config provider instead"
+            )
+        elif name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+            if near:
+                found.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")
 
 
 def _judge_instances(found: _Inventory, instances: Any, hosts: Sequence[str]) -> None:
@@ -332,8 +353,9 @@ def _judge_instances(found: _Inventory, instances: Any, hosts: Sequence[str]) ->
             found.instances[name] = filled
             _judge_instance(found, path, instance, filled)
         _judge_options(found, path, instance.get("mm1_options") or {})
-        for side in ("consumer_properties", "producer_properties"):
-            _judge_names(found, f"{path}.{side}", instance.get(side) or {})
+        for side, known in SIDES.items():
+            properties = instance.get(f"{side}_properties") or {}
+            _judge_names(found, f"{path}.{side}_properties", properties, known)
 
 
 def _judge_instance(
@@ -506,6 +528,11 @@ def _judge_dangers(found: _Inventory) -> None:
                 f"{path}.producer_properties['producer.type']: sends one record at a time; "
                 "remove it",
             )  # fmt: skip
+        if str(producer.get("acks", "all")) not in ("all", "-1"):
+            found.warn(
+                f"{path}.producer_properties['acks']: records are lost when a broker of "
+                f"'{flow['target']}' fails; remove it"
+            )
 
 
 def _danger(found: _Inventory, danger: str, flow: str, message: str) -> None:
@@ -534,8 +561,17 @@ def _judge_version(
         found.refuse(f"mirrormaker_kafka_version: {problem}")
 
 
-def _judge_report(found: _Inventory, groups: Mapping[str, Any] | None) -> None:
-    if groups is None or groups.get("mirror_report"):
+def _judge_groups(found: _Inventory, groups: Mapping[str, Any] | None) -> None:
+    if groups is None:
+        return
+    for name, instance in found.instances.items():
+        for host in instance["hosts"]:
+            if host not in groups.get("mirrormaker", ()):
+                found.warn(
+                    f"group mirrormaker: '{host}' is to run '{name}' and is not in it, so the "
+                    "playbooks pass it by; add it"
+                )
+    if groups.get("mirror_report"):
         return
     for name, instance in found.instances.items():
         if instance["hosts"] and instance["flows"]:

@@ -252,6 +252,8 @@ OWNED_KEYS = {
 }
 OWNED_BY_FLOW = {"auto.offset.reset": "set mirror_flows[].start"}
 
+SECRET_KEYS = frozenset(("ssl.keystore.password", "ssl.keystore.key", "ssl.key.password"))
+
 # Dangers that mirror_accept may name, and what the name behind the colon is.
 ACCEPTANCES = {
     "abort.on.send.failure": "flow",
