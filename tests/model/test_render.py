@@ -90,7 +90,7 @@ def test_environment_file_refuses_bad_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", PASSWORDS)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_kafka_reads_back_every_password(
+def test_kafka_logs_in_with_every_password(
     java: Callable[[str], Any], name: str, mechanism: str
 ) -> None:
     identity = {
@@ -100,12 +100,13 @@ def test_kafka_reads_back_every_password(
     secret = java("org.apache.kafka.common.config.types.Password")(to_jaas(identity))
     configs.put("sasl.jaas.config", secret)
     context = java("org.apache.kafka.common.security.JaasContext").loadClientContext(configs)
-    [entry] = context.configurationEntries()
-    assert entry.getOptions().get("password") == PASSWORDS[name]
-    assert entry.getOptions().get("username") == "u" + PASSWORDS[name]
-    assert entry.getLoginModuleName().endswith(
-        "PlainLoginModule" if mechanism == "PLAIN" else "ScramLoginModule"
+    subject = java("javax.security.auth.Subject")()
+    login = java("javax.security.auth.login.LoginContext")(
+        context.name(), subject, None, context.configuration()
     )
+    login.login()
+    assert list(subject.getPublicCredentials()) == ["u" + PASSWORDS[name]]
+    assert list(subject.getPrivateCredentials()) == [PASSWORDS[name]]
 
 
 @pytest.mark.parametrize("password", ["CANARY\n", "CANARY\r", "CANARY\0", "", None, 5])
