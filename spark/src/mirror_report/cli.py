@@ -59,8 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except Exception as error:  # a traceback never reaches an operator unasked
         _tell_crash(options, error)
-        first = str(error).strip().partition("\n")[0][:300]
-        _say(f"failed: {type(error).__name__}: {first}. `mirror-report --debug ...` shows where")
+        _say(f"failed: {sentence(error)}. `mirror-report --debug ...` shows where")
         return FAILED
     return code
 
@@ -261,7 +260,10 @@ def _say(text: str) -> None:
 
 def _tell_crash(options: argparse.Namespace, error: BaseException) -> None:
     if options.debug:
-        traceback.print_exception(error, file=sys.stderr)
+        try:
+            traceback.print_exception(error, file=sys.stderr)
+        except Exception:  # see sentence()
+            _say(sentence(error))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from mirror_report.model import (
     Report,
     ReportError,
     TopicParity,
+    sentence,
 )
 from mirror_report.observe import Clients, Observed, Take, look, open_clients, source_snapshot
 from mirror_report.render.json import SCHEMA_VERSION
@@ -530,10 +531,9 @@ def _parity(
         return None, finding("parity_unavailable", message, action)
     except Exception as error:  # an operator gets a sentence; --debug shows the rest
         on_crash(error)
-        first = str(error).strip().partition("\n")[0][:300]
         return None, finding(
             "parity_unavailable",
-            f"content was not compared: {type(error).__name__}: {first}",
+            f"content was not compared: {sentence(error)}",
             "mirror-report --debug run shows where it happened",
         )
 

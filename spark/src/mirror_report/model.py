@@ -31,6 +31,15 @@ class ReportError(Exception):
     """Something an operator can act on; its text is the whole message, with the cure."""
 
 
+def sentence(error: BaseException) -> str:
+    """First line of an unexpected error; some of them cannot even say what they are."""
+    try:
+        first = str(error).strip().partition("\n")[0][:300]
+    except Exception:  # a Java error asks a JVM that may be gone
+        first = "no more is known"
+    return f"{type(error).__name__}: {first}"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing the report has to say.

@@ -25,6 +25,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "corrupt": ("critical", "records arrived altered"),
     "truncated": ("critical", "the source dropped records before they were mirrored"),
     "reset": ("critical", "a topic was deleted and created again"),
+    "rewind": ("critical", "the end of a log went back: records it had are gone"),
     "deleted_early": ("critical", "records left the target before its retention allows"),
     "duplicate": ("warning", "records arrived more than once"),
     "extra": ("warning", "records on the target that the source never had"),
