@@ -11,6 +11,7 @@ from ansible.module_utils.kafka_admin_client import (
     AuthenticationRefusedError,
     ClusterError,
     admin_client,
+    wait_for_cluster,
 )
 
 try:
@@ -55,7 +56,7 @@ options:
   timeout:
     description: Seconds until the cluster counts as unreachable.
     type: float
-    default: 5
+    default: 30
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Logs in, writes nothing.}
@@ -80,7 +81,7 @@ def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str
     :param login: connection of the user himself.
     :param timeout: seconds until the cluster counts as unreachable.
     :returns: the reason, or ``None`` when the user can log in with this password.
-    :raises ClusterError: the listener of the users does not answer.
+    :raises ClusterError: the listener for users does not answer.
     """
     user, mechanism = login["username"], login["sasl_mechanism"]
     known = admin.describe_user_scram_credentials([user]).get(user, {})
@@ -88,8 +89,8 @@ def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str
     if mechanism.replace("-", "_") not in names:
         return f"user {user} had no {mechanism} credential"
     try:
-        with admin_client(login, timeout):
-            return None
+        wait_for_cluster(login, timeout)
+        return None
     except AuthenticationRefusedError:
         return f"user {user} could not log in with this password"
 
@@ -112,8 +113,8 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while True:
         try:
-            with admin_client(login, timeout):
-                return
+            wait_for_cluster(login, timeout)
+            return
         except AuthenticationRefusedError:
             if time.monotonic() >= deadline:
                 raise
@@ -126,7 +127,7 @@ def main() -> None:
         argument_spec={
             "connection": connection,
             "login": connection,
-            "timeout": {"type": "float", "default": 5.0},
+            "timeout": {"type": "float", "default": 30.0},
         },
         supports_check_mode=True,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import ssl
 import sys
 import time
@@ -47,6 +48,13 @@ class AuthenticationRefusedError(ClusterError):
     """The cluster answered and refused the user or the password."""
 
 
+# What kafka-python logs per failed attempt; the rest of its messages repeats or accompanies these.
+_ATTEMPT = re.compile(r"^Bootstrap (?:connection|attempt) to \S+ failed: (.*?)(?: \(backoff .*)?$")
+_REFUSED = re.compile(r"AuthenticationFailed|UnsupportedSaslMechanism")
+# The broker told its version and closed the connection afterwards.
+_CLOSED = re.compile(r"broker_version=\(.*socket disconnected")
+
+
 class _Reasons(logging.Handler):
     """Keeps what kafka-python says about connections: its exceptions do not carry the reason."""
 
@@ -55,13 +63,22 @@ class _Reasons(logging.Handler):
         self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        message = record.getMessage()
-        if message not in self.messages:
-            self.messages.append(message)
+        self.messages.append(record.getMessage())
 
-    def refused(self) -> bool:
-        """Whether the broker refused the credentials, as opposed to not answering."""
-        return any("AuthenticationFailed" in m or "Authentication" in m for m in self.messages)
+    def texts(self) -> list[str]:
+        """Tell the reasons, each once, in the order they came."""
+        attempts = [match[1] for m in self.messages if (match := _ATTEMPT.match(m))]
+        lookups = [m for m in self.messages if m.startswith("DNS lookup failed")]
+        return list(dict.fromkeys(lookups + attempts))
+
+    def refusal(self) -> str | None:
+        """Tell the broker's refusal of a login; a broker in a hurry only closes the connection."""
+        for text in self.texts():
+            if _REFUSED.search(text):
+                return text
+        if any(_CLOSED.search(message) for message in self.messages):
+            return "it closed the connection during the login, as brokers do on a wrong password"
+        return None
 
 
 def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
@@ -108,11 +125,14 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
         try:
             client = KafkaAdminClient(**client_settings(connection, timeout))
         except (KafkaError, OSError, ValueError) as error:
-            because = "; ".join(reasons.messages[-3:]) or str(error)
-            if reasons.refused():
+            refusal = reasons.refusal() if connection.get("sasl_mechanism") else None
+            if refusal:
                 raise AuthenticationRefusedError(
-                    f"{servers} refused user {connection.get('username')}: {because}"
+                    f"{servers} refused user {connection.get('username')}: {refusal}"
                 ) from error
+            because = "; ".join(reasons.texts()[-3:]) or str(error)
+            if "socket disconnected" in because:
+                because += " (a listener of another security_protocol does that too)"
             raise ClusterError(
                 f"{servers} did not answer within {timeout:g} s: {because}"
             ) from error
