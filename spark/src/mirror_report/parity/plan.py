@@ -1,0 +1,472 @@
+"""What a run has to read, from what is remembered and what the clusters say now. No Spark, no I/O.
+
+Everything remembered between runs is a :class:`Memory`: how far each partition of each side was
+read, which topic id it had then, which digests hold that, and what was said of each topic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
+from mirror_report.parity import compacted
+
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
+RECORD_BYTES = 1024.0
+"""Assumed size of a record where the cluster does not tell how large a topic is."""
+GONE = "no longer on the source: nothing is left to compare with"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets ``start`` to ``end`` (exclusive) of one partition, not read yet.
+
+    :param origin: topic name on this side; ``topic`` is the name on the target.
+    :param record_bytes: expected size of one record.
+    """
+
+    flow: str
+    side: Side
+    origin: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    record_bytes: float = RECORD_BYTES
+
+    @property
+    def records(self) -> int:
+        """Offsets in the range: an upper bound of its records."""
+        return self.end - self.start
+
+    @property
+    def bytes(self) -> float:
+        """Expected size."""
+        return self.records * self.record_bytes
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Records that expired before the report could read them.
+
+    :param until_ms: they had been written by then.
+    """
+
+    flow: str
+    side: Side
+    topic: str
+    origin: str
+    partition: int
+    start: int
+    end: int
+    until_ms: int
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """A side of a topic whose digests no longer describe what is there.
+
+    :param kind: ``topic_reset`` (another topic of that name) or ``rewind`` (the log got shorter).
+    """
+
+    kind: Literal["topic_reset", "rewind"]
+    flow: str
+    side: Side
+    topic: str
+    origin: str
+    partition: int | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class SideMemory:
+    """How far one side of a topic was read.
+
+    :param first: where reading began; ``next``: the offset to go on from.
+    """
+
+    topic_id: str
+    first: dict[int, int]
+    next: dict[int, int]
+
+
+@dataclass
+class Memory:
+    """What the report remembers of content; the manifest ``parity``.
+
+    :param digests: directories of digest rows, below the parity directory; they add up.
+    :param results: directory of drill results.
+    :param baselines: flow -> when the baseline was recorded that its digests start from.
+    :param positions: committed positions at the last run.
+    :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
+    :param open_work: something is left to read or to drill.
+    """
+
+    fingerprint_version: int
+    bucket_ms: int
+    digests: list[str] = field(default_factory=list)
+    results: str | None = None
+    baselines: dict[str, int | None] = field(default_factory=dict)
+    sides: dict[tuple[str, Side, str], SideMemory] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
+    positions: dict[str, Positions] = field(default_factory=dict)
+    summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    open_work: bool = False
+
+    @classmethod
+    def load(cls, data: Mapping[str, Any], fingerprint_version: int, bucket_ms: int) -> Memory:
+        """What the manifest holds; nothing if digests of its kind cannot be compared with ours."""
+        if (data.get("fingerprint_version"), data.get("bucket_ms")) != (
+            fingerprint_version,
+            bucket_ms,
+        ):
+            return cls(fingerprint_version, bucket_ms)
+        return cls(
+            fingerprint_version,
+            bucket_ms,
+            digests=list(data["digests"]),
+            results=data["results"],
+            baselines=dict(data["baselines"]),
+            sides={
+                (one["flow"], one["side"], one["origin"]): SideMemory(
+                    one["topic_id"], _offsets(one["first"]), _offsets(one["next"])
+                )
+                for one in data["sides"]
+            },
+            gaps=[Gap(**one) for one in data["gaps"]],
+            positions={
+                flow: {topic: _offsets(parts) for topic, parts in topics.items()}
+                for flow, topics in data["positions"].items()
+            },
+            summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
+            open_work=bool(data["open_work"]),
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """The manifest: JSON types only."""
+        return {
+            "fingerprint_version": self.fingerprint_version,
+            "bucket_ms": self.bucket_ms,
+            "digests": self.digests,
+            "results": self.results,
+            "baselines": self.baselines,
+            "sides": [
+                {
+                    "flow": flow,
+                    "side": side,
+                    "origin": origin,
+                    "topic_id": one.topic_id,
+                    "first": {str(p): offset for p, offset in one.first.items()},
+                    "next": {str(p): offset for p, offset in one.next.items()},
+                }
+                for (flow, side, origin), one in sorted(self.sides.items())
+            ],
+            "gaps": [asdict(one) for one in self.gaps],
+            "positions": {
+                flow: {
+                    topic: {str(p): offset for p, offset in parts.items()}
+                    for topic, parts in topics.items()
+                }
+                for flow, topics in self.positions.items()
+            },
+            "summaries": self.summaries,
+            "open_work": self.open_work,
+        }
+
+    def forget(self, flow: str) -> None:
+        """Drop all that is remembered of a flow, except for its digest rows."""
+        self.sides = {key: one for key, one in self.sides.items() if key[0] != flow}
+        self.gaps = [one for one in self.gaps if one.flow != flow]
+        self.positions.pop(flow, None)
+        self.summaries.pop(flow, None)
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Digest rows to leave out: a whole flow, or one side of one topic."""
+
+    flow: str
+    side: Side | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """One target topic and the source topics that feed it.
+
+    :param skip: why its content is not compared.
+    :param unknown: why nothing can be said of it now.
+    """
+
+    flow: str
+    topic: str
+    origins: tuple[str, ...]
+    skip_through_ms: int | None = None
+    skip: str | None = None
+    unknown: str | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether content is compared."""
+        return self.skip is None and self.unknown is None
+
+
+@dataclass
+class FlowPlan:
+    """What one flow needs in this run.
+
+    :param begin: how far each side of each topic had been read before, ids as they are now.
+    """
+
+    topics: list[TopicPlan] = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    reopened: list[Reopened] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    begin: dict[tuple[str, Side, str], SideMemory] = field(default_factory=dict)
+
+
+def plan_flow(
+    flow: Flow,
+    memory: Memory,
+    baseline: Mapping[str, Any],
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+) -> FlowPlan:
+    """Ranges to read for one flow.
+
+    :param baseline: the flow's entry of the manifest ``baseline``; empty if there is none.
+    :param source: taken first; ``target`` after it and after the positions.
+    """
+    done = FlowPlan()
+    feeds: dict[str, list[str]] = {}
+    for name in sorted(source.topics):
+        if flow.matches(name):
+            feeds.setdefault(flow.target_topic(name), []).append(name)
+    for name in sorted(source.errors):
+        if flow.matches(name) and name not in source.topics:
+            topic = flow.target_topic(name)
+            done.topics.append(
+                TopicPlan(flow.name, topic, (name,), unknown=f"source: {source.errors[name]}")
+            )
+            feeds.pop(topic, None)
+    for topic, origins in feeds.items():
+        _plan_topic(done, flow, topic, tuple(origins), memory, baseline, source, target)
+    planned = {one.topic for one in done.topics}
+    for name in sorted({key[2] for key in memory.sides if key[:2] == (flow.name, "source")}):
+        topic = flow.target_topic(name)
+        if topic not in planned and flow.matches(name):
+            planned.add(topic)
+            done.topics.append(TopicPlan(flow.name, topic, (name,), skip=GONE))
+    return done
+
+
+def _plan_topic(
+    done: FlowPlan,
+    flow: Flow,
+    topic: str,
+    origins: tuple[str, ...],
+    memory: Memory,
+    baseline: Mapping[str, Any],
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+) -> None:
+    recorded = baseline.get("topics", {})
+    known = [recorded[name] for name in origins if name in recorded]
+    skips = [one["skip_through_ms"] for one in known if one.get("skip_through_ms") is not None]
+    on_target = target.topics.get(topic)
+    plan = TopicPlan(flow.name, topic, origins, skip_through_ms=max(skips, default=None))
+    if topic in target.errors and on_target is None:
+        done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
+        return
+    for name in origins:
+        reason = compacted.reason_to_skip(source.topics[name], on_target)
+        if reason is not None:
+            done.topics.append(replace(plan, skip=reason))
+            return
+    done.topics.append(plan)
+    sides: list[tuple[Side, str, TopicSnapshot, int]] = [
+        ("source", name, source.topics[name], source.taken_at_ms) for name in origins
+    ]
+    if on_target is None and (flow.name, "target", topic) in memory.sides:
+        done.reopened.append(
+            Reopened("topic_reset", flow.name, "target", topic, topic, None, "deleted")
+        )
+        done.drops.append(Drop(flow.name, "target", topic))
+    if on_target is not None:
+        sides.append(("target", topic, on_target, target.taken_at_ms))
+    for side, origin, snapshot, taken_at_ms in sides:
+        # Sources that share a target topic share its baseline there.
+        start = (
+            recorded.get(origin)
+            if side == "source"
+            else _latest([recorded.get(name) for name in origins])
+        )
+        _plan_side(
+            done,
+            _Place(flow.name, side, origin, topic),
+            memory,
+            baseline,
+            start,
+            snapshot,
+            taken_at_ms,
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    flow: str
+    side: Side
+    origin: str
+    topic: str
+
+
+def _plan_side(
+    done: FlowPlan,
+    place: _Place,
+    memory: Memory,
+    baseline: Mapping[str, Any],
+    start: Mapping[str, Any] | None,
+    snapshot: TopicSnapshot,
+    taken_at_ms: int,
+) -> None:
+    key = (place.flow, place.side, place.origin)
+    remembered = memory.sides.get(key)
+    floor = _offsets((start or {}).get(place.side) or {})
+    known_id = remembered.topic_id if remembered else (start or {}).get(f"{place.side}_id")
+    reset = bool(known_id) and known_id != snapshot.topic_id
+    shrunk = sorted(
+        partition
+        for partition, read in (remembered.next if remembered else floor).items()
+        if partition in snapshot.partitions and end_of(snapshot.partitions[partition]) < read
+    )
+    if reset:
+        done.reopened.append(
+            Reopened("topic_reset", *_where(place), None, f"{known_id} → {snapshot.topic_id}")
+        )
+    elif shrunk:
+        for partition in shrunk:
+            read = (remembered.next if remembered else floor)[partition]
+            end = end_of(snapshot.partitions[partition])
+            done.reopened.append(Reopened("rewind", *_where(place), partition, f"{read} → {end}"))
+    if reset or shrunk:
+        done.drops.append(Drop(place.flow, place.side, place.origin))
+        if place.side == "source" and (reset or remembered is not None):
+            # What the old log held may be on the target and can no longer be read here.
+            done.gaps.append(Gap(*_where(place), -1, 0, 0, taken_at_ms))
+        remembered = None
+        if reset:
+            floor = {}
+    first: dict[int, int] = {}
+    following: dict[int, int] = {}
+    for partition, log in sorted(snapshot.partitions.items()):
+        # Without a baseline, history begins with what is there at the first look.
+        begin = floor.get(partition, 0 if baseline and not reset else log.log_start)
+        wanted = remembered.next.get(partition, begin) if remembered else min(begin, end_of(log))
+        if log.log_start > wanted:
+            done.gaps.append(Gap(*_where(place), partition, wanted, log.log_start, taken_at_ms))
+        read = max(wanted, log.log_start)
+        first[partition] = remembered.first.get(partition, read) if remembered else read
+        following[partition] = read
+        if end_of(log) > read:
+            done.ranges.append(
+                Range(
+                    place.flow,
+                    place.side,
+                    place.origin,
+                    place.topic,
+                    partition,
+                    read,
+                    end_of(log),
+                    _record_bytes(snapshot),
+                )
+            )
+    done.begin[key] = SideMemory(snapshot.topic_id, first, following)
+
+
+def end_of(log: PartitionSnapshot) -> int:
+    """End of what a mirror copies: MirrorMaker 1 does not wait for transactions to commit."""
+    return max(log.log_end, log.high_watermark or 0)
+
+
+def within_budget(
+    ranges: Sequence[Range], max_bytes: float | None
+) -> tuple[list[Range], list[Range]]:
+    """What to read now and what has to wait, oldest records of every partition first.
+
+    Both sides shrink by the same share, so they stay comparable.
+
+    :returns: (now, backlog); at least one record per range is read, so every run gets on.
+    """
+    total = sum(one.bytes for one in ranges)
+    if max_bytes is None or total <= max_bytes:
+        return list(ranges), []
+    return _split(ranges, max_bytes / total)
+
+
+def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
+    """Pieces of about ``chunk_bytes``, each with the next part of every partition."""
+    left = list(ranges)
+    pieces: list[list[Range]] = []
+    while left:
+        count = math.ceil(sum(one.bytes for one in left) / chunk_bytes)
+        now, left = _split(left, 1 / count) if count > 1 else (left, [])
+        pieces.append(now)
+    return pieces
+
+
+def _split(ranges: Iterable[Range], share: float) -> tuple[list[Range], list[Range]]:
+    now: list[Range] = []
+    later: list[Range] = []
+    for one in ranges:
+        cut = min(one.end, one.start + max(1, math.floor(one.records * share)))
+        now.append(replace(one, end=cut))
+        if cut < one.end:
+            later.append(replace(one, start=cut))
+    return now, later
+
+
+def join(ranges: Iterable[Range]) -> list[list[Range]]:
+    """Groups of ranges that one read can serve: a partition occurs once in each.
+
+    Ranges of one partition that touch or overlap are read as one.
+    """
+    merged: dict[tuple[str, Side, str, int], list[Range]] = {}
+    for one in sorted(ranges, key=lambda r: r.start):
+        if one.records <= 0:
+            continue
+        same = merged.setdefault((one.flow, one.side, one.origin, one.partition), [])
+        if same and one.start <= same[-1].end:
+            same[-1] = replace(same[-1], end=max(same[-1].end, one.end))
+        else:
+            same.append(one)
+    groups: dict[tuple[str, Side, int], list[Range]] = {}
+    for (flow, side, _origin, _partition), same in merged.items():
+        for rank, one in enumerate(same):
+            groups.setdefault((flow, side, rank), []).append(one)
+    return list(groups.values())
+
+
+def _record_bytes(snapshot: TopicSnapshot) -> float:
+    records = sum(end_of(log) - log.log_start for log in snapshot.partitions.values())
+    if not snapshot.bytes or records <= 0:
+        return RECORD_BYTES
+    return max(1.0, snapshot.bytes / records)
+
+
+def _latest(recorded: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
+    known = [one for one in recorded if one is not None]
+    return known[-1] if known else None
+
+
+def _where(place: _Place) -> tuple[str, Side, str, str]:
+    return place.flow, place.side, place.topic, place.origin
+
+
+def _offsets(values: Mapping[Any, int]) -> dict[int, int]:
+    return {int(partition): int(offset) for partition, offset in values.items()}

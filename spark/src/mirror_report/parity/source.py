@@ -1,0 +1,111 @@
+"""Records out of Kafka: bounded ranges with explicit offsets, headers included.
+
+Spark's Kafka source resolves symbolic offsets once more in every task, so every range here is
+numeric. Secrets stay in files: Spark is given references for Kafka's own configuration provider.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.config import Cluster
+from mirror_report.parity.digest import RECORD_COLUMNS
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan import Range
+
+RECORDS_PER_TASK = 1_000_000
+PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+RECORD_SCHEMA = (
+    "flow string, side string, topic string, origin string, partition int, offset bigint, "
+    "key binary, value binary, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+FETCH = {
+    # Each poll costs two round trips; larger ones cost heap (records wait in the consumer).
+    "max.poll.records": "5000",
+    "max.partition.fetch.bytes": str(2 * 1024 * 1024),
+    "fetch.max.bytes": str(16 * 1024 * 1024),
+    "receive.buffer.bytes": str(1024 * 1024),
+    # A topic deleted while it is read would otherwise hold the run for a minute.
+    "default.api.timeout.ms": "20000",
+    "client.id": "mirror-report",
+}
+
+
+def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
+    """Options of Spark's Kafka source that reach one cluster.
+
+    :param credentials: directory of the credential files, if the cluster needs any.
+    :raises ParityError: it needs them, and there is no directory.
+    """
+    client = {
+        **FETCH,
+        "bootstrap.servers": ",".join(cluster.bootstrap_servers),
+        "security.protocol": cluster.security_protocol,
+    }
+    secret = {}
+    if cluster.security_protocol.startswith("SASL"):
+        client["sasl.mechanism"] = cluster.sasl_mechanism or ""
+        secret["sasl.jaas.config"] = "jaas"
+    if cluster.security_protocol.endswith("SSL") and cluster.ssl_ca:
+        client["ssl.truststore.type"] = "PEM"
+        secret["ssl.truststore.certificates"] = "ca.pem"
+    if secret:
+        if credentials is None:
+            raise ParityError(
+                f"clusters.{cluster.alias}: content is compared with credentials from files only. "
+                "Run `mirror-report run` through its wrapper or its service, which load them"
+            )
+        client["config.providers"] = "dir"
+        client["config.providers.dir.class"] = PROVIDER
+        client["config.providers.dir.param.allowed.paths"] = str(credentials)
+        for name, kind in secret.items():
+            client[name] = f"${{dir:{credentials}:{cluster.credential(kind)}}}"
+    return {f"kafka.{name}": value for name, value in client.items()}
+
+
+def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, str]) -> DataFrame:
+    """The records of some ranges of one flow and side.
+
+    :param ranges: at most one per partition, none empty.
+    :param connect: :func:`options`.
+    :returns: :data:`mirror_report.parity.digest.RECORD_COLUMNS`.
+    """
+    wanted = list(ranges)
+    first = wanted[0]
+    start: dict[str, dict[str, int]] = {}
+    end: dict[str, dict[str, int]] = {}
+    for one in wanted:
+        start.setdefault(one.origin, {})[str(one.partition)] = one.start
+        end.setdefault(one.origin, {})[str(one.partition)] = one.end
+    rows = (
+        session.read.format("kafka")
+        .options(**connect)
+        .option("assign", json.dumps({topic: sorted(map(int, p)) for topic, p in start.items()}))
+        .option("startingOffsets", json.dumps(start))
+        .option("endingOffsets", json.dumps(end))
+        .option("includeHeaders", "true")
+        .option("failOnDataLoss", "true")
+        .option("maxRecordsPerPartition", str(RECORDS_PER_TASK))
+        .option("kafkaConsumer.pollTimeoutMs", "30000")
+        .load()
+    )
+    names = {one.origin: one.topic for one in wanted}
+    topic = F.col("topic")
+    if any(origin != name for origin, name in names.items()):
+        pairs = [F.lit(text) for pair in names.items() for text in pair]
+        topic = F.create_map(*pairs)[F.col("topic")]
+    return (
+        rows.withColumns(
+            {"flow": F.lit(first.flow), "side": F.lit(first.side), "origin": F.col("topic")}
+        )
+        .withColumn("topic", topic)
+        .select(*RECORD_COLUMNS)
+    )
