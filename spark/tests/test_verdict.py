@@ -12,8 +12,8 @@ EXPECTED = {
     1: "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
     "no_topics partitions_fewer compact_null_keys message_size timestamp_type timestamp_limit "
     "retention sysconfig_drift",
-    2: "missing corrupt truncated reset rewind deleted_early stopped stalled unconfirmed topic_missing "
-    "same_cluster regex_without_auto_creation",
+    2: "missing corrupt truncated reset rewind deleted_early stopped stalled unconfirmed "
+    "topic_missing same_cluster regex_without_auto_creation",
     3: "unreachable authentication permission unknown_lag state parity_unavailable internal",
 }
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from mirror_report import __version__, commands, config
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Settings
-from mirror_report.model import ReportError
+from mirror_report.model import ReportError, sentence
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 from mirror_report.state.store import StateError, Store
