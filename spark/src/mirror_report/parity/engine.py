@@ -210,8 +210,9 @@ class _Run:
             f"(about {expected / 1e6:.0f} MB)"
         )
         with (
-            _spark_errors(),
+            # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
+            _spark_errors(),
         ):
             spark = _SparkPart(self, session)
             spark.read(ranges)
