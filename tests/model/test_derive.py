@@ -8,7 +8,7 @@ import pytest
 from mirror_model import derive, plain
 from mirror_model.errors import ModelError
 
-from tests.model.conftest import Site
+from tests.model.conftest import ROOT, Site
 
 
 def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
@@ -185,6 +185,25 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "ssl_ca": True,
     }  # fmt: skip
     assert "north" not in model["clusters"]
+
+
+def test_the_report_understands_its_model(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "spark/src")
+    from mirror_report.config import parse
+
+    site.flow["topics"].append("payments.eu")
+    model = report(site, accept=["regex-without-auto-creation:orders"])
+    files = {
+        name: content
+        for alias in model["clusters"]
+        for name, content in derive.kafka_credentials(site["clusters"], alias, "report").items()
+    }
+    settings = parse({"version": 1, **model, "credentials": files})
+    assert [flow.name for flow in settings.flows] == ["orders", "back"]
+    assert settings.flows[0].matches("payments.eu")
+    assert settings.flows[0].accept == ("regex-without-auto-creation:orders",)
+    assert settings.flows[0].is_regex
+    assert not settings.flows[1].is_regex
 
 
 def test_the_report_of_one_flow(site: Site) -> None:
