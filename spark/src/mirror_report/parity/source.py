@@ -35,6 +35,7 @@ FETCH = {
     "receive.buffer.bytes": str(1024 * 1024),
     # A topic deleted while it is read would otherwise hold the run for a minute.
     "default.api.timeout.ms": "20000",
+    "request.timeout.ms": "15000",  # must not exceed the one above
     "client.id": "mirror-report",
 }
 
