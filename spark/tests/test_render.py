@@ -119,7 +119,7 @@ def test_foreign_or_damaged_document_is_refused(text: str) -> None:
 
 def test_whole_mirror_is_two_lines() -> None:
     lines = text_of(report(**WHOLE)).splitlines()
-    assert lines[0] == "whole: nothing found"
+    assert lines[0] == "whole: no finding"
     assert len(lines) == 2
 
 
@@ -199,3 +199,10 @@ def test_seconds_are_readable(value: float | None, text: str) -> None:
 
 def test_document_is_plain_json() -> None:
     assert json.loads(json.dumps(render_json.document(report())))
+
+
+def test_flow_is_named_once() -> None:
+    plain = render_json.document(report())["findings"][0]
+    assert figures.said(plain | {"message": "t: lost"}) == "orders: t: lost"
+    assert figures.said(plain | {"message": "orders/t: lost"}) == "orders/t: lost"
+    assert figures.said(plain | {"flow": None, "message": "lost"}) == "lost"

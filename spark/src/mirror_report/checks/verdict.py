@@ -121,7 +121,7 @@ def verdict(findings: Sequence[Finding]) -> Verdict:
     found = {effective(one) for one in findings}
     severity: Severity = next((one for one in reversed(ORDER) if one in found), "ok")
     if severity == "ok":
-        return Verdict(0, "ok", "whole: nothing found")
+        return Verdict(0, "ok", "whole: no finding")
     concerned = [one for one in worst_first(findings) if effective(one) == severity]
     more = f" (and {len(concerned) - 1} more)" if len(concerned) > 1 else ""
     return Verdict(

@@ -60,6 +60,13 @@ def bytes_(value: int | None) -> str:
     return f"{size:.1f} TiB"
 
 
+def said(finding: Mapping[str, Any]) -> str:
+    """Message of a finding, with the flow named once."""
+    flow, message = finding["flow"], str(finding["message"])
+    known = flow is None or message.startswith((f"{flow}:", f"{flow}/"))
+    return message if known else f"{flow}: {message}"
+
+
 def lag_by_topic(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row per flow and topic, worst first; a sum with an unknown part is unknown."""
     grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}

@@ -32,6 +32,7 @@ def render(report: Mapping[str, Any]) -> str:
         "moment": figures.moment,
         "share": figures.share,
         "bytes": figures.bytes_,
+        "said": figures.said,
     }
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("page").render(

@@ -60,10 +60,9 @@ def findings(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
     for one in rows:
         accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
         style = STYLES["ok" if one["accounted"] else one["severity"]]
-        flow = f"{one['flow']}: " if one["flow"] else ""
         out.print(
             f"[{style}]{one['severity']:<8}[/{style}] {escape(one['kind'])}  "
-            f"{escape(flow + one['message'])}{accounted}",
+            f"{escape(figures.said(one))}{accounted}",
             soft_wrap=True,
         )
         if one["action"] and not one["accounted"]:
