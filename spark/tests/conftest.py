@@ -36,21 +36,33 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _archive() -> Path:
+def _cache() -> Path:
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
-    return Path(os.environ.get("MIRROR_LAB_CACHE", default)) / "archives" / f"{KAFKA}.tgz"
+    return Path(os.environ.get("MIRROR_LAB_CACHE", default))
+
+
+def _need(condition: bool, what: str) -> None:
+    if condition:
+        return
+    # A gate that skips is no gate: there the variable makes this an error.
+    if os.environ.get("MIRROR_REQUIRE_KAFKA"):
+        pytest.fail(f"{what} needed: run `make bootstrap`")
+    pytest.skip(f"{what} needed: run `make bootstrap`")
+
+
+@pytest.fixture(scope="session")
+def jars_directory() -> Path:
+    """The Spark jars of the lab's cache."""
+    found = _cache() / "jars"
+    _need(any(found.glob("spark-sql-kafka*.jar")), f"jars in {found} are")
+    return found
 
 
 @pytest.fixture(scope="session")
 def kafka_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked distribution of the lab's cache."""
-    archive = _archive()
-    if not archive.exists() or shutil.which("java") is None:
-        # A gate that skips is no gate: there the variable makes this an error.
-        message = f"{archive} and java are needed: run `make bootstrap`"
-        if os.environ.get("MIRROR_REQUIRE_KAFKA"):
-            pytest.fail(message)
-        pytest.skip(message)
+    archive = _cache() / "archives" / f"{KAFKA}.tgz"
+    _need(archive.exists() and shutil.which("java") is not None, f"{archive} and java are")
     directory = tmp_path_factory.mktemp("kafka")
     subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
     return directory / KAFKA

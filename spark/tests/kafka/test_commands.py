@@ -3,6 +3,9 @@
 import contextlib
 import itertools
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -17,6 +21,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from mirror_report import cli, commands, config
 from mirror_report.kafka import positions
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
+from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
 NUMBERS = itertools.count()
@@ -82,15 +87,25 @@ class Pair:
     def mirror(self, count: int) -> None:
         """Copy exactly so many records and commit behind them."""
         consumer = self.consumer()
+        producer = KafkaProducer(bootstrap_servers=self.target, acks="all")
         left = count
         try:
             while left:
-                batches = consumer.poll(1000, max_records=left)
-                for at, records in batches.items():
-                    produce(self.target, at.topic, len(records), at.partition)
+                for at, records in consumer.poll(1000, max_records=left).items():
+                    for one in records:
+                        producer.send(
+                            at.topic,
+                            key=one.key,
+                            value=one.value,
+                            headers=one.headers,
+                            partition=at.partition,
+                            timestamp_ms=one.timestamp,
+                        )
                     left -= len(records)
+            producer.flush()
             consumer.commit()
         finally:
+            producer.close()
             consumer.close(autocommit=False)
 
     def consumer(self) -> Any:
@@ -221,6 +236,7 @@ def test_recreated_target_topic_is_a_reset(mirrored: Pair) -> None:
     assert kinds(commands.lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
 
 
+@pytest.mark.usefixtures("no_spark")
 def test_topic_ids_first_seen_by_a_run_are_remembered(mirrored: Pair) -> None:
     mirrored.mirror(3)
     commands.run(mirrored.settings(), None, lambda _: None)
@@ -483,6 +499,15 @@ def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
     assert recorded["skip_through_ms"] is None
 
 
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a host where the report's Spark part is not installed."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("no_spark")
 def test_run_that_saw_nothing_is_not_whole(pair: Pair) -> None:
     pair.create("source")
     pair.create("target")
@@ -492,7 +517,8 @@ def test_run_that_saw_nothing_is_not_whole(pair: Pair) -> None:
     assert report.verdict.exit_code != 0
 
 
-def test_run_reports_lag_topics_and_parity_in_one_document(
+@pytest.mark.usefixtures("no_spark")
+def test_run_writes_one_document_and_one_page(
     mirrored: Pair, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = mirrored.directory / "config.yaml"
@@ -509,16 +535,30 @@ def test_run_reports_lag_topics_and_parity_in_one_document(
     }  # fmt: skip
 
 
-def test_run_without_spark_says_how_to_install_it(
-    mirrored: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
+@pytest.mark.usefixtures("no_spark")
+def test_run_without_spark_says_how_to_install_it(mirrored: Pair) -> None:
     mirrored.mirror(3)
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
-        monkeypatch.delitem(sys.modules, name)
     report = commands.run(mirrored.settings(), None, lambda _: None)
     assert report.verdict.exit_code == 3
     assert kinds(report.findings) == ["parity_unavailable"]
+    assert "package pyspark is missing" in report.findings[0].message
     assert "pip install" in report.findings[0].action
+
+
+def test_run_of_a_whole_mirror_ends_with_zero(mirrored: Pair, jars_directory: Path) -> None:
+    mirrored.mirror(3)
+    path = mirrored.directory / "config.yaml"
+    settings = {"master": "local[1]", "heap": "512m", "jars_directory": str(jars_directory)}
+    path.write_text(json.dumps(mirrored.document(spark=settings)))
+    # A process of its own, as on a host: its JVM ends with it.
+    run = subprocess.run(
+        [sys.executable, "-m", "mirror_report.cli", "--config", str(path), "run", "--json"],
+        capture_output=True, text=True, check=False, timeout=300,
+        env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr + run.stdout
+    plain = json.loads(run.stdout)
+    jsonschema.validate(plain, render_json.schema())
+    (parity,) = plain["parity"]
+    assert (parity["status"], parity["verified_records"]) == ("verified", 10)
+    assert (plain["coverage"], plain["findings"]) == (1.0, [])
