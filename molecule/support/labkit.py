@@ -341,4 +341,4 @@ def classes(row: Mapping[str, Any]) -> dict[str, int]:
 
 def words(secret: str) -> str:
     """Take the part of a password that no escaping changes: what a leak must show."""
-    return max(re.findall(r"[A-Za-z0-9]+", secret), key=len)
+    return max((str(part) for part in re.findall(r"[A-Za-z0-9]+", secret)), key=len)
