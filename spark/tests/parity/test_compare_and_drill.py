@@ -70,11 +70,14 @@ def positions(spark: SparkSession, values: dict[tuple[str, int], int]) -> DataFr
     )
 
 
-def topics(spark: SparkSession, flows: set[str], **values: Any) -> DataFrame:
+def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, Any]]) -> DataFrame:
     return table(
         spark,
         compare.TOPICS_SCHEMA,
-        [{"flow": flow, "topic": "t", "unread": False, **values} for flow in flows],
+        [
+            {"flow": flow, "topic": "t", "unread": False, **of_topics.get(flow, {})}
+            for flow in flows
+        ],
     )
 
 
@@ -109,14 +112,15 @@ class Case:
         *,
         earlier: list[dict[str, Any]] | None = None,
         run_id: str = "run",
-        **of_topics: Any,
+        of_topics: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self.spark = spark
         self.run_id = run_id
         self.records = frame(spark, records)
         self.positions = positions(spark, mirrored)
-        self.topics = topics(spark, {one.flow for one in records}, **of_topics)
-        self.buckets = compare.by_bucket(digest.digest(self.records, MINUTE), self.positions)
+        self.topics = topics(spark, {one.flow for one in records}, of_topics or {})
+        digests = digest.digest(self.records, MINUTE)
+        self.buckets = compare.by_bucket(digests, self.positions).persist()
         self.results = table(spark, compare.RESULTS_SCHEMA, earlier or [])
         self.judged = self.judge(self.results)
 
@@ -133,11 +137,16 @@ class Case:
 
     def summary(self, results: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """The one topic's numbers, given results."""
-        known = self.results if results is None else table(
-            self.spark, compare.RESULTS_SCHEMA, results
-        )  # fmt: skip
-        (row,) = compare.summarise(self.judge(known), MINUTE).collect()
-        return row.asDict()
+        (only,) = self.summaries(results).values()
+        return only
+
+    def summaries(self, results: list[dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
+        """Flow -> its one topic's numbers, given results."""
+        known = (
+            self.results if results is None else table(self.spark, compare.RESULTS_SCHEMA, results)
+        )
+        rows = compare.summarise(self.judge(known), MINUTE).collect()
+        return {row["flow"]: row.asDict() for row in rows}
 
 
 @BATCH
@@ -262,15 +271,27 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
 """What is done to a faithful copy, and what has to be found. The last two keep every count."""
 
 
+@pytest.fixture(scope="module")
+def damaged(spark: SparkSession) -> dict[str, dict[str, Any]]:
+    """Fault -> the topic's numbers; all faults at once, each in a flow of its own."""
+    records: list[Record] = []
+    mirrored: dict[tuple[str, int], int] = {}
+    for kind, (damage, _) in FAULTS_BY_NAME.items():
+        source, target, position = whole()
+        records += [replace(one, flow=kind) for one in (*source, *damage(target))]
+        mirrored |= {(kind, partition): at for (_, partition), at in position.items()}
+    case = Case(spark, records, mirrored)
+    return case.summaries(case.drill())
+
+
 @pytest.mark.parametrize("kind", FAULTS_BY_NAME)
-def test_each_fault_is_found_and_nothing_else(spark: SparkSession, kind: str) -> None:
-    source, target, mirrored = whole()
-    damage, expected = FAULTS_BY_NAME[kind]
-    case = Case(spark, [*source, *damage(target)], mirrored)
-    results = case.drill()
-    found = {name: sum(row[name] for row in results) for name in (*CLASSES, "unverifiable")}
+def test_each_fault_is_found_and_nothing_else(
+    damaged: dict[str, dict[str, Any]], kind: str
+) -> None:
+    expected = FAULTS_BY_NAME[kind][1]
+    summary = damaged[kind]
+    found = {name: summary[name] for name in (*CLASSES, "unverifiable")}
     assert found == {**dict.fromkeys(found, 0), **expected}
-    summary = case.summary(results)
     assert summary["source_records"] == 30
     assert summary["candidates"] == 0
     wrong = expected.get("missing", 0) + expected.get("corrupt", 0)
@@ -289,41 +310,51 @@ def test_a_fault_of_one_minute_leaves_the_others_verified(spark: SparkSession) -
     assert summary["verified_through_ms"] == MINUTE
 
 
-def test_records_past_the_position_are_in_flight_and_not_missing(spark: SparkSession) -> None:
+@pytest.fixture(scope="module")
+def undecided(spark: SparkSession) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Results of the drill, and the numbers of mirrors of which nothing can be said yet."""
     source, target, mirrored = whole()
     # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
-    mirrored = dict.fromkeys(mirrored, 12)
     kept = {one.content for one in source if one.offset < 12}
-    case = Case(spark, [*source, *(one for one in target if one.content in kept)], mirrored)
-    assert case.drill() == []
-    summary = case.summary()
-    assert summary["buckets_in_flight"] == 3
-    assert summary["in_flight_records"] == 30
-    assert summary["missing"] == 0
+    flows: dict[str, tuple[list[Record], int | None, dict[str, Any]]] = {
+        "past the position": ([*source, *(t for t in target if t.content in kept)], 12, {}),
+        "no position": (source, None, {}),
+        "unread": ([*source, *target[1:]], 30, {"unread": True}),
+        "straddling": (
+            [*(one for one in source if one.bucket or one.offset > 2), *target],
+            30,
+            {"skip_through": 29},
+        ),
+    }
+    case = Case(
+        spark,
+        [replace(one, flow=flow) for flow, (some, _, _) in flows.items() for one in some],
+        {
+            (flow, partition): position
+            for flow, (_, position, _) in flows.items()
+            for _, partition in mirrored
+            if position is not None
+        },
+        of_topics={flow: values for flow, (_, _, values) in flows.items()},
+    )
+    return case.drill(), case.summaries()
+
+
+@pytest.mark.parametrize("flow", ["past the position", "no position", "unread"])
+def test_what_is_not_due_is_in_flight_and_not_missing(undecided: Any, flow: str) -> None:
+    drilled, summaries = undecided
+    assert drilled == []
+    summary = summaries[flow]
+    assert (summary["buckets_in_flight"], summary["in_flight_records"]) == (3, 30)
+    assert [summary[name] for name in CLASSES] == [0, 0, 0, 0]
     assert summary["newest_due_ms"] is None
 
 
-def test_nothing_is_due_without_a_position(spark: SparkSession) -> None:
-    source, _, _ = whole()
-    case = Case(spark, source, {})
-    assert case.drill() == []
-    assert case.summary()["in_flight_records"] == 30
-
-
-def test_nothing_is_due_while_records_are_unread(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    case = Case(spark, [*source, *target[1:]], mirrored, unread=True)
-    assert case.drill() == []
-    assert case.summary()["buckets_in_flight"] == 3
-
-
-def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    case = Case(spark, [*source[3:], *target], mirrored, skip_through=0)
-    assert case.drill() == [], "the lost record is in the straddling minute or compares equal"
-    summary = case.summary()
-    assert summary["buckets_skipped"] == 1
-    assert summary["skipped_records"] == sum(one.bucket == 0 for one in source[3:])
+def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(undecided: Any) -> None:
+    summary = undecided[1]["straddling"]
+    assert (summary["buckets_skipped"], summary["skipped_records"]) == (1, 8)
+    assert (summary["buckets_verified"], summary["verified_records"]) == (2, 20)
+    assert summary["verified_through_ms"] == 3 * MINUTE
 
 
 def test_a_copy_seen_only_by_the_drill_is_no_difference(spark: SparkSession) -> None:
@@ -378,17 +409,21 @@ def test_missing_records_stay_missing_until_they_arrive(spark: SparkSession) -> 
 
 def test_what_expired_before_it_was_read_is_unverifiable(spark: SparkSession) -> None:
     source, target, mirrored = whole()
-    unread_source = Case(spark, [*source[6:], *target], mirrored, source_gap=5 * MINUTE)
+    unread_source = Case(
+        spark, [*source[6:], *target], mirrored, of_topics={"f": {"source_gap": 5 * MINUTE}}
+    )
     results = unread_source.drill(source_gap=True)
     assert sum(row["extra"] for row in results) == 0
     assert sum(row["unverifiable"] for row in results) == 6
-    unread_target = Case(spark, [*source, *target[6:]], mirrored, target_gap=5 * MINUTE)
+    unread_target = Case(
+        spark, [*source, *target[6:]], mirrored, of_topics={"f": {"target_gap": 5 * MINUTE}}
+    )
     results = unread_target.drill(target_gap=True)
     assert sum(row["missing"] for row in results) == 0
     assert sum(row["unverifiable"] for row in results) == 6
     summary = unread_target.summary(results)
     assert (summary["buckets_unverifiable"], summary["unverifiable"]) == (3, 6)
-    nothing_left = Case(spark, target, mirrored, source_gap=5 * MINUTE)
+    nothing_left = Case(spark, target, mirrored, of_topics={"f": {"source_gap": 5 * MINUTE}})
     assert nothing_left.drill() == [], "there is nothing to compare with"
     assert nothing_left.summary()["unverifiable"] == 30
 

@@ -307,6 +307,7 @@ class _SparkPart:
 
     def read(self, ranges: list[Range]) -> None:
         """Digest what is new, piece by piece; each piece is remembered when it is done."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
         run = self.run
@@ -331,7 +332,7 @@ class _SparkPart:
             name = str(self.base / f"digest-{number}")
             try:
                 self.write(self.increment(piece), name)
-            except PySparkException:
+            except (PySparkException, Py4JError):
                 vanished = self.vanished(piece)
                 if not vanished:
                     raise
@@ -908,16 +909,17 @@ def _spark_errors() -> Iterator[None]:
         yield
     except (ReportError, KeyboardInterrupt):
         raise
+    except ConnectionError as error:
+        raise ParityError(_explain("Py4JNetworkError")) from error
     except OSError as error:
         raise ParityError(
             f"the parity state cannot be written: {error}. Check the free space and the owner of "
             "the state directory"
         ) from error
     except Exception as error:
-        text = str(error)
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        raise ParityError(_explain(text)) from error
+        raise ParityError(_explain(f"{type(error).__name__}: {error}")) from error
 
 
 EXPLANATIONS = (
@@ -928,7 +930,8 @@ EXPLANATIONS = (
             "Py4JNetworkError",
             "Answer from Java side is empty",
         ),
-        "Spark ran out of memory. Raise spark.heap in the report's configuration",
+        "Spark's JVM ended, most likely out of memory. Raise spark.heap in the report's "
+        "configuration",
     ),
     (
         ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),

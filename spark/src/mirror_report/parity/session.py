@@ -95,6 +95,9 @@ def open_session(settings: Spark, small: bool) -> Iterator[SparkSession]:
                 "another directory"
             )
         os.environ["JAVA_HOME"] = settings.java_home
+    if settings.master.startswith("local"):
+        # A host whose own name does not resolve is no reason to fail.
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder
     for name, value in configuration(settings, small=small).items():
         builder = builder.config(name, value)

@@ -1,0 +1,278 @@
+"""What a run reads: decided from offsets, ids, baseline and budget, without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror_report.config import Cluster, Flow, Spark
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
+from mirror_report.parity.engine import _explain
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan import Memory, Range, SideMemory
+
+FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
+MINUTE = 60_000
+
+
+def topic(name: str = "t", ident: str = "id", logs: Any = ((0, 10),), **configs: str) -> Any:
+    partitions = {p: PartitionSnapshot(*log) for p, log in enumerate(logs)}
+    return TopicSnapshot(name, ident, partitions, configs, None)
+
+
+def cluster(*topics: TopicSnapshot, errors: dict[str, str] | None = None) -> ClusterSnapshot:
+    return ClusterSnapshot("a", "id", 1_000, {one.name: one for one in topics}, errors or {})
+
+
+def memory(**sides: SideMemory) -> Memory:
+    found = Memory(FINGERPRINT_VERSION, MINUTE)
+    for side, one in sides.items():
+        found.sides["f", side, "t"] = one  # type: ignore[index]
+    return found
+
+
+def planned(
+    source_topic: TopicSnapshot,
+    target_topic: TopicSnapshot | None = None,
+    known: Memory | None = None,
+    baseline: dict[str, Any] | None = None,
+) -> plan.FlowPlan:
+    return plan.plan_flow(
+        FLOW,
+        known or memory(),
+        baseline or {},
+        cluster(source_topic),
+        cluster(*([target_topic] if target_topic else [])),
+    )
+
+
+def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
+    return [(one.side, one.partition, one.start, one.end) for one in found.ranges]
+
+
+def test_everything_is_read_the_first_time() -> None:
+    found = planned(topic(logs=((0, 10), (5, 7), (3, 3))), topic(ident="other", logs=((0, 4),)))
+    assert spans(found) == [("source", 0, 0, 10), ("source", 1, 5, 7), ("target", 0, 0, 4)]
+    assert (found.gaps, found.reopened) == ([], [])
+
+
+def test_reading_goes_on_where_it_stopped() -> None:
+    known = memory(source=SideMemory("id", {0: 0}, {0: 8}))
+    assert spans(planned(topic(), known=known)) == [("source", 0, 8, 10)]
+    grown = planned(topic(logs=((0, 8), (0, 3))), known=known)
+    assert spans(grown) == [("source", 1, 0, 3)], "a new partition is read from its start"
+
+
+def test_a_mirror_copies_up_to_the_high_watermark() -> None:
+    log = PartitionSnapshot(0, 5, 9)
+    one = TopicSnapshot("t", "id", {0: log}, {}, None)
+    assert spans(planned(one)) == [("source", 0, 0, 9)]
+
+
+BASELINE = {
+    "recorded_at_ms": 1,
+    "topics": {
+        "t": {
+            "source": {"0": 4},
+            "target": {"0": 6},
+            "skip_through_ms": 123,
+            "source_id": "id",
+            "target_id": "there",
+        }
+    },
+}
+
+
+def test_reading_begins_at_the_baseline() -> None:
+    found = planned(topic(), topic(ident="there"), baseline=BASELINE)
+    assert spans(found) == [("source", 0, 4, 10), ("target", 0, 6, 10)]
+    assert found.topics[0].skip_through_ms == 123
+
+
+def test_a_topic_that_appeared_after_the_baseline_counts_from_its_first_record() -> None:
+    found = plan.plan_flow(FLOW, memory(), BASELINE, cluster(topic("u", logs=((2, 5),))), cluster())
+    assert spans(found) == [("source", 0, 2, 5)]
+    assert [(gap.start, gap.end) for gap in found.gaps] == [(0, 2)]
+
+
+@pytest.mark.parametrize(("start", "gap"), [(8, []), (9, [(8, 9)]), (10, [(8, 10)])])
+def test_what_expired_unread_is_a_gap(start: int, gap: list[tuple[int, int]]) -> None:
+    known = memory(source=SideMemory("id", {0: 0}, {0: 8}))
+    found = planned(topic(logs=((start, 10),)), known=known)
+    assert [(one.start, one.end) for one in found.gaps] == gap
+    assert all(one.until_ms == 1_000 for one in found.gaps)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_topic_created_again_is_read_anew(side: str) -> None:
+    known = memory(
+        source=SideMemory("id", {0: 0}, {0: 8}), target=SideMemory("there", {0: 0}, {0: 8})
+    )
+    ids = {"source": "id", "target": "there"} | {side: "new"}
+    found = planned(topic(ident=ids["source"]), topic(ident=ids["target"]), known=known)
+    assert [(one.kind, one.side) for one in found.reopened] == [("topic_reset", side)]
+    assert [(one.side, one.origin) for one in found.drops] == [(side, "t")]
+    assert (side, 0, 0, 10) in spans(found)
+    # What a new source topic no longer has may well be on the target.
+    assert len(found.gaps) == (side == "source")
+
+
+def test_a_topic_created_again_since_the_baseline_is_noticed() -> None:
+    found = planned(topic(ident="new"), topic(ident="there"), baseline=BASELINE)
+    assert [one.kind for one in found.reopened] == ["topic_reset"]
+    assert ("source", 0, 0, 10) in spans(found), "the baseline of the old topic means nothing"
+
+
+def test_a_log_that_got_shorter_is_read_anew() -> None:
+    known = memory(source=SideMemory("id", {0: 0, 1: 0}, {0: 12, 1: 3}))
+    found = planned(topic(logs=((0, 10), (0, 3))), known=known)
+    assert [(one.kind, one.partition) for one in found.reopened] == [("rewind", 0)]
+    assert spans(found) == [("source", 0, 0, 10), ("source", 1, 0, 3)]
+
+
+def test_a_deleted_target_is_noticed() -> None:
+    known = memory(target=SideMemory("there", {0: 0}, {0: 8}))
+    found = planned(topic(), known=known)
+    assert [(one.kind, one.side, one.detail) for one in found.reopened] == [
+        ("topic_reset", "target", "deleted")
+    ]
+
+
+def test_a_source_topic_that_is_gone_is_skipped() -> None:
+    known = memory(source=SideMemory("id", {0: 0}, {0: 8}))
+    found = plan.plan_flow(FLOW, known, {}, cluster(), cluster(topic()))
+    assert [(one.topic, one.skip) for one in found.topics] == [("t", plan.GONE)]
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_compacted_topic_is_skipped(side: str, policy: str) -> None:
+    compacted = topic(**{"cleanup.policy": policy})
+    plain = topic(**{"cleanup.policy": "delete"})
+    found = planned(*((compacted, plain) if side == "source" else (plain, compacted)))
+    assert found.ranges == []
+    assert found.topics[0].skip is not None
+    assert side in found.topics[0].skip
+
+
+def test_a_topic_that_cannot_be_read_is_unknown() -> None:
+    found = plan.plan_flow(FLOW, memory(), {}, cluster(errors={"t": "forbidden"}), cluster())
+    assert [(one.topic, one.unknown) for one in found.topics] == [("t", "source: forbidden")]
+    found = plan.plan_flow(FLOW, memory(), {}, cluster(topic()), cluster(errors={"t": "forbidden"}))
+    assert [(one.topic, one.unknown) for one in found.topics] == [("t", "target: forbidden")]
+    assert found.ranges == []
+
+
+ranges = st.lists(
+    st.tuples(st.sampled_from(["source", "target"]), st.integers(0, 50), st.integers(1, 1000)),
+    min_size=1,
+    max_size=8,
+).map(
+    lambda some: [
+        Range("f", side, "t", "t", number, start, start + length, 10.0)  # type: ignore[arg-type]
+        for number, (side, start, length) in enumerate(some)
+    ]
+)
+
+
+def offsets(some: list[Range]) -> list[tuple[str, int, int]]:
+    return [(r.side, r.partition, at) for r in some for at in range(r.start, r.end)]
+
+
+@given(ranges, st.integers(1, 20_000))
+def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: int) -> None:
+    now, later = plan.within_budget(some, budget)
+    assert sorted(offsets([*now, *later])) == sorted(offsets(some))
+    assert {one.partition for one in now} == {one.partition for one in some}, "each gets on"
+    cut = {one.partition: one.end for one in now}
+    assert all(cut[one.partition] == one.start for one in later), "oldest first"
+    assert sum(one.bytes for one in now) <= budget + 10 * len(some)
+    assert plan.within_budget(some, None) == (some, [])
+
+
+@given(ranges, st.integers(10, 20_000))
+def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
+    pieces = plan.chunks(some, size)
+    assert sorted(offsets([one for piece in pieces for one in piece])) == sorted(offsets(some))
+    for piece in pieces:
+        assert sum(one.bytes for one in piece) <= size + 10 * len(some)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=12))
+def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
+    given_ranges = [Range("f", "source", "t", "t", p, at, at + n) for p, at, n in some]
+    groups = plan.join(given_ranges)
+    read = offsets([one for group in groups for one in group])
+    assert len(read) == len(set(read)), "nothing is read twice"
+    assert set(read) == set(offsets(given_ranges))
+    for group in groups:
+        assert len({one.partition for one in group}) == len(group)
+
+
+def test_what_is_remembered_survives_the_manifest() -> None:
+    known = memory(source=SideMemory("id", {0: 1}, {0: 8}))
+    known.gaps.append(plan.Gap("f", "source", "t", "t", 0, 1, 2, 3))
+    known.positions = {"f": {"t": {0: 7}}}
+    known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
+    known.baselines = {"f": 5}
+    text = json.dumps(known.dump())
+    assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
+    other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)
+    assert other == Memory(FINGERPRINT_VERSION, 2 * MINUTE), "other buckets cannot be compared"
+
+
+def test_spark_is_given_references_and_no_secrets() -> None:
+    secured = Cluster(
+        "east", ("h:1", "h:2"), "SASL_SSL", "SCRAM-SHA-512", "report", "report", ssl_ca=True
+    )
+    found = source.options(secured, Path("/run/credentials/mirror-report.service"))
+    where = "${dir:/run/credentials/mirror-report.service:east.report."
+    assert found["kafka.sasl.jaas.config"] == where + "jaas}"
+    assert found["kafka.ssl.truststore.certificates"] == where + "ca.pem}"
+    assert found["kafka.bootstrap.servers"] == "h:1,h:2"
+    with pytest.raises(ParityError, match="credentials from files"):
+        source.options(secured, None)
+    assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
+
+
+def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
+    (tmp_path / "spark-sql-kafka.jar").touch()
+    (tmp_path / "kafka-clients.jar").touch()
+    local = session.configuration(Spark(jars_directory=str(tmp_path)), small=True)
+    assert local["spark.driver.extraClassPath"] == (
+        f"{tmp_path}/kafka-clients.jar:{tmp_path}/spark-sql-kafka.jar"
+    )
+    assert "TieredStopAtLevel=1" in local["spark.driver.extraJavaOptions"]
+    far = session.configuration(
+        Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}),
+        small=False,
+    )
+    assert "spark.driver.extraClassPath" not in far
+    assert far["spark.jars"].count(",") == 1
+    assert far["a"] == "b"
+    (tmp_path / "spark-sql-kafka.jar").unlink()
+    with pytest.raises(ParityError, match="jars_directory"):
+        session.configuration(Spark(jars_directory=str(tmp_path)), small=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Py4JJavaError: java.lang.OutOfMemoryError: Java heap space", "spark.heap"),
+        ("org.apache.kafka...OffsetOutOfRangeException {t-0=5}", "vanished while"),
+        ("UnknownTopicOrPartitionException: This server does not host", "topic vanished"),
+        ("TopicAuthorizationException: Not authorized", "READ permission"),
+        ("Failed to find data source: kafka", "jars_directory"),
+        ("java.io.IOException: No space left on device", "no space"),
+        ("[PATH_NOT_FOUND] Path does not exist", "baseline"),
+        ("something else\nand more", "something else"),
+    ],
+)
+def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
+    assert told in _explain(text)
