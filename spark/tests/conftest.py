@@ -136,9 +136,11 @@ def start_broker(
                  "-c", str(configuration)],
                 check=True, stdout=log, stderr=log,
             )  # fmt: skip
+            # Ended with us, even if pytest is killed.
             process = subprocess.Popen(
-                [*java, "kafka.Kafka", str(configuration)], stdout=log, stderr=log
-            )
+                ["setpriv", "--pdeathsig", "KILL", *java, "kafka.Kafka", str(configuration)],
+                stdout=log, stderr=log,
+            )  # fmt: skip
         processes.append(process)
         _wait_until_ready(plain, process, directory / "log")
         return Broker(f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}")
