@@ -103,6 +103,11 @@ class Host:
         """Replace a file's content, keeping owner and mode."""
         self.run("sh", "-c", f"cat > '{path}'", stdin=content)
 
+    def copy(self, folder: Path, to: str) -> None:
+        """Copy a directory's content into a directory of the host."""
+        argv = ["podman", "cp", f"{folder}/.", f"{self.container}:{to}/"]
+        subprocess.run(argv, check=True, capture_output=True, env=ENVIRONMENT)
+
     def tree(self) -> str:
         """Fingerprint what stands below the roots that deployments write to."""
         file = f"/var/tmp/lab-tree-{secrets.token_hex(4)}.json"  # noqa: S108

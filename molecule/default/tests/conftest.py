@@ -22,7 +22,7 @@ LOG = ROOT / "build/default.log"
 
 def say(text: str) -> None:
     """Print a line for the end of the run and add it to the log that can be followed."""
-    print(text)
+    print(text, flush=True)
     with LOG.open("a", encoding="utf-8") as log:
         log.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
@@ -42,8 +42,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.fixture(scope="session")
 def lab() -> Lab:
-    """The scenario's hosts and clusters."""
-    return Lab(SCENARIO)
+    """The scenario's hosts and clusters; the hosts get the tools as they are now."""
+    lab = Lab(SCENARIO)
+    for host in lab.hosts:
+        host.copy(ROOT / "lab/tools", TOOLS)
+    return lab
 
 
 @pytest.fixture(scope="session")

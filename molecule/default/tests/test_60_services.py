@@ -48,12 +48,12 @@ def test_a_mirror_can_write_only_what_is_its_own(lab, home, name):
     assert home in FORBIDDEN
     pid = lab.mirror.run("systemctl", "show", "--value", "--property=MainPID", name).stdout.strip()
     own = [f"/var/log/{name}", "/tmp"]  # noqa: S108
-    argv = ["nsenter", "--target", pid, "--mount"]
+    argv = ["nsenter", "--target", pid, "--user", "--mount"]
     if name == "mirrormaker":
         # Root sees what the mount namespace alone forbids.
         argv += ["python3", "-", *FORBIDDEN, f"/etc/{name}", *own]
     else:
-        user = ["setpriv", f"--reuid={name}", f"--regid={name}", "--clear-groups"]
+        user = ["setpriv", f"--reuid={name}", f"--regid={name}", "--keep-groups"]
         argv += [*user, "python3", "-", *FORBIDDEN, f"/etc/{name}", *own]
     answer = lab.mirror.run(*argv, stdin=PROBE).stdout
     found = json.loads(answer.partition("PROBE ")[2])
