@@ -30,6 +30,10 @@ options:
     type: list
     elements: path
     default: []
+  client:
+    description: Program whose presence is reported.
+    type: path
+    default: ""
 author:
   - kafka-mirror maintainers (@kafka-mirror)
 """
@@ -60,6 +64,10 @@ unit_file:
   type: dict
 user_exists:
   description: Whether a user of the instance's name is known to the host.
+  returned: always
+  type: bool
+client:
+  description: Whether the program named by O(client) is there.
   returned: always
   type: bool
 systemd_version:
@@ -182,6 +190,7 @@ def main() -> None:
         argument_spec={
             "name": {"type": "str", "required": True},
             "files": {"type": "list", "elements": "path", "default": []},
+            "client": {"type": "path", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -210,6 +219,7 @@ def main() -> None:
         directory=directory_state(CONFIGURATION / name),
         unit_file=unit_file_state(UNITS / f"{name}.service"),
         user_exists=user_exists(name),
+        client=bool(module.params["client"]) and Path(module.params["client"]).is_file(),
     )
 
 
