@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 MANIFEST = "parity"
-CHUNK_BYTES = 2 * 1024**3
+CHUNK_BYTES = 1024**3
 MAX_CANDIDATES = 10_000
 MAX_DIGEST_DIRECTORIES = 8
 SAMPLES = 20
@@ -462,6 +462,8 @@ class _SparkPart:
         kept = old.join(still, on=list(compare.BUCKET), how="left_semi").unionByName(
             old.join(F.broadcast(elsewhere), on=["flow", "topic"], how="left_anti")
         )
+        if not rows and run.memory.results is None:
+            return old, []
         if not rows:
             name = str(self.base / "results")
             self.write(kept.coalesce(1), name)
