@@ -52,9 +52,10 @@ def harmed(lab, payments):
     )
     assert answers[:3] == [ALTERED, DUPLICATED, FOREIGN]
     assert set(answers[3].values()) == {"NoError"}
+    truncated = lab.report("lag", "--flow", "payments")
     payments.control("start")
     lab.wait_mirrored("payments", TOPICS)
-    return {"lag": lag, "answer": lab.report("run")}
+    return {"lag": lag, "truncated": truncated, "answer": lab.report("run")}
 
 
 def test_lag_of_a_stopped_mirror_is_what_was_produced(harmed):
@@ -82,12 +83,18 @@ def test_each_class_is_named_with_its_topic_and_exact_number(harmed, topic, expe
 
 
 def test_a_source_truncated_past_the_position_is_lost_with_the_number(harmed):
-    findings = [
-        each
-        for each in harmed["answer"][1]["findings"]
-        if each["topic"] == "payments.truncated" and each["kind"] == "truncated"
-    ]
-    assert [each["count"] for each in findings] == [LOST]
+    status, document = harmed["truncated"]
+    lost = {row["topic"]: row["lost"] for row in document["lag"] if row["lost"]}
+    assert lost == {"payments.truncated": LOST}
+    kinds = {(each["topic"], each["kind"], each["count"]) for each in document["findings"]}
+    assert ("payments.truncated", "truncated", LOST) in kinds
+    assert status == 2
+
+
+def test_records_that_nobody_can_read_again_are_not_called_verified(harmed):
+    row = parity(harmed["answer"][1], "payments.truncated")
+    assert classes(row) == {"unverifiable": LOST}
+    assert row["verified_records"] == row["source_records"] == 800 - LOST
 
 
 def test_loss_and_corruption_are_critical(harmed):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import re
+
 import pytest
 
 
@@ -12,7 +14,7 @@ def bad_expression(variables):
 
 
 def wrong_password(variables):
-    identities = variables["kafka_clusters"]["source"]["identities"]
+    identities = variables["kafka_clusters"]["target"]["identities"]
     identities["mirror"]["password"] = "not the password"
 
 
@@ -20,7 +22,7 @@ def wrong_password(variables):
     ("change", "named", "role"),
     [
         pytest.param(bad_expression, "mirror_flows", "inputs", id="bad-regex"),
-        pytest.param(wrong_password, "source", "clusters", id="wrong-password"),
+        pytest.param(wrong_password, "target1", "clusters", id="wrong-password"),
     ],
 )
 def test_a_wrong_inventory_is_refused_and_the_host_untouched(
