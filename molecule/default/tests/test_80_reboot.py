@@ -9,7 +9,8 @@ from labkit import ENVIRONMENT, wait
 
 
 @pytest.mark.long
-def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments, measured):
+def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments, watch, measured):
+    watch()  # it would end with the host
     before = lab.compare("stopped")
     production = lab.start_producer("stopped", count=2000)
     production.finish()
