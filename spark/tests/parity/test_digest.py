@@ -12,7 +12,7 @@ from parity_records import MASK, MINUTE, Record, digests, frame, record_hash, xx
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import digest, fingerprint
+from mirror_report.parity import FINGERPRINT_VERSION, digest, fingerprint
 
 BATCH = settings(
     max_examples=2,
@@ -93,7 +93,7 @@ def test_the_encoding_has_not_changed(spark: SparkSession) -> None:
         .orderBy("offset")
         .collect()
     )
-    assert fingerprint.FINGERPRINT_VERSION == 1
+    assert FINGERPRINT_VERSION == 1
     assert [(row.h1 & MASK, row.h2 & MASK) for row in found] == [(h1, h2) for _, h1, h2 in GOLDEN]
     for content, h1, h2 in GOLDEN:
         assert (record_hash(content, 1), record_hash(content, 2)) == (h1, h2)
