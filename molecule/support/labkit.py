@@ -173,7 +173,7 @@ class Production:
             env=ENVIRONMENT,
         )
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(lab.connection("source")))
+        self.process.stdin.write(json.dumps(lab.connection("east")))
         self.process.stdin.close()
 
     def acknowledged(self) -> int:
@@ -223,7 +223,7 @@ class Lab:
     def probe(self, *steps: Mapping[str, Any]) -> list[Any]:
         """Run the steps of ``lab/tools/probe.py`` and return their answers."""
         document = {
-            "clusters": {name: self.connection(name) for name in ("source", "target")},
+            "clusters": {name: self.connection(name) for name in ("east", "west")},
             "steps": steps,
         }
         argv = [PYTHON, f"{TOOLS}/probe.py"]
@@ -238,9 +238,9 @@ class Lab:
     def lag(self, group: str, topics: Sequence[str]) -> int:
         """Records that the group has not committed, by end offsets and positions."""
         ends, starts, positions = self.probe(
-            {"do": "ends", "cluster": "source", "topics": list(topics)},
-            {"do": "starts", "cluster": "source", "topics": list(topics)},
-            {"do": "positions", "cluster": "source", "group": group},
+            {"do": "ends", "cluster": "east", "topics": list(topics)},
+            {"do": "starts", "cluster": "east", "topics": list(topics)},
+            {"do": "positions", "cluster": "east", "group": group},
         )
         return sum(
             end - positions.get(topic, {}).get(partition, starts[topic][partition])
@@ -281,7 +281,7 @@ class Lab:
     def compare(self, topic: str) -> dict[str, Any]:
         """Compare a target topic with everything acknowledged for it."""
         argv = [PYTHON, f"{TOOLS}/verify.py", "--topic", topic, "--directory", f"{ACKS}/{topic}"]
-        done = self.mirror.run(*argv, stdin=json.dumps(self.connection("target")), check=False)
+        done = self.mirror.run(*argv, stdin=json.dumps(self.connection("west")), check=False)
         assert done.status in {0, 1}, f"nothing to compare for {topic}: {done.text}"
         answer: dict[str, Any] = json.loads(done.stdout)[topic]
         return answer

@@ -84,7 +84,7 @@ def watch(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     """Look at the processes of the mirror's host all the time; a call ends it and tells."""
     secrets = [
         words(lab.passwords[cluster][identity])
-        for cluster in ("source", "target")
+        for cluster in ("east", "west")
         for identity in ("mirror", "report")
     ]
     process = subprocess.Popen(

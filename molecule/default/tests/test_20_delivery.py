@@ -39,7 +39,7 @@ def test_a_stop_is_clean_and_a_start_goes_on_without_loss_or_duplicate(lab, orde
         stopped = orders.show()
         assert stopped["Result"] == "success"
         assert stopped["ActiveState"] == "inactive"
-        mirrored = lab.ends("target", ["stopped"])["stopped"]
+        mirrored = lab.ends("west", ["stopped"])["stopped"]
         more = production.acknowledged() + 1500
         wait("1500 more records", lambda: production.acknowledged() >= more)
     assert orders.show()["ActiveState"] == "inactive", "it came back by itself"
@@ -78,10 +78,10 @@ def test_a_killed_process_comes_back_by_itself_and_loses_nothing(lab, orders, me
             lab.mirror.run("kill", "-KILL", str(before))
             wait("a new process", lambda pid=before: orders.pid not in {0, pid}, 60)
             assert orders.restarts == restarts + 1
-            there = lab.ends("target", ["killed"])["killed"]
+            there = lab.ends("west", ["killed"])["killed"]
             wait(
                 "1000 records mirrored by the new process",
-                lambda n=there: lab.ends("target", ["killed"])["killed"] >= n + 1000,
+                lambda n=there: lab.ends("west", ["killed"])["killed"] >= n + 1000,
             )
             since = production.acknowledged() - acknowledged
             measured(round=number + 1, acknowledged_in_round=since)
@@ -101,7 +101,7 @@ def test_a_terminated_process_is_started_again(orders):
 
 def test_the_report_counts_duplicates_warns_once_and_lists_them_afterwards(lab, measured):
     lab.wait_mirrored("orders", ["killed"])
-    step = {"do": "tamper", "cluster": "source", "into": "target", "topic": "killed"}
+    step = {"do": "tamper", "cluster": "east", "into": "west", "topic": "killed"}
     lab.probe({**step, "partition": 0, "begin": 10, "count": 2, "how": "duplicated"})
     known = lab.compare("killed")["duplicated"]
     began = time.monotonic()

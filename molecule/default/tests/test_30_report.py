@@ -22,15 +22,15 @@ def harmed(lab, payments):
     lab.wait_mirrored("payments", TOPICS)
     payments.control("stop")
     lab.produce(*TOPICS, count=2000)
-    positions = lab.probe({"do": "positions", "cluster": "source", "group": GROUP})[0]
+    positions = lab.probe({"do": "positions", "cluster": "east", "group": GROUP})[0]
     at = {topic: int(positions[topic]["0"]) for topic in TOPICS}
     lag = lab.report("lag", "--flow", "payments")[1]["lag"]
 
     def tamper(topic, begin, count, how):
         return {
             "do": "tamper",
-            "cluster": "source",
-            "into": "target",
+            "cluster": "east",
+            "into": "west",
             "topic": f"payments.{topic}",
             "partition": 0,
             "begin": begin,
@@ -47,8 +47,8 @@ def harmed(lab, payments):
         tamper("altered", at["payments.altered"], ALTERED, "altered"),
         tamper("duplicated", 0, DUPLICATED, "duplicated"),
         tamper("foreign", 0, FOREIGN, "foreign"),
-        {"do": "move", "cluster": "source", "group": GROUP, "offsets": skipped},
-        {"do": "truncate", "cluster": "source", "offsets": first("truncated", LOST)},
+        {"do": "move", "cluster": "east", "group": GROUP, "offsets": skipped},
+        {"do": "truncate", "cluster": "east", "offsets": first("truncated", LOST)},
     )
     assert answers[:3] == [ALTERED, DUPLICATED, FOREIGN]
     assert set(answers[3].values()) == {"NoError"}

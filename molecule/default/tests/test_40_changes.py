@@ -91,7 +91,7 @@ def healed(lab, orders, payments, base, changed, outputs):
     # Died between files and unit; and between credential and files.
     properties = f"{FOLDER}/producer.properties"
     lab.mirror.write(properties, changed["files"][properties])
-    credential = f"{folder}/credentials/source.mirror.jaas"
+    credential = f"{folder}/credentials/east.mirror.jaas"
     right = lab.mirror.read(credential)
     lab.mirror.write(credential, right.replace("password=", "password=x"))
     generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))

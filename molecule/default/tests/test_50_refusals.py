@@ -12,7 +12,7 @@ def bad_expression(variables):
 
 
 def wrong_password(variables):
-    identities = variables["kafka_clusters"]["target"]["identities"]
+    identities = variables["kafka_clusters"]["west"]["identities"]
     identities["mirror"]["password"] = "not the password"
 
 

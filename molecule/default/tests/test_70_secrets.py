@@ -58,7 +58,7 @@ def canaries(lab):
     """The unmistakable part of every password of the identities that log in."""
     return [
         words(lab.passwords[cluster][identity])
-        for cluster in ("source", "target")
+        for cluster in ("east", "west")
         for identity in ("mirror", "report")
     ]
 

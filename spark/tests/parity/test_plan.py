@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from mirror_report.config import Cluster, Flow, Spark
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
-from mirror_report.parity.engine import _explain
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity.errors import ParityError, explain
 from mirror_report.parity.plan import Memory, Range, SideMemory
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
@@ -275,4 +274,4 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
-    assert told in _explain(text)
+    assert told in explain(text)

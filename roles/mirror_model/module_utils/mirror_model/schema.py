@@ -46,8 +46,9 @@ RESERVED_ALIASES = frozenset((
     "enabled", "errors", "exactly", "group", "groups", "header", "heartbeat", "heartbeats",
     "interceptor", "internal", "key", "listeners", "metadata", "metrics", "mm2", "name", "offset",
     "offset-syncs", "offsets", "plugin", "predicates", "producer", "reconnect", "refresh",
-    "replication", "request", "rest", "retry", "sasl", "scheduled", "security", "socket", "ssl",
-    "status", "sync", "task", "tasks", "topic", "topics", "transforms", "use", "value", "worker",
+    "replication", "request", "rest", "retry", "sasl", "scheduled", "security", "socket",
+    "source", "ssl", "status", "sync", "target", "task", "tasks", "topic", "topics", "transforms",
+    "use", "value", "worker",
 ))  # fmt: skip
 
 CLUSTER = (

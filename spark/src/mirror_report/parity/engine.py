@@ -10,11 +10,10 @@ manifest is renamed into place, then what it no longer names is removed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,12 +27,11 @@ from mirror_report.model import (
     PartitionSnapshot,
     Positions,
     ReportError,
-    Sample,
     TopicParity,
 )
-from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity import FINGERPRINT_VERSION, summary
 from mirror_report.parity import plan as planning
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.plan import FlowPlan, Memory, Range, TopicPlan
 from mirror_report.state.store import Store
 
@@ -49,7 +47,6 @@ CHUNK_BYTES = 1024**3
 MAX_CANDIDATES = 10_000
 MAX_DIGEST_DIRECTORIES = 8
 SAMPLES = 20
-STATUSES = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
 
 
 class TakeSnapshots(Protocol):
@@ -136,7 +133,7 @@ class _Run:
             self._remember_positions()
             self._commit()
         topics = [self._topic(one) for look in self.looks for one in look.plan.topics]
-        self.findings += [one for topic in topics for one in _findings(topic)]
+        self.findings += [one for topic in topics for one in summary.findings(topic)]
         records = sum(one.records for one in self.backlog)
         if records or self.left_candidates:
             self.findings.append(self._backlog_finding(records))
@@ -177,10 +174,10 @@ class _Run:
         self.drops += plan.drops
         self.looks.append(_Look(flow, plan, positions, source, target))
         for one in plan.reopened:
-            self.findings.append(_reopened_finding(one))
+            self.findings.append(summary.reopened_finding(one))
         for gap in plan.gaps:
             if gap.end > gap.start:
-                self.findings.append(_gap_finding(gap))
+                self.findings.append(summary.gap_finding(gap))
         self.memory.gaps += plan.gaps
         for drop in plan.drops:
             for topic in {one.topic for one in plan.reopened if one.origin == drop.origin}:
@@ -212,7 +209,7 @@ class _Run:
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
-            _spark_errors(),
+            spark_errors(),
         ):
             spark = _SparkPart(self, session)
             spark.read(ranges)
@@ -255,7 +252,7 @@ class _Run:
             flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
             source_records=0, target_records=0, verified_records=0, in_flight_records=0,
             skipped_records=0, missing=0, duplicate=0, corrupt=0, extra=0, unverifiable=0,
-            accounted={"duplicate": 0, "extra": 0}, buckets=dict.fromkeys(STATUSES, 0),
+            accounted={"duplicate": 0, "extra": 0}, buckets=dict.fromkeys(summary.STATUSES, 0),
             verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         )  # fmt: skip
         if plan.unknown is not None:
@@ -276,9 +273,9 @@ class _Run:
             status: ParityStatus = "unverifiable" if expired else "in_flight"
             return replace(empty, status=status, reason=reason, unverifiable=expired)
         said = known["now"] if known["run_id"] == self.request.run_id else known["next"]
-        filled = _filled(empty, said, known["samples"])
+        filled = summary.filled(empty, said, known["samples"])
         filled = replace(filled, unverifiable=filled.unverifiable + expired)
-        return replace(filled, **_status(filled, unread, expired))
+        return replace(filled, **summary.status(filled, unread, expired))
 
     def _backlog_finding(self, records: int) -> Finding:
         what = []
@@ -764,209 +761,13 @@ class _SparkPart:
             run.memory.summaries[flow][topic] = {
                 "run_id": run.request.run_id,
                 "now": row,
-                "next": _as_next(row),
+                "next": summary.as_next(row),
                 "samples": merged,
                 "buckets_in_flight": row["buckets_in_flight"],
             }
-
-
-def _as_next(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next run says if nothing changes: news have become accounted."""
-    following = dict(row)
-    for name in ("duplicate", "extra"):
-        following[f"accounted_{name}"] += following[name]
-        following[name] = 0
-    following["buckets_verified"] += following["buckets_accountable"]
-    following["buckets_mismatch"] -= following["buckets_accountable"]
-    following["buckets_accountable"] = 0
-    following["verified_through_ms"] = following["verified_through_next_ms"]
-    return following
-
-
-def _filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any]) -> TopicParity:
-    counts = (
-        "source_records", "target_records", "verified_records", "in_flight_records",
-        "skipped_records", "missing", "duplicate", "corrupt", "extra", "unverifiable",
-        "verified_through_ms", "newest_due_ms",
-    )  # fmt: skip
-    return replace(
-        empty,
-        **{name: row[name] for name in counts},
-        accounted={name: row[f"accounted_{name}"] for name in ("duplicate", "extra")},
-        buckets={name: row[f"buckets_{name}"] for name in STATUSES},
-        samples={
-            name: [Sample(**one) for one in some] for name, some in samples.items() if row[name]
-        },
-    )
-
-
-def _status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
-    if topic.missing + topic.corrupt + topic.duplicate + topic.extra:
-        return {"status": "mismatch", "reason": ""}
-    if topic.unverifiable:
-        reason = (
-            f"{expired} records expired before they were read"
-            if expired
-            else ("records that differ can no longer be read")
-        )
-        return {"status": "unverifiable", "reason": reason}
-    if unread:
-        return {"status": "in_flight", "reason": f"{unread} offsets not read yet"}
-    if topic.buckets["verified"] or not topic.buckets["in_flight"]:
-        if not topic.buckets["verified"] and topic.buckets["skipped"]:
-            return {"status": "skipped", "reason": "all records are older than the baseline"}
-        return {"status": "verified", "reason": ""}
-    return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
-
-
-def _findings(topic: TopicParity) -> list[Finding]:
-    name = f"{topic.flow}/{topic.topic}"
-    again = "See the samples of mirror-report show --json"
-    texts: dict[str, tuple[Any, int, str, str]] = {
-        "missing": (
-            "critical", topic.missing, "records of the source are not on the target",
-            f"{again}; mirror them again by moving the group's offsets back while the mirror is "
-            "stopped",
-        ),
-        "corrupt": (
-            "critical", topic.corrupt, "records differ from the source's in value or headers",
-            f"{again}; look for a second writer on the target or a message handler",
-        ),
-        "duplicate": (
-            "warning", topic.duplicate, "records are on the target more than once",
-            "Expected after the mirror was killed (at least once); the next run accounts for them",
-        ),
-        "extra": (
-            "warning", topic.extra, "records on the target were never on the source",
-            "Find the other writer of this topic; the next run accounts for them",
-        ),
-        "unverifiable": (
-            "warning", topic.unverifiable, "records can no longer be compared",
-            "Run the report more often than retention removes records; mirror-report baseline "
-            f"--flow {topic.flow} --renew starts anew",
-        ),
-    }  # fmt: skip
-    found = [
-        Finding(severity, kind, topic.flow, topic.topic, None, count, f"{name}: {count} {text}",
-                action)
-        for kind, (severity, count, text, action) in texts.items()
-        if count
-    ]  # fmt: skip
-    for kind in ("duplicate", "extra"):
-        count = topic.accounted.get(kind, 0)
-        if count:
-            text = texts[kind][2]
-            found.append(
-                Finding("warning", kind, topic.flow, topic.topic, None, count,
-                        f"{name}: {count} {text} (known)", "", accounted=True)
-            )  # fmt: skip
-    if topic.status == "skipped":
-        found.append(
-            Finding("warning", "skipped", topic.flow, topic.topic, None, None,
-                    f"{name}: not compared: {topic.reason}", "Compare this topic by other means")
-        )  # fmt: skip
-    if topic.status == "unknown":
-        found.append(
-            Finding("unknown", "parity_unavailable", topic.flow, topic.topic, None, None,
-                    f"{name}: not compared: {topic.reason}", "mirror-report run again")
-        )  # fmt: skip
-    return found
-
-
-def _reopened_finding(one: planning.Reopened) -> Finding:
-    where = f"{one.flow}/{one.topic} on the {one.side}"
-    if one.kind == "topic_reset":
-        return Finding(
-            "critical", "reset", one.flow, one.topic, None, None,
-            f"{where}: the topic was deleted or created again ({one.detail})",
-            "Find out who did; what it held is compared anew",
-        )  # fmt: skip
-    return Finding(
-        "critical", "rewind", one.flow, one.topic, one.partition, None,
-        f"{where}: partition {one.partition} lost records it had ({one.detail})",
-        "Look for an unclean leader election; the topic is compared anew",
-    )  # fmt: skip
-
-
-def _gap_finding(gap: planning.Gap) -> Finding:
-    count = gap.end - gap.start
-    return Finding(
-        "warning", "unverifiable", gap.flow, gap.topic, gap.partition, count,
-        f"{gap.flow}/{gap.topic} on the {gap.side}: {count} records of partition {gap.partition} "
-        "expired before they were read",
-        "Run the report more often than retention removes records",
-    )  # fmt: skip
 
 
 def _relevant(look: _Look) -> Positions:
     return {
         topic: dict(parts) for topic, parts in look.positions.items() if topic in look.source.topics
     }
-
-
-@contextlib.contextmanager
-def _spark_errors() -> Iterator[None]:
-    """Whatever Spark raises becomes one error an operator can act on."""
-    try:
-        yield
-    except (ReportError, KeyboardInterrupt):
-        raise
-    except ConnectionError as error:
-        raise ParityError(_explain("Py4JNetworkError")) from error
-    except OSError as error:
-        raise ParityError(
-            f"the parity state cannot be written: {error}. Check the free space and the owner of "
-            "the state directory"
-        ) from error
-    except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
-            raise
-        raise ParityError(_explain(f"{type(error).__name__}: {error}")) from error
-
-
-EXPLANATIONS = (
-    (
-        (
-            "OutOfMemoryError",
-            "Java heap space",
-            "Py4JNetworkError",
-            "Answer from Java side is empty",
-        ),
-        "Spark's JVM ended, most likely out of memory. Raise spark.heap in the report's "
-        "configuration",
-    ),
-    (
-        ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),
-        "records vanished while they were read, by retention or truncation. Run mirror-report run "
-        "again; what is gone is then counted as unverifiable",
-    ),
-    (
-        ("UnknownTopicOrPartition", "could be determined"),
-        "a topic vanished while it was read. Run mirror-report run again",
-    ),
-    (
-        ("SaslAuthentication", "AuthorizationException", "Authentication failed"),
-        "Spark's Kafka client was refused by a cluster. Check the report's credentials and its "
-        "READ permission on the mirrored topics",
-    ),
-    (
-        ("Failed to find data source: kafka", "KafkaSourceProvider"),
-        "Spark has no Kafka connector. Set spark.jars_directory to the directory of its jars",
-    ),
-    (
-        ("No space left on device",),
-        "no space is left for Spark's scratch files or the state. Free some, or set TMPDIR",
-    ),
-    (
-        ("PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE"),
-        "the parity state is damaged. Run mirror-report baseline --renew and start anew",
-    ),
-)
-
-
-def _explain(text: str) -> str:
-    for signs, explanation in EXPLANATIONS:
-        if any(sign in text for sign in signs):
-            return explanation
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
-    return f"Spark failed: {first[:300]}. Run mirror-report --debug run for the whole story"

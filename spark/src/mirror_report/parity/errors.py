@@ -2,8 +2,80 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from mirror_report.model import ReportError
 
 
 class ParityError(ReportError):
     """Content could not be compared; the message says why and what to do about it."""
+
+
+@contextlib.contextmanager
+def spark_errors() -> Iterator[None]:
+    """Whatever Spark raises becomes one error an operator can act on."""
+    try:
+        yield
+    except (ReportError, KeyboardInterrupt):
+        raise
+    except ConnectionError as error:
+        raise ParityError(explain("Py4JNetworkError")) from error
+    except OSError as error:
+        raise ParityError(
+            f"the parity state cannot be written: {error}. Check the free space and the owner of "
+            "the state directory"
+        ) from error
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        raise ParityError(explain(f"{type(error).__name__}: {error}")) from error
+
+
+EXPLANATIONS = (
+    (
+        (
+            "OutOfMemoryError",
+            "Java heap space",
+            "Py4JNetworkError",
+            "Answer from Java side is empty",
+        ),
+        "Spark's JVM ended, most likely out of memory. Raise spark.heap in the report's "
+        "configuration",
+    ),
+    (
+        ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),
+        "records vanished while they were read, by retention or truncation. Run mirror-report run "
+        "again; what is gone is then counted as unverifiable",
+    ),
+    (
+        ("UnknownTopicOrPartition", "could be determined"),
+        "a topic vanished while it was read. Run mirror-report run again",
+    ),
+    (
+        ("SaslAuthentication", "AuthorizationException", "Authentication failed"),
+        "Spark's Kafka client was refused by a cluster. Check the report's credentials and its "
+        "READ permission on the mirrored topics",
+    ),
+    (
+        ("Failed to find data source: kafka", "KafkaSourceProvider"),
+        "Spark has no Kafka connector. Set spark.jars_directory to the directory of its jars",
+    ),
+    (
+        ("No space left on device",),
+        "no space is left for Spark's scratch files or the state. Free some, or set TMPDIR",
+    ),
+    (
+        ("PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE"),
+        "the parity state is damaged. Run mirror-report baseline --renew and start anew",
+    ),
+)
+
+
+def explain(text: str) -> str:
+    """What an error of Spark means to an operator, by the signs in its text."""
+    for signs, explanation in EXPLANATIONS:
+        if any(sign in text for sign in signs):
+            return explanation
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    return f"Spark failed: {first[:300]}. Run mirror-report --debug run for the whole story"
