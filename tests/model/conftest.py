@@ -60,7 +60,6 @@ SITE: dict[str, Any] = {
     "connect_clusters": {},
     "accept": [],
     "hosts": ["mirror1", "mirror2", "report1"],
-    "kafka_version": "3.9.2",
     "groups": {"mirrormaker": ["mirror1", "mirror2"], "mirror_report": ["report1"]},
 }
 

@@ -30,7 +30,8 @@ def test_a_line_without_a_fix_stays_open() -> None:
 def test_misrouting_is_refused_unless_accepted() -> None:
     assert ("CVE-2026-35554", True) in about("3.9.1", "mm1")
     assert ("CVE-2026-35554", False) in about("3.9.1", "mm1", "CVE-2026-35554")
-    assert about("3.9.2", "mm1") == []
+    assert ("CVE-2026-35554", True) in about("4.1.1", "mm2")
+    assert about("3.9.2", "mm1") == about("4.3.1", "mm2") == []
 
 
 def test_the_broker_pair_is_warned_about() -> None:
@@ -55,5 +56,5 @@ def test_a_version_has_three_numbers(version: str) -> None:
 
 
 def test_an_unknown_process_is_refused() -> None:
-    with pytest.raises(ModelError, match="mm1, broker, client"):
+    with pytest.raises(ModelError, match="mm1, mm2, broker, client"):
         kafka_advisories("3.9.2", "mm3", [], ADVISORIES)

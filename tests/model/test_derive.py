@@ -5,18 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mirror_model import derive, plain
+from mirror_model import clusters, instances, plain
+from mirror_model import report as reports
 from mirror_model.errors import ModelError
 
 from tests.model.conftest import ROOT, Site
 
 
 def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
-    return derive.mm1_instance(site["clusters"], site["flows"], site["instances"], name)
+    return instances.mirrormaker_instance(site["clusters"], site["flows"], site["instances"], name)
+
+
+def consumer_of(site: Site) -> dict[str, Any]:
+    made: dict[str, Any] = instance(site)["files"]["consumer.properties"]
+    return made
+
+
+def producer_of(site: Site) -> dict[str, Any]:
+    made: dict[str, Any] = instance(site)["files"]["producer.properties"]
+    return made
 
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
-    return derive.mirror_report_model(
+    return reports.mirror_report_model(
         site["clusters"], site["flows"], site["instances"], "report", only, **more
     )
 
@@ -27,10 +38,11 @@ def test_an_instance_knows_what_it_runs(site: Site) -> None:
     assert made["engine"] == "mm1"
     assert made["state"] == "started"
     assert made["heap"] == "1g"
-    assert made["num_streams"] == 1
-    assert made["group_id"] == "mirrormaker-orders"
-    assert made["include"] == r"orders|payments\..*"
-    assert made["options"] == {"offset.commit.interval.ms": 10000, "abort.on.send.failure": True}
+    assert made["kafka_version"] == "3.9.2"
+    assert made["target"] == "west"
+    assert made["description"] == "orders from east to west"
+    assert made["positions"] == "group mirrormaker-orders on east"
+    assert [flow["name"] for flow in made["flows"]] == ["orders"]
     assert made["identity"] == {
         "engine": "mm1", "flows": ["orders"], "source": "east", "target": "west",
         "group_id": "mirrormaker-orders", "policy": "identity",
@@ -38,7 +50,7 @@ def test_an_instance_knows_what_it_runs(site: Site) -> None:
 
 
 def test_the_consumer_reads_the_source(site: Site) -> None:
-    consumer = instance(site)["consumer"]
+    consumer = consumer_of(site)
     directory = "/run/credentials/mirrormaker.service"
     expected = {
         "bootstrap.servers": ["east1:9092", "east2:9092"],
@@ -58,7 +70,7 @@ def test_the_consumer_reads_the_source(site: Site) -> None:
 
 
 def test_the_producer_writes_the_target(site: Site) -> None:
-    producer = instance(site)["producer"]
+    producer = producer_of(site)
     expected = {
         "bootstrap.servers": ["west1:9092"], "security.protocol": "PLAINTEXT", "acks": "all",
         "enable.idempotence": True, "client.id": "mirrormaker-orders",
@@ -76,39 +88,65 @@ def test_no_secret_outside_credentials(site: Site) -> None:
 
 def test_later_layers_win_and_null_removes(site: Site) -> None:
     name = "fetch.min.bytes"
-    assert instance(site)["consumer"][name] == 65536
+    assert consumer_of(site)[name] == 65536
     site["clusters"]["east"]["properties"] = {name: 1}
-    assert instance(site)["consumer"][name] == 1
+    assert consumer_of(site)[name] == 1
     site.flow["properties"] = {f"consumer.{name}": 2, "producer.linger.ms": 5}
-    assert instance(site)["consumer"][name] == 2
-    assert instance(site)["producer"]["linger.ms"] == 5
+    assert consumer_of(site)[name] == 2
+    assert producer_of(site)["linger.ms"] == 5
     site.instance["consumer_properties"] = {name: 3}
-    assert instance(site)["consumer"][name] == 3
+    assert consumer_of(site)[name] == 3
     site.instance["consumer_properties"] = {name: None}
-    assert name not in instance(site)["consumer"]
+    assert name not in consumer_of(site)
 
 
 def test_properties_of_a_cluster_reach_its_own_clients_only(site: Site) -> None:
     site["clusters"]["west"]["properties"] = {"request.timeout.ms": 1}
+    assert producer_of(site)["request.timeout.ms"] == 1
+    assert "request.timeout.ms" not in consumer_of(site)
+
+
+def test_mirrormaker_1_is_started_with_variables_of_its_environment(site: Site) -> None:
     made = instance(site)
-    assert made["producer"]["request.timeout.ms"] == 1
-    assert "request.timeout.ms" not in made["consumer"]
+    assert made["script"] == "kafka-mirror-maker.sh"
+    assert made["arguments"] == [
+        "--consumer.config ${MM_CONSUMER_CONFIG}",
+        "--producer.config ${MM_PRODUCER_CONFIG}",
+        "--include ${MM_INCLUDE}",
+        "--num.streams ${MM_NUM_STREAMS}",
+        "--abort.on.send.failure ${MM_ABORT_ON_SEND_FAILURE}",
+        "--offset.commit.interval.ms ${MM_OFFSET_COMMIT_INTERVAL_MS}",
+    ]
+    assert made["environment"] == {
+        "MM_CONSUMER_CONFIG": "/etc/mirrormaker/consumer.properties",
+        "MM_PRODUCER_CONFIG": "/etc/mirrormaker/producer.properties",
+        "MM_INCLUDE": r"orders|payments\..*",
+        "MM_NUM_STREAMS": 1,
+        "MM_ABORT_ON_SEND_FAILURE": True,
+        "MM_OFFSET_COMMIT_INTERVAL_MS": 10000,
+    }
 
 
 def test_options_of_mirrormaker_can_be_set_and_removed(site: Site) -> None:
     site.instance["mm1_options"] = {"abort.on.send.failure": None, "message.handler": "a.B"}
-    assert instance(site)["options"] == {
-        "offset.commit.interval.ms": 10000,
-        "message.handler": "a.B",
-    }
+    made = instance(site)
+    assert "--message.handler ${MM_MESSAGE_HANDLER}" in made["arguments"]
+    assert made["environment"]["MM_MESSAGE_HANDLER"] == "a.B"
+    assert "MM_ABORT_ON_SEND_FAILURE" not in made["environment"]
+
+
+def test_the_release_of_an_instance_is_its_own(site: Site) -> None:
+    site.instance["kafka_version"] = "3.9.3"
+    assert instance(site)["kafka_version"] == "3.9.3"
+    assert instance(site, "mirrormaker-back")["kafka_version"] == "3.9.2"
 
 
 def test_a_flow_goes_on_from_an_existing_group(site: Site) -> None:
     site.flow["group_id"] = "old-mirror"
     site.flow["start"] = "latest"
-    made = instance(site)
-    assert made["consumer"]["group.id"] == made["identity"]["group_id"] == "old-mirror"
-    assert made["consumer"]["auto.offset.reset"] == "latest"
+    assert instance(site)["identity"]["group_id"] == "old-mirror"
+    assert consumer_of(site)["group.id"] == "old-mirror"
+    assert consumer_of(site)["auto.offset.reset"] == "latest"
 
 
 def test_null_means_the_default(site: Site) -> None:
@@ -116,14 +154,15 @@ def test_null_means_the_default(site: Site) -> None:
     site.flow.update({"group_id": None, "topics_exclude": None, "start": None})
     site["clusters"]["west"] |= {"security_protocol": None, "identities": None, "properties": None}
     made = instance(site)
-    assert (made["heap"], made["group_id"]) == ("1g", "mirrormaker-orders")
+    assert (made["heap"], made["identity"]["group_id"]) == ("1g", "mirrormaker-orders")
 
 
 def test_an_absent_instance_can_still_be_asked_for(site: Site) -> None:
     site["instances"]["mirrormaker"] = {"state": "absent"}
     made = instance(site)
     assert made["state"] == "absent"
-    assert made["flow"] is None
+    assert made["flows"] == []
+    assert made["files"] == {}
     assert made["credentials"] == {}
 
 
@@ -133,28 +172,70 @@ def test_an_unknown_instance_is_named(site: Site, name: str) -> None:
         instance(site, name)
 
 
+REMEMBERED = {
+    "engine": "mm1", "flows": ["orders"], "source": "east", "target": "west",
+    "group_id": "mirrormaker-orders", "policy": "identity", "source_cluster_id": "E",
+    "target_cluster_id": "W",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"group_id": "other"}, ["group_id mirrormaker-orders -> other"]),
+        ({"engine": "mm2"}, ["engine mm1 -> mm2"]),
+        ({"policy": "prefix"}, ["policy identity -> prefix"]),
+        ({"source_cluster_id": "X"}, ["source_cluster_id E -> X"]),
+        ({"target_cluster_id": "X"}, ["target_cluster_id W -> X"]),
+        ({"target_cluster_id": None, "source": "ost", "flows": ["orders2"]}, []),
+        ({}, []),
+    ],
+)
+def test_changes_of_an_identity(change: dict[str, Any], words: list[str]) -> None:
+    assert instances.mirror_identity_changes(REMEMBERED, {**REMEMBERED, **change}) == words
+    assert instances.mirror_identity_changes({}, {**REMEMBERED, **change}) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ({"east": "E", "north": "N"}, []),
+        ({"east": "E"}, []),
+        ({"east": "E", "north": "N", "south": "S"}, []),
+        ({"east": "E", "north": None}, []),
+        ({"east": "E", "north": "X"}, ["cluster id of source north N -> X"]),
+        ({"east": "E", "nord": "N"}, ["alias of source cluster N north -> nord"]),
+    ],
+)
+def test_changes_of_the_sources(now: dict[str, str], words: list[str]) -> None:
+    remembered = {"engine": "mm2", "separator": ".", "source_cluster_ids":
+                  {"east": "E", "north": "N"}}  # fmt: skip
+    current = {**remembered, "source_cluster_ids": now}
+    assert instances.mirror_identity_changes(remembered, current) == words
+
+
 def test_credentials_are_files(site: Site) -> None:
-    files = derive.kafka_credentials(site["clusters"], "east", "report")
+    files = clusters.kafka_credentials(site["clusters"], "east", "report")
     assert set(files) == {"east.report.jaas", "east.report.password", "east.report.ca.pem"}
     assert files["east.report.password"] == "CANARY-report"
     assert files["east.report.jaas"].endswith('password="CANARY-report";')
-    assert derive.kafka_credentials(site["clusters"], "west", "report") == {}
+    assert clusters.kafka_credentials(site["clusters"], "west", "report") == {}
 
 
 def test_mirror_stands_in_for_an_identity_that_is_not_defined(site: Site) -> None:
-    files = derive.kafka_credentials(site["clusters"], "east", "admin")
+    files = clusters.kafka_credentials(site["clusters"], "east", "admin")
     assert files["east.admin.password"] == "CANARY-east"
 
 
 def test_a_login_that_cannot_work_names_the_variable_and_no_secret(site: Site) -> None:
     site["clusters"]["east"]["identities"]["mirror"]["password"] = "CANARY\n"
     with pytest.raises(ModelError, match=r"kafka_clusters\.east\.identities") as problem:
-        derive.kafka_credentials(site["clusters"], "east", "mirror")
+        clusters.kafka_credentials(site["clusters"], "east", "mirror")
     assert "CANARY" not in str(problem.value)
 
 
 def test_client_of_kafka_python(site: Site) -> None:
-    assert derive.kafka_python_client(site["clusters"], "east", "report") == {
+    assert clusters.kafka_python_client(site["clusters"], "east", "report") == {
         "bootstrap_servers": ["east1:9092", "east2:9092"],
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "PLAIN",
@@ -162,7 +243,7 @@ def test_client_of_kafka_python(site: Site) -> None:
         "password": "CANARY-report",
         "ssl_ca": site["clusters"]["east"]["ssl_ca"],
     }
-    assert derive.kafka_python_client(site["clusters"], "west", "report") == {
+    assert clusters.kafka_python_client(site["clusters"], "west", "report") == {
         "bootstrap_servers": ["west1:9092"],
         "security_protocol": "PLAINTEXT",
     }
@@ -196,7 +277,7 @@ def test_the_report_understands_its_model(site: Site, monkeypatch: pytest.Monkey
     files = {
         name: content
         for alias in model["clusters"]
-        for name, content in derive.kafka_credentials(site["clusters"], alias, "report").items()
+        for name, content in clusters.kafka_credentials(site["clusters"], alias, "report").items()
     }
     settings = parse({"version": 1, **model, "credentials": files})
     assert [flow.name for flow in settings.flows] == ["orders", "back"]

@@ -29,7 +29,7 @@ def test_a_sound_site_passes_without_a_word(site: Site) -> None:
 def test_an_empty_site_passes() -> None:
     empty = Site(
         clusters={}, flows=[], instances={}, connect_clusters={}, accept=[],
-        hosts=["a"], kafka_version="4.3.1", groups={},
+        hosts=["a"], groups={},
     )  # fmt: skip
     assert empty.judge() == {"errors": [], "warnings": []}
 
@@ -460,13 +460,15 @@ def test_kafka_knows_the_same_properties(java: Callable[[str], Any]) -> None:
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.3.1"])
 def test_mirrormaker_1_ended_with_3_9(site: Site, version: str) -> None:
-    site["kafka_version"] = version
-    refused(site, "mirrormaker_kafka_version", "set it to 3.9.2")
+    site.instance["kafka_version"] = version
+    refused(site, "mirrormaker_instances.mirrormaker.kafka_version", "set it to 3.9.2")
 
 
 def test_release_that_misroutes_records(site: Site) -> None:
-    site["kafka_version"] = "3.9.1"
-    refused(site, "mirrormaker_kafka_version", "CVE-2026-35554", "mirror_accept")
+    site.instance["kafka_version"] = "3.9.1"
+    refused(
+        site, "mirrormaker_instances.mirrormaker.kafka_version", "CVE-2026-35554", "mirror_accept"
+    )
     site["accept"] = ["CVE-2026-35554"]
     found = site.judge()
     assert found["errors"] == []
@@ -474,8 +476,8 @@ def test_release_that_misroutes_records(site: Site) -> None:
 
 
 def test_version_that_is_none(site: Site) -> None:
-    site["kafka_version"] = "latest"
-    refused(site, "mirrormaker_kafka_version", "such as 3.9.2")
+    site.instance["kafka_version"] = "latest"
+    refused(site, "mirrormaker_instances.mirrormaker.kafka_version", "does not match")
 
 
 # What may be accepted

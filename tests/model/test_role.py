@@ -24,14 +24,14 @@ PLAY = """
     - name: Show what is rendered
       ansible.builtin.debug:
         msg:
-          - "{{ one.consumer | to_java_properties }}"
-          - "{{ one.producer | to_java_properties }}"
-          - "{{ {'MM_INCLUDE': one.include} | to_environment_file }}"
+          - "{{ one.files['consumer.properties'] | to_java_properties }}"
+          - "{{ one.files['producer.properties'] | to_java_properties }}"
+          - "{{ one.environment | to_environment_file }}"
           - "{{ kafka_clusters
                 | mirror_report_model(mirror_flows, mirrormaker_instances, 'report') | to_json }}"
       vars:
         one: "{{ kafka_clusters
-                 | mm1_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"
+                 | mirrormaker_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"
     - name: The secret is really there, and well
       ansible.builtin.assert:
         that: (kafka_clusters | kafka_credentials('east', 'mirror'))['east.mirror.password']

@@ -53,29 +53,39 @@ def mirror_model_findings(
     connect_clusters: Any,
     accept: Any,
     hosts: Sequence[str],
-    kafka_version: str,
     groups: Mapping[str, Any] | None = None,
 ) -> Any:
     """Judge the whole inventory: {errors: [...], warnings: [...]}, free of secrets."""
     return _call(
         "judge", "findings", clusters, flows, instances, connect_clusters, accept,
-        hosts=hosts, kafka_version=kafka_version, advisories=_advisories(), groups=groups,
+        hosts=hosts, advisories=_advisories(), groups=groups,
     )  # fmt: skip
 
 
-def mm1_instance(clusters: Mapping[str, Any], flows: Any, instances: Any, name: str) -> Any:
-    """Everything a MirrorMaker 1 process is made of; its key credentials is SECRET."""
-    return _call("derive", "mm1_instance", clusters, flows, instances, name)
+def mirrormaker_instance(
+    clusters: Mapping[str, Any],
+    flows: Any,
+    instances: Any,
+    name: str,
+    node: Mapping[str, Any] | None = None,
+) -> Any:
+    """Everything a mirror process is made of; its key credentials is SECRET."""
+    return _call("instances", "mirrormaker_instance", clusters, flows, instances, name, node)
+
+
+def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> Any:
+    """What would mirror everything again or leave a gap: a list of texts, empty if nothing."""
+    return _call("instances", "mirror_identity_changes", remembered, current)
 
 
 def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) -> Any:
     """File name to content, SECRET, of what one identity needs to reach one cluster."""
-    return _call("derive", "kafka_credentials", clusters, alias, identity)
+    return _call("clusters", "kafka_credentials", clusters, alias, identity)
 
 
 def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) -> Any:
     """Connection of kafka-python for one identity and cluster; its key password is SECRET."""
-    return _call("derive", "kafka_python_client", clusters, alias, identity)
+    return _call("clusters", "kafka_python_client", clusters, alias, identity)
 
 
 def mirror_report_model(
@@ -89,7 +99,7 @@ def mirror_report_model(
 ) -> Any:
     """{clusters, flows} of the report's configuration, free of secrets."""
     return _call(
-        "derive", "mirror_report_model", clusters, flows, instances, identity,
+        "report", "mirror_report_model", clusters, flows, instances, identity,
         only=only, sysconfig_directory=sysconfig_directory, accept=accept,
     )  # fmt: skip
 
@@ -125,7 +135,8 @@ class FilterModule:
             function.__name__: function
             for function in (
                 mirror_model_findings,
-                mm1_instance,
+                mirrormaker_instance,
+                mirror_identity_changes,
                 kafka_credentials,
                 kafka_python_client,
                 mirror_report_model,

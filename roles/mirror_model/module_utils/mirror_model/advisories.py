@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import ModelError
 
-PROCESSES = ("mm1", "broker", "client")
+PROCESSES = ("mm1", "mm2", "broker", "client")
 
 
 def release(version: Any) -> tuple[int, int, int]:
@@ -40,7 +40,7 @@ def kafka_advisories(
     """The advisories that concern one process of one release.
 
     :param version: the release that is to run.
-    :param process: ``mm1``, ``broker`` or ``client`` (any other Java client).
+    :param process: ``mm1``, ``mm2``, ``broker`` or ``client`` (any other Java client).
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
     :param table: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.

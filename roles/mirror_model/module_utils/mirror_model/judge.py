@@ -9,8 +9,10 @@ from typing import Any
 
 from . import kafka_names, regex
 from .advisories import kafka_advisories, release
-from .derive import flow_of, instance_of, mm1_options, mm1_properties, uses_sasl, uses_tls
+from .clusters import uses_sasl, uses_tls
 from .errors import ModelError
+from .filled import flow_of, instance_of, kafka_version_of
+from .mm1 import mm1_options, mm1_properties
 from .schema import (
     ACCEPTANCES,
     ALIAS,
@@ -20,6 +22,7 @@ from .schema import (
     IDENTITY_NAME,
     INSTANCE,
     INSTANCE_NAME,
+    KAFKA_VERSIONS,
     LEGACY_KEYS,
     LONGEST_INSTANCE_NAME,
     MM1_OPTIONS,
@@ -81,7 +84,6 @@ def findings(
     accept: Any,
     *,
     hosts: Sequence[str],
-    kafka_version: str,
     advisories: Sequence[Mapping[str, Any]],
     groups: Mapping[str, Any] | None = None,
 ) -> dict[str, list[str]]:
@@ -93,7 +95,6 @@ def findings(
     :param connect_clusters: ``kafka_connect_clusters``.
     :param accept: ``mirror_accept``.
     :param hosts: every host of the inventory.
-    :param kafka_version: the distribution MirrorMaker 1 runs on.
     :param advisories: entries of ``files/advisories.yml``.
     :param groups: inventory groups; given, a site that mirrors without a report host is refused.
     :returns: ``errors`` and ``warnings``; each message names the variable and the cure, and none
@@ -111,7 +112,7 @@ def findings(
     _judge_placement(found)
     _judge_loops(found)
     _judge_dangers(found)
-    _judge_version(found, kafka_version, advisories)
+    _judge_versions(found, advisories)
     _judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
 
@@ -542,23 +543,21 @@ def _danger(found: _Inventory, danger: str, flow: str, message: str) -> None:
         found.refuse(f"{message}, or list '{danger}:{flow}' in mirror_accept")
 
 
-def _judge_version(
-    found: _Inventory, version: str, advisories: Sequence[Mapping[str, Any]]
-) -> None:
-    if not any(flow["engine"] == "mm1" for _, _, flow in found.placed()):
-        return
-    try:
-        if release(version) >= (4, 0, 0):
+def _judge_versions(found: _Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
+    for name, instance, flow in found.placed():
+        path = f"mirrormaker_instances.{name}.kafka_version"
+        engine, version = flow["engine"], kafka_version_of(instance, flow["engine"])
+        if engine not in SUPPORTED_ENGINES:
+            continue
+        if engine == "mm1" and release(version) >= (4, 0, 0):
             found.refuse(
-                f"mirrormaker_kafka_version: Kafka {version} has no MirrorMaker 1, which ended "
-                "with 3.9; set it to 3.9.2"
+                f"{path}: Kafka {version} has no MirrorMaker 1, which ended with 3.9; "
+                f"set it to {KAFKA_VERSIONS['mm1']}"
             )
-            return
-        for entry in kafka_advisories(version, "mm1", found.accept, advisories):
+            continue
+        for entry in kafka_advisories(version, engine, found.accept, advisories):
             report = found.refuse if entry["refused"] else found.warn
-            report(f"mirrormaker_kafka_version: {entry['text']}")
-    except ModelError as problem:
-        found.refuse(f"mirrormaker_kafka_version: {problem}")
+            report(f"{path}: {entry['text']}")
 
 
 def _judge_groups(found: _Inventory, groups: Mapping[str, Any] | None) -> None:

@@ -28,6 +28,8 @@ class Key:
 
 ENGINES = ("mm1", "mm2", "mm2-connect")
 SUPPORTED_ENGINES = ("mm1",)
+KAFKA_VERSIONS = {"mm1": "3.9.2", "mm2": "4.3.1"}
+CONFIGURATION = "/etc"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 NOT_YET = "not yet supported in this version"
@@ -126,6 +128,11 @@ INSTANCE = (
     Key(
         "state", "choice", "Whether the process runs.", "started",
         choices=("started", "stopped", "absent"),
+    ),
+    Key(
+        "kafka_version", "text", "The Kafka release it runs from; by default "
+        + ", ".join(f"{version} for {engine}" for engine, version in KAFKA_VERSIONS.items())
+        + ". Another number upgrades or goes back.", pattern=r"[0-9]+\.[0-9]+\.[0-9]+",
     ),
     Key("num_streams", "whole", "Consumer threads per host.", 1, engines=("mm1",)),
     Key("heap", "text", "Java heap, as `512m` or `2g`.", "1g", pattern=HEAP),

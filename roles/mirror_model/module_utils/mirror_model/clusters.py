@@ -1,0 +1,123 @@
+"""How clients reach a cluster: credentials, Java properties, kafka-python's connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ModelError
+from .filled import cluster_of, filled
+from .render import to_jaas
+from .schema import IDENTITY, defaults_of
+
+CREDENTIALS = "/run/credentials"
+PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+
+def identity_of(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
+    """Who connects to a cluster for one purpose; ``mirror`` stands in for what is not defined.
+
+    :returns: sasl_mechanism, username and password; values are ``None`` without SASL.
+    """
+    identities = cluster_of(clusters, alias)["identities"]
+    chosen = identities.get(identity) or identities.get("mirror") or {}
+    return filled(chosen, defaults_of(IDENTITY))
+
+
+def uses_sasl(cluster: Mapping[str, Any]) -> bool:
+    """Whether clients of this cluster log in."""
+    return str(cluster["security_protocol"]).startswith("SASL_")
+
+
+def uses_tls(cluster: Mapping[str, Any]) -> bool:
+    """Whether connections to this cluster are encrypted."""
+    return str(cluster["security_protocol"]).endswith("SSL")
+
+
+def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, str]:
+    """The credential files with which one identity reaches one cluster.
+
+    :param clusters: ``kafka_clusters``.
+    :param alias: which cluster.
+    :param identity: for which purpose; the files are named by it even where ``mirror`` stands in.
+    :returns: file name to content, SECRET: ``<alias>.<identity>.jaas`` (complete value of
+        ``sasl.jaas.config``), ``.password`` (the raw one) and ``.ca.pem``; only what is needed.
+    :raises ModelError: an unknown alias, or SASL without usable credentials.
+    """
+    cluster = cluster_of(clusters, alias)
+    files = {}
+    if uses_sasl(cluster):
+        who = identity_of(clusters, alias, identity)
+        try:
+            files[f"{alias}.{identity}.jaas"] = to_jaas(who)
+        except ModelError as problem:
+            raise ModelError(f"kafka_clusters.{alias}.identities: {problem}") from None
+        files[f"{alias}.{identity}.password"] = str(who["password"])
+    if uses_tls(cluster) and cluster["ssl_ca"]:
+        files[f"{alias}.{identity}.ca.pem"] = str(cluster["ssl_ca"]).rstrip("\n") + "\n"
+    return files
+
+
+def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
+    """How kafka-python reaches one cluster.
+
+    :param clusters: ``kafka_clusters``.
+    :param alias: which cluster.
+    :param identity: for which purpose.
+    :returns: bootstrap_servers and security_protocol; with SASL also sasl_mechanism, username and
+        password (SECRET); with TLS and an own authority also ssl_ca (PEM text).
+    :raises ModelError: an unknown alias, or SASL without usable credentials.
+    """
+    cluster = cluster_of(clusters, alias)
+    client: dict[str, Any] = {
+        "bootstrap_servers": list(cluster["bootstrap_servers"]),
+        "security_protocol": cluster["security_protocol"],
+    }
+    files = kafka_credentials(clusters, alias, identity)
+    if uses_sasl(cluster):
+        who = identity_of(clusters, alias, identity)
+        client |= {
+            "sasl_mechanism": who["sasl_mechanism"],
+            "username": who["username"],
+            "password": files[f"{alias}.{identity}.password"],
+        }
+    if f"{alias}.{identity}.ca.pem" in files:
+        client["ssl_ca"] = files[f"{alias}.{identity}.ca.pem"]
+    return client
+
+
+def client_properties(
+    clusters: Mapping[str, Any], alias: str, identity: str, unit: str
+) -> dict[str, Any]:
+    """Java client properties with which a unit reaches one cluster.
+
+    :param clusters: ``kafka_clusters``.
+    :param alias: which cluster.
+    :param identity: for which purpose.
+    :param unit: name of the systemd service whose credential directory holds the secrets.
+    :returns: property name to value; secrets appear as config-provider references, never in clear.
+    :raises ModelError: an unknown alias, or SASL without usable credentials.
+    """
+    cluster = cluster_of(clusters, alias)
+    directory = f"{CREDENTIALS}/{unit}.service"
+    files = kafka_credentials(clusters, alias, identity)
+    properties: dict[str, Any] = {
+        "bootstrap.servers": list(cluster["bootstrap_servers"]),
+        "security.protocol": cluster["security_protocol"],
+    }
+    if files:
+        properties |= {
+            "config.providers": "dir",
+            "config.providers.dir.class": PROVIDER,
+            "config.providers.dir.param.allowed.paths": directory,
+        }
+    if uses_sasl(cluster):
+        who = identity_of(clusters, alias, identity)
+        properties["sasl.mechanism"] = who["sasl_mechanism"]
+        properties["sasl.jaas.config"] = f"${{dir:{directory}:{alias}.{identity}.jaas}}"
+    if f"{alias}.{identity}.ca.pem" in files:
+        properties["ssl.truststore.type"] = "PEM"
+        properties["ssl.truststore.certificates"] = (
+            f"${{dir:{directory}:{alias}.{identity}.ca.pem}}"
+        )
+    return properties

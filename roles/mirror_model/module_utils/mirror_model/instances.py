@@ -1,0 +1,104 @@
+"""Everything one mirror process is made of, and what of it must not change unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .clusters import kafka_credentials
+from .errors import ModelError
+from .filled import flow_of, instance_of, kafka_version_of, member
+from .mm1 import mm1_process
+
+# Parts of an identity that stand for where a mirror goes on; flows may come and go.
+COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
+
+
+def mirrormaker_instance(
+    clusters: Mapping[str, Any],
+    flows: Sequence[Mapping[str, Any]],
+    instances: Mapping[str, Any],
+    name: str,
+    node: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Everything a mirror process is made of.
+
+    :param clusters: ``kafka_clusters``.
+    :param flows: ``mirror_flows``.
+    :param instances: ``mirrormaker_instances``.
+    :param name: which instance.
+    :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
+        one instance, ``brokers`` of the target; each may be missing.
+    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``, ``flows``
+        (filled in), ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``,
+        ``arguments`` as a unit spells them, ``environment`` (the variables the arguments name),
+        ``files`` (file name to properties, secrets as references), ``credentials`` (file name to
+        content, SECRET), ``identity`` (what must not change unnoticed) and ``positions`` (words for
+        where it is remembered how far the mirror came). An absent instance has the first five and
+        empty others.
+    :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
+    """
+    instance = instance_of(instances, name)
+    by_name = {flow["name"]: flow for flow in flows}
+    chosen = [flow_of(by_name[flow]) for flow in instance["flows"] if flow in by_name]
+    engine = chosen[0]["engine"] if chosen else "mm1"
+    result: dict[str, Any] = {
+        "name": name, "engine": engine, "state": instance["state"], "hosts": instance["hosts"],
+        "kafka_version": kafka_version_of(instance, engine), "heap": "", "flows": [], "target": "",
+        "description": "", "script": "", "arguments": [], "environment": {}, "files": {},
+        "credentials": {}, "identity": {}, "positions": "",
+    }  # fmt: skip
+    if instance["state"] == "absent":
+        return result
+    for flow in instance["flows"]:
+        member("mirror_flows", by_name, flow)
+    if len(chosen) != 1:
+        raise ModelError(f"mirrormaker_instances.{name}.flows: name exactly one flow of engine mm1")
+    target = chosen[0]["target"]
+    result |= {
+        "heap": instance["heap"],
+        "flows": chosen,
+        "target": target,
+        "description": description_of(chosen),
+        "credentials": {
+            file: content
+            for alias in dict.fromkeys([*(flow["source"] for flow in chosen), target])
+            for file, content in kafka_credentials(clusters, alias, "mirror").items()
+        },
+    }
+    return result | mm1_process(clusters, chosen[0], instance, name)
+
+
+def description_of(flows: Sequence[Mapping[str, Any]]) -> str:
+    """What an instance mirrors, in a few words."""
+    names = ", ".join(flow["name"] for flow in flows)
+    if len(flows) == 1:
+        return f"{names} from {flows[0]['source']} to {flows[0]['target']}"
+    return f"{names} into {flows[0]['target']}"
+
+
+def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
+    """What would mirror everything again, or leave a gap, if an instance went on as it now is.
+
+    :param remembered: the identity its host remembers; empty on a new host.
+    :param current: its identity now. Both may lack what only the clusters know: the keys
+        ``source_cluster_id``, ``target_cluster_id`` and ``source_cluster_ids`` (alias to id).
+    :returns: one text per change. What only one side knows, and flows that come or go, are none.
+    """
+    changes = [
+        f"{key} {remembered[key]} -> {current[key]}"
+        for key in COMPARED
+        if remembered.get(key) and current.get(key) and remembered[key] != current[key]
+    ]
+    before: dict[str, str] = remembered.get("source_cluster_ids") or {}
+    after: dict[str, str] = current.get("source_cluster_ids") or {}
+    new_names = {known: alias for alias, known in after.items() if known and alias not in before}
+    for alias, known in before.items():
+        if not known:
+            continue
+        if alias in after:
+            if after[alias] and after[alias] != known:
+                changes.append(f"cluster id of source {alias} {known} -> {after[alias]}")
+        elif known in new_names:
+            changes.append(f"alias of source cluster {known} {alias} -> {new_names[known]}")
+    return changes
