@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 import yaml
+from mirror_model.advisories import line_of
 from mirror_model.judge import findings
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
+CACHE = Path(
+    os.environ.get("MIRROR_LAB_CACHE")
+    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-mirror-lab"
+)
 ADVISORIES = yaml.safe_load((ROOT / "files/advisories.yml").read_text())["advisories"]
 
 SITE: dict[str, Any] = {
@@ -92,18 +102,49 @@ def site() -> Site:
 @pytest.fixture(scope="session")
 def java() -> Iterator[Callable[[str], Any]]:
     """Look up a class of a running Java: the JDK's, Kafka's client library's."""
-    import pyspark
-    from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
-
-    cache = os.environ.get("MIRROR_LAB_CACHE") or str(
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-mirror-lab"
-    )
-    jars = [*Path(cache, "jars").glob("*kafka-clients*.jar")]
-    assert jars, f"no kafka-clients in {cache}/jars: run 'make bootstrap' first"
+    jars = [*(CACHE / "jars").glob("*kafka-clients*.jar")]
+    assert jars, f"no kafka-clients in {CACHE}/jars: run 'make bootstrap' first"
     logging = [*Path(pyspark.__file__).parent.glob("jars/slf4j-api*.jar")]
-    gateway = JavaGateway.launch_gateway(
-        classpath=":".join(map(str, jars + logging)), die_on_exit=True
+    with java_with(jars + logging) as class_named:
+        yield class_named
+
+
+@pytest.fixture(scope="session", params=["3.9.2", "4.3.1"])
+def kafka(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kafka]:
+    """Look up a class of each Kafka release that instances run from."""
+    archive = CACHE / f"archives/kafka_2.13-{request.param}.tgz"
+    assert archive.exists(), f"no {archive}: run 'make bootstrap' first"
+    directory = tmp_path_factory.mktemp("kafka")
+    subprocess.run(
+        ["tar", "-xzf", str(archive), "-C", str(directory), "--wildcards", "*/libs/*.jar"],
+        check=True,
     )
+    with java_with([*directory.glob("*/libs/*.jar")]) as class_named:
+        yield Kafka(request.param, line_of(request.param), class_named)
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """A release, its key tables' line and its classes."""
+
+    version: str
+    line: str
+    class_named: Callable[[str], Any]
+
+    def map(self, properties: Mapping[str, str]) -> Any:
+        """A map of Java."""
+        made = self.class_named("java.util.HashMap")()
+        for name, value in properties.items():
+            made.put(name, value)
+        return made
+
+
+@contextmanager
+def java_with(jars: Sequence[Path]) -> Iterator[Callable[[str], Any]]:
+    """A Java with these libraries, asked for classes by their names."""
+    gateway = JavaGateway.launch_gateway(classpath=":".join(map(str, jars)), die_on_exit=True)
     try:
 
         def class_named(name: str) -> Any:

@@ -259,6 +259,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "include": r"orders|payments\..*", "start": "earliest", "group_id": "mirrormaker-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],
+        "parallelism": 1,
     }  # fmt: skip
     assert model["clusters"]["east"] == {
         "bootstrap_servers": ["east1:9092", "east2:9092"], "security_protocol": "SASL_SSL",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirror_model import kafka_names, schema
+from mirror_model import schema
 
 from tests.model.conftest import Site
 
@@ -273,9 +272,8 @@ def test_groups_are_not_judged_unless_given(site: Site) -> None:
 # What this version does not run
 
 
-@pytest.mark.parametrize("engine", ["mm2", "mm2-connect"])
-def test_engine_of_a_later_version(site: Site, engine: str) -> None:
-    site.flow.update({"engine": engine, "tasks_max": 2, "consumer_groups": ["app"]})
+def test_engine_of_a_later_version(site: Site) -> None:
+    site.flow.update({"engine": "mm2-connect", "tasks_max": 2, "consumer_groups": ["app"]})
     refused(site, "mirror_flows[orders].engine", "not yet supported in this version")
 
 
@@ -447,12 +445,6 @@ def test_host_that_the_playbooks_pass_by_is_mentioned(site: Site) -> None:
     found = site.judge()
     assert found["errors"] == []
     assert "group mirrormaker: 'mirror1'" in found["warnings"][0]
-
-
-def test_kafka_knows_the_same_properties(java: Callable[[str], Any]) -> None:
-    for side, known in (("consumer", kafka_names.CONSUMER), ("producer", kafka_names.PRODUCER)):
-        config = java(f"org.apache.kafka.clients.{side}.{side.capitalize()}Config")
-        assert set(config.configNames()) == known
 
 
 # Versions

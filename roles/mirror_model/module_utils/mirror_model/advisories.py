@@ -22,6 +22,14 @@ def release(version: Any) -> tuple[int, int, int]:
     return int(found[1]), int(found[2]), int(found[3])
 
 
+def line_of(version: Any) -> str:
+    """The release line whose key tables hold for a release: 3.9 or 4.3.
+
+    :raises ModelError: not of the form 3.9.2.
+    """
+    return "3.9" if release(version) < (4, 0, 0) else "4.3"
+
+
 def is_open(version: str, fixed: Sequence[str]) -> bool:
     """Whether a release is still open to what other releases fixed.
 

@@ -9,6 +9,8 @@ from .clusters import kafka_credentials
 from .errors import ModelError
 from .filled import flow_of, instance_of, kafka_version_of, member
 from .mm1 import mm1_process
+from .mm2 import mm2_process
+from .schema import NOT_YET, SUPPORTED_ENGINES
 
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
@@ -52,8 +54,7 @@ def mirrormaker_instance(
         return result
     for flow in instance["flows"]:
         member("mirror_flows", by_name, flow)
-    if len(chosen) != 1:
-        raise ModelError(f"mirrormaker_instances.{name}.flows: name exactly one flow of engine mm1")
+    _check_flows(f"mirrormaker_instances.{name}.flows", engine, chosen)
     target = chosen[0]["target"]
     result |= {
         "heap": instance["heap"],
@@ -66,7 +67,20 @@ def mirrormaker_instance(
             for file, content in kafka_credentials(clusters, alias, "mirror").items()
         },
     }
-    return result | mm1_process(clusters, chosen[0], instance, name)
+    if engine == "mm1":
+        return result | mm1_process(clusters, chosen[0], instance, name)
+    return result | mm2_process(clusters, chosen, instance, name, node)
+
+
+def _check_flows(path: str, engine: str, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse flows that no process could run, whoever forgot to judge the inventory."""
+    if engine not in SUPPORTED_ENGINES:
+        raise ModelError(f"{path}: engine {engine} is {NOT_YET}")
+    if not flows or (engine == "mm1" and len(flows) > 1):
+        raise ModelError(f"{path}: name exactly one flow of engine mm1, or flows of engine mm2")
+    shared = {(flow["engine"], flow["target"], flow["replication_policy"]) for flow in flows}
+    if len(shared) > 1:
+        raise ModelError(f"{path}: the flows differ in engine, target or replication_policy")
 
 
 def description_of(flows: Sequence[Mapping[str, Any]]) -> str:

@@ -38,8 +38,8 @@ from .schema import (
     suggestion,
 )
 
-SIDES = {"consumer": kafka_names.CONSUMER, "producer": kafka_names.PRODUCER}
-EITHER_SIDE = kafka_names.CONSUMER | kafka_names.PRODUCER
+SIDES = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
+EITHER_SIDE = kafka_names.CONSUMER["3.9"] | kafka_names.PRODUCER["3.9"]
 
 
 @dataclass

@@ -1,50 +1,94 @@
-"""Names of the client properties of Kafka 3.9; a test compares them with the library's own."""
+"""Names of the client properties of Kafka 3.9 and 4.3; tests compare them with the libraries' own.
 
-COMMON = frozenset((
-    "auto.include.jmx.reporter", "bootstrap.servers", "client.dns.lookup", "client.id",
-    "connections.max.idle.ms", "enable.metrics.push", "interceptor.classes",
-    "metadata.max.age.ms", "metadata.recovery.strategy", "metric.reporters",
-    "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms",
-    "receive.buffer.bytes", "reconnect.backoff.max.ms", "reconnect.backoff.ms",
-    "request.timeout.ms", "retry.backoff.max.ms", "retry.backoff.ms",
-    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.kinit.cmd",
-    "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.service.name",
-    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor",
-    "sasl.login.callback.handler.class", "sasl.login.class", "sasl.login.connect.timeout.ms",
-    "sasl.login.read.timeout.ms", "sasl.login.refresh.buffer.seconds",
-    "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
-    "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
-    "sasl.login.retry.backoff.ms", "sasl.mechanism", "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer",
-    "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+What is security belongs to a cluster, whoever connects.
+"""
+
+from __future__ import annotations
+
+LINES = ("3.9", "4.3")
+
+_SECURITY = frozenset((
+    "bootstrap.servers", "sasl.client.callback.handler.class", "sasl.jaas.config",
+    "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.service.name", "sasl.kerberos.ticket.renew.jitter",
+    "sasl.kerberos.ticket.renew.window.factor", "sasl.login.callback.handler.class",
+    "sasl.login.class", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+    "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
+    "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter",
+    "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms", "sasl.mechanism",
+    "sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.header.urlencode",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url",
     "sasl.oauthbearer.scope.claim.name", "sasl.oauthbearer.sub.claim.name",
-    "sasl.oauthbearer.token.endpoint.url", "security.protocol", "security.providers",
-    "send.buffer.bytes", "socket.connection.setup.timeout.max.ms",
-    "socket.connection.setup.timeout.ms", "ssl.cipher.suites", "ssl.enabled.protocols",
-    "ssl.endpoint.identification.algorithm", "ssl.engine.factory.class", "ssl.key.password",
-    "ssl.keymanager.algorithm", "ssl.keystore.certificate.chain", "ssl.keystore.key",
-    "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.protocol",
-    "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
+    "sasl.oauthbearer.token.endpoint.url", "security.protocol", "ssl.cipher.suites",
+    "ssl.enabled.protocols", "ssl.endpoint.identification.algorithm",
+    "ssl.engine.factory.class", "ssl.key.password", "ssl.keymanager.algorithm",
+    "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location",
+    "ssl.keystore.password", "ssl.keystore.type", "ssl.protocol", "ssl.provider",
+    "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
     "ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password",
     "ssl.truststore.type",
 ))  # fmt: skip
-CONSUMER = COMMON | frozenset((
+_SECURITY_43 = frozenset((
+    "sasl.oauthbearer.assertion.algorithm", "sasl.oauthbearer.assertion.claim.aud",
+    "sasl.oauthbearer.assertion.claim.exp.seconds", "sasl.oauthbearer.assertion.claim.iss",
+    "sasl.oauthbearer.assertion.claim.jti.include",
+    "sasl.oauthbearer.assertion.claim.nbf.seconds", "sasl.oauthbearer.assertion.claim.sub",
+    "sasl.oauthbearer.assertion.file", "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.template.file", "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.jwt.validator.class", "sasl.oauthbearer.scope",
+))  # fmt: skip
+_COMMON = frozenset((
+    "client.dns.lookup", "client.id", "connections.max.idle.ms", "enable.metrics.push",
+    "metadata.max.age.ms", "metadata.recovery.strategy", "metric.reporters",
+    "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms",
+    "receive.buffer.bytes", "reconnect.backoff.max.ms", "reconnect.backoff.ms",
+    "request.timeout.ms", "retry.backoff.max.ms", "retry.backoff.ms", "security.providers",
+    "send.buffer.bytes", "socket.connection.setup.timeout.max.ms",
+    "socket.connection.setup.timeout.ms",
+))  # fmt: skip
+
+SECURITY = {"3.9": _SECURITY, "4.3": _SECURITY | _SECURITY_43}
+_EVERY = {
+    "3.9": SECURITY["3.9"] | _COMMON | {"auto.include.jmx.reporter"},
+    "4.3": SECURITY["4.3"]
+    | _COMMON
+    | {"config.providers", "metadata.recovery.rebootstrap.trigger.ms"},
+}
+_CONSUMER = frozenset((
     "allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset", "check.crcs",
     "client.rack", "default.api.timeout.ms", "enable.auto.commit", "exclude.internal.topics",
     "fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes", "group.id", "group.instance.id",
-    "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
-    "internal.leave.group.on.close", "internal.throw.on.fetch.stable.offset.unsupported",
-    "isolation.level", "key.deserializer", "max.partition.fetch.bytes", "max.poll.interval.ms",
-    "max.poll.records", "partition.assignment.strategy", "session.timeout.ms",
-    "value.deserializer",
+    "group.protocol", "group.remote.assignor", "heartbeat.interval.ms", "interceptor.classes",
+    "internal.throw.on.fetch.stable.offset.unsupported", "isolation.level", "key.deserializer",
+    "max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records",
+    "partition.assignment.strategy", "session.timeout.ms", "value.deserializer",
 ))  # fmt: skip
-PRODUCER = COMMON | frozenset((
+CONSUMER = {
+    "3.9": _EVERY["3.9"] | _CONSUMER | {"internal.leave.group.on.close"},
+    "4.3": _EVERY["4.3"] | _CONSUMER | {"share.acknowledgement.mode", "share.acquire.mode"},
+}
+_PRODUCER = frozenset((
     "acks", "batch.size", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
     "compression.type", "compression.zstd.level", "delivery.timeout.ms", "enable.idempotence",
-    "key.serializer", "linger.ms", "max.block.ms", "max.in.flight.requests.per.connection",
-    "max.request.size", "metadata.max.idle.ms", "partitioner.adaptive.partitioning.enable",
-    "partitioner.availability.timeout.ms", "partitioner.class", "partitioner.ignore.keys",
-    "retries", "transaction.timeout.ms", "transactional.id", "value.serializer",
+    "interceptor.classes", "key.serializer", "linger.ms", "max.block.ms",
+    "max.in.flight.requests.per.connection", "max.request.size", "metadata.max.idle.ms",
+    "partitioner.adaptive.partitioning.enable", "partitioner.availability.timeout.ms",
+    "partitioner.class", "partitioner.ignore.keys", "retries", "transaction.timeout.ms",
+    "transactional.id", "value.serializer",
 ))  # fmt: skip
+PRODUCER = {
+    "3.9": _EVERY["3.9"] | _PRODUCER,
+    "4.3": _EVERY["4.3"] | _PRODUCER | {"transaction.two.phase.commit.enable"},
+}
+_ADMIN = frozenset((
+    "bootstrap.controllers", "default.api.timeout.ms", "retries",
+))  # fmt: skip
+ADMIN = {
+    "3.9": _EVERY["3.9"] | _ADMIN,
+    "4.3": _EVERY["4.3"] | _ADMIN,
+}

@@ -9,6 +9,14 @@ from . import regex
 from .clusters import kafka_python_client
 from .filled import flow_of, instance_of
 from .mm1 import mm1_options
+from .mm2 import (
+    internal_topics,
+    own_factors,
+    separator_of,
+    unmirrored,
+    worker_group,
+    worker_value,
+)
 
 
 def mirror_report_model(
@@ -30,8 +38,9 @@ def mirror_report_model(
     :param sysconfig_directory: where instances keep their environment files.
     :param accept: ``mirror_accept``; every flow carries the entries that name it.
     :returns: clusters (alias to connection, without password and certificates) and flows, in the
-        inventory's order: those that an instance places on hosts, and their clusters. Topics
-        are regular expressions, literal names escaped.
+        inventory's order: those that an instance places on hosts, and their clusters. Topics and
+        groups are regular expressions, literal names escaped; ``include`` also leaves out what the
+        engine never mirrors. Of mm2, ``group_id`` is the workers' group on the target.
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
@@ -45,6 +54,7 @@ def mirror_report_model(
         if flow["name"] not in placed or (chosen is not None and flow["name"] not in chosen):
             continue
         name, instance = placed[flow["name"]]
+        engine = _mm2(flow, instance) if flow["engine"] == "mm2" else _mm1(flow, instance)
         reported.append({
             "name": flow["name"],
             "engine": flow["engine"],
@@ -52,19 +62,42 @@ def mirror_report_model(
             "target": flow["target"],
             "topics": list(map(regex.as_regex, flow["topics"])),
             "topics_exclude": list(map(regex.as_regex, flow["topics_exclude"])),
-            "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
             "start": flow["start"],
-            "group_id": flow["group_id"],
             "instance": name,
             "hosts": instance["hosts"],
-            "commit_interval_ms": mm1_options(instance).get("offset.commit.interval.ms", 60000),
             "sysconfig": f"{sysconfig_directory}/{name}",
             "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
+            **engine,
         })  # fmt: skip
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
     return {
         "clusters": {alias: _report_cluster(clusters, alias, identity) for alias in aliases},
         "flows": reported,
+    }
+
+
+def _mm1(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
+        "group_id": flow["group_id"],
+        "commit_interval_ms": mm1_options(instance).get("offset.commit.interval.ms", 60000),
+        "parallelism": instance["num_streams"] * len(instance["hosts"]),
+    }
+
+
+def _mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "include": regex.include_regex(
+            flow["topics"], [*flow["topics_exclude"], *unmirrored(flow, instance)]
+        ),
+        "group_id": worker_group(flow),
+        "commit_interval_ms": worker_value(instance, "offset.flush.interval.ms") or 60000,
+        "parallelism": flow["tasks_max"],
+        "replication_policy": flow["replication_policy"],
+        "separator": separator_of(instance),
+        "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
+        "replication_factors": own_factors(flow, instance),
+        **internal_topics(flow, instance),
     }
 
 

@@ -27,7 +27,7 @@ class Key:
 
 
 ENGINES = ("mm1", "mm2", "mm2-connect")
-SUPPORTED_ENGINES = ("mm1",)
+SUPPORTED_ENGINES = ("mm1", "mm2")
 KAFKA_VERSIONS = {"mm1": "3.9.2", "mm2": "4.3.1"}
 CONFIGURATION = "/etc"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -266,8 +266,10 @@ SECRET_KEYS = frozenset(("ssl.keystore.password", "ssl.keystore.key", "ssl.key.p
 ACCEPTANCES = {
     "abort.on.send.failure": "flow",
     "enable.auto.commit": "flow",
+    "errors.tolerance": "flow",
     "producer.type": "flow",
     "regex-without-auto-creation": "flow",
+    "takeover": "flow",
     "identity": "instance",
 }
 
