@@ -2,7 +2,8 @@
 
 The only rooms of the package that import pyspark. Pure functions from DataFrame to DataFrame
 (:mod:`fingerprint`, :mod:`digest`, :mod:`compare`, :mod:`drill`), pure planning without Spark
-(:mod:`plan`, :mod:`compacted`), and the edges: :mod:`session`, :mod:`source`, :mod:`engine`.
+(:mod:`plan`, :mod:`compacted`), and the edges: :mod:`session`, :mod:`source`, :mod:`job`,
+:mod:`engine`.
 """
 
 FINGERPRINT_VERSION = 1

@@ -10,13 +10,11 @@ manifest is renamed into place, then what it no longer names is removed.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -24,7 +22,6 @@ from mirror_report.model import (
     Finding,
     ParityResult,
     ParityStatus,
-    PartitionSnapshot,
     Positions,
     ReportError,
     TopicParity,
@@ -36,17 +33,11 @@ from mirror_report.parity.plan import FlowPlan, Memory, Range, TopicPlan
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from mirror_report.parity.session import OpenSession
 
 Progress = Callable[[str], None]
 
 MANIFEST = "parity"
-CHUNK_BYTES = 1024**3
-MAX_CANDIDATES = 10_000
-MAX_DIGEST_DIRECTORIES = 8
-SAMPLES = 20
 
 
 class TakeSnapshots(Protocol):
@@ -87,11 +78,11 @@ def run_parity(
     :param open_session: how to get a Spark session; by default one of our own.
     :raises ParityError: nothing could be compared; what was remembered before still holds.
     """
-    return _Run(request, progress, open_session).go()
+    return Run(request, progress, open_session).go()
 
 
 @dataclass
-class _Look:
+class Look:
     """One flow in this run."""
 
     flow: Flow
@@ -101,7 +92,9 @@ class _Look:
     target: ClusterSnapshot
 
 
-class _Run:
+class Run:
+    """One run: what it was asked, what it remembers, and what it has found so far."""
+
     def __init__(
         self, request: ParityRequest, progress: Progress, open_session: OpenSession | None
     ) -> None:
@@ -115,12 +108,13 @@ class _Run:
         self.baselines = request.store.load("baseline")
         self.directory = request.store.parity_directory
         self.findings: list[Finding] = []
-        self.looks: list[_Look] = []
+        self.looks: list[Look] = []
         self.drops: list[planning.Drop] = []
         self.backlog: list[Range] = []
         self.left_candidates = 0
 
     def go(self) -> ParityResult:
+        """Look at every flow, compare what is new, and tell what is known."""
         for flow in self.settings.flows:
             self._look_at(flow)
         ranges = [one for look in self.looks for one in look.plan.ranges]
@@ -130,7 +124,7 @@ class _Run:
             self._compare(now)
         else:
             self.progress("nothing new on either side: Spark is not started")
-            self._remember_positions()
+            self.remember_positions()
             self._commit()
         topics = [self._topic(one) for look in self.looks for one in look.plan.topics]
         self.findings += [one for topic in topics for one in summary.findings(topic)]
@@ -172,7 +166,7 @@ class _Run:
         judged = {one.topic for one in plan.topics if one.judged}
         plan.ranges = [one for one in plan.ranges if one.topic in judged]
         self.drops += plan.drops
-        self.looks.append(_Look(flow, plan, positions, source, target))
+        self.looks.append(Look(flow, plan, positions, source, target))
         for one in plan.reopened:
             self.findings.append(summary.reopened_finding(one))
         for gap in plan.gaps:
@@ -198,7 +192,9 @@ class _Run:
     # -- comparing ---------------------------------------------------------------------------
 
     def _compare(self, ranges: list[Range]) -> None:
+        # The only place that needs Spark: a run without news starts none.
         from mirror_report.parity import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.job import Job  # noqa: PLC0415
 
         expected = sum(one.bytes for one in ranges)
         small = expected < sessions.SMALL_BYTES
@@ -211,11 +207,12 @@ class _Run:
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
             spark_errors(),
         ):
-            spark = _SparkPart(self, session)
-            spark.read(ranges)
-            spark.judge()
+            job = Job(self, session)
+            job.read(ranges)
+            job.judge()
 
-    def _remember_positions(self) -> None:
+    def remember_positions(self) -> None:
+        """Keep the positions that were judged by."""
         for look in self.looks:
             self.memory.positions[look.flow.name] = _relevant(look)
 
@@ -290,484 +287,7 @@ class _Run:
         )  # fmt: skip
 
 
-class _SparkPart:
-    """The part of a run that has a session."""
-
-    def __init__(self, run: _Run, session: SparkSession) -> None:
-        from mirror_report.parity import source  # noqa: PLC0415
-
-        self.run = run
-        self.session = session
-        self.source = source
-        self.flows = {one.name: one for one in run.settings.flows}
-        self.base = Path(run.request.run_id)
-
-    def read(self, ranges: list[Range]) -> None:
-        """Digest what is new, piece by piece; each piece is remembered when it is done."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
-        run = self.run
-        for look in run.looks:
-            for key, side in look.plan.begin.items():
-                run.memory.sides[key] = side
-        total = sum(one.records for one in ranges)
-        done = 0
-        if run.drops:
-            self._drop()
-        pieces = planning.chunks(ranges, CHUNK_BYTES)
-        lost: set[tuple[str, str]] = set()
-        for number, planned in enumerate(pieces):
-            piece = [one for one in planned if (one.flow, one.topic) not in lost]
-            if number and time.monotonic() - run.started > run.request.deadline_seconds:
-                left = [one for rest in pieces[number:] for one in rest]
-                run.backlog = [one for group in planning.join([*left, *run.backlog])
-                               for one in group]  # fmt: skip
-                run.progress(f"deadline reached: {total - done} records wait for the next run")
-                break
-            run.progress(f"reading {done} of {total} records")
-            name = str(self.base / f"digest-{number}")
-            try:
-                self.write(self.increment(piece), name)
-            except (PySparkException, Py4JError):
-                vanished = self.vanished(piece)
-                if not vanished:
-                    raise
-                lost |= vanished
-                piece = [one for one in piece if (one.flow, one.topic) not in lost]
-                if piece:
-                    self.write(self.increment(piece), name)
-            if not piece:
-                continue
-            run.memory.digests.append(name)
-            run.remember_read(piece)
-            run.memory.open_work = True
-            run.commit()
-            done += sum(one.records for one in piece)
-        run.progress(f"read {done} of {total} records")
-
-    def increment(self, ranges: list[Range]) -> DataFrame:
-        """Digest rows of some ranges."""
-        from mirror_report.parity import digest  # noqa: PLC0415
-
-        return digest.digest(self.records(ranges), self.run.bucket_ms).coalesce(1)
-
-    def vanished(self, ranges: Iterable[Range]) -> set[tuple[str, str]]:
-        """Topics that changed under the reader: they are unknown in this run, others go on."""
-        found: set[tuple[str, str]] = set()
-        wanted = list(ranges)
-        for look in self.run.looks:
-            now = {
-                "source": self.run.request.take.source(look.flow),
-                "target": self.run.request.take.target(look.flow),
-            }
-            for one in wanted:
-                if one.flow != look.flow.name:
-                    continue
-                topic = now[one.side].topics.get(one.origin)
-                known = look.plan.begin[one.flow, one.side, one.origin].topic_id
-                log = topic.partitions.get(one.partition) if topic else None
-                if (
-                    topic is None
-                    or log is None
-                    or topic.topic_id != known
-                    or log.log_start > one.start
-                    or planning.end_of(log) < one.end
-                ):
-                    found.add((one.flow, one.topic))
-            look.plan.topics = [
-                replace(one, unknown="it changed or vanished while it was read")
-                if (one.flow, one.topic) in found
-                else one
-                for one in look.plan.topics
-            ]
-        return found
-
-    def _drop(self) -> None:
-        """Leave out digests that no longer describe what is there."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-        run = self.run
-        topics = [one for look in run.looks for one in look.plan.reopened]
-        flows = [one for one in run.drops if one.side is None]
-        rows = self.load_digests()
-        results = self.load_results()
-        for drop in run.drops:
-            of_drop = F.col("flow") == drop.flow
-            if drop.side is not None:
-                of_drop &= (F.col("side") == drop.side) & (F.col("origin") == drop.origin)
-            rows = rows.filter(~of_drop)
-        for flow in flows:
-            results = results.filter(F.col("flow") != flow.flow)
-        for one in topics:
-            results = results.filter(~((F.col("flow") == one.flow) & (F.col("topic") == one.topic)))
-        self.write(rows, str(self.base / "digest-kept"))
-        self.write(results, str(self.base / "results-kept"))
-        run.memory.digests = [str(self.base / "digest-kept")]
-        run.memory.results = str(self.base / "results-kept")
-
-    def judge(self) -> None:
-        """Compare all digests, drill where they differ, and put the result in place."""
-        from mirror_report.parity import compare, digest  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        run = self.run
-        run.progress("comparing digests")
-        rows = self.load_digests()
-        if len(run.memory.digests) > MAX_DIGEST_DIRECTORIES:
-            name = str(self.base / "digest-merged")
-            self.write(digest.merge(rows).coalesce(1), name)
-            run.memory.digests = [name]
-            rows = self.load_digests()
-        merged = digest.merge(rows)
-        positions = {look.flow.name: self.positions(look, look.positions) for look in run.looks}
-        buckets = compare.by_bucket(merged, self.position_table(positions)).persist()
-        topics = table(self.session, compare.TOPICS_SCHEMA, self.topic_rows())
-        old = self.load_results()
-        judged = compare.judge(buckets, topics, old, run.request.run_id).persist()
-        results, samples = self.drill(judged, merged, old)
-        final = compare.judge(buckets, topics, results, run.request.run_id)
-        summaries = compare.summarise(final, run.bucket_ms).collect()
-        self.remember([row.asDict() for row in summaries], samples)
-        run.memory.open_work = bool(run.backlog) or bool(
-            sum(row["candidates"] for row in summaries)
-        )
-        run._remember_positions()
-        run.commit()
-
-    def drill(
-        self, judged: DataFrame, merged: DataFrame, old: DataFrame
-    ) -> tuple[DataFrame, list[dict[str, Any]]]:
-        """Results with those of this run in them, and samples of what was found."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-        from mirror_report.parity import compare, drill  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        run = self.run
-        differing = judged.filter("candidate").orderBy("bucket").limit(MAX_CANDIDATES + 1)
-        rows = [row.asDict() for row in differing.collect()]
-        if len(rows) > MAX_CANDIDATES:
-            run.left_candidates = judged.filter("candidate").count() - MAX_CANDIDATES
-            rows = rows[:MAX_CANDIDATES]
-        # Results of buckets that agree by now are history.
-        still = judged.filter(~F.col("equal")).select(*compare.BUCKET)
-        elsewhere = table(
-            self.session, "flow string, topic string",
-            [{"flow": one["flow"], "topic": one["topic"]} for one in self.topic_rows()],
-        )  # fmt: skip
-        kept = old.join(still, on=list(compare.BUCKET), how="left_semi").unionByName(
-            old.join(F.broadcast(elsewhere), on=["flow", "topic"], how="left_anti")
-        )
-        if not rows and run.memory.results is None:
-            return old, []
-        if not rows:
-            name = str(self.base / "results")
-            self.write(kept.coalesce(1), name)
-            run.memory.results = name
-            return self.load_results(), []
-        run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
-        looks = self.sandwich({row["flow"] for row in rows})
-        rows = [row for row in rows if row["flow"] in looks]
-        chosen = table(
-            self.session, "flow string, topic string, bucket bigint",
-            [{name: row[name] for name in compare.BUCKET} for row in rows],
-        )  # fmt: skip
-        extents = (
-            merged.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
-            .groupBy("flow", "side", "topic", "origin", "partition")
-            .agg(F.min("off_min").alias("start"), F.max("off_max").alias("last"))
-            .collect()
-        )
-        ranges, gone = self.drill_ranges([row.asDict() for row in extents], looks)
-        hidden = self.hidden(merged, chosen, gone)
-        gaps = self.gaps()
-        candidates = table(
-            self.session, drill.CANDIDATES_SCHEMA,
-            [
-                {
-                    **{
-                        name: row[name]
-                        for name in (*compare.BUCKET, "pair", "n_source", "n_target")
-                    },
-                    "known_duplicate": row["duplicate"],
-                    "known_extra": row["extra"],
-                    **{
-                        f"{side}_gap": row["bucket"]
-                        <= gaps.get((row["flow"], row["topic"], side), -(2**62))
-                        for side in planning.SIDES
-                    },
-                    **{
-                        f"{side}_gone": (row["flow"], row["topic"], row["bucket"], side) in hidden
-                        for side in planning.SIDES
-                    },
-                }
-                for row in rows
-            ],
-        )  # fmt: skip
-        fresh = {name: self.positions(look, look.positions) for name, look in looks.items()}
-        if ranges:
-            run.progress(f"looking at {sum(one.records for one in ranges)} records one by one")
-            records = self.records(ranges)
-        else:
-            records = self.no_records()
-        left = drill.leftovers(
-            records, candidates, self.position_table(fresh), run.bucket_ms
-        ).persist()
-        outcome = drill.outcome(left, candidates, run.request.run_id)
-        samples = [row.asDict() for row in drill.samples(left).collect()]
-        name = str(self.base / "results")
-        self.write(
-            kept.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_anti")
-            .unionByName(outcome)
-            .coalesce(1),
-            name,
-        )
-        left.unpersist()
-        run.memory.results = name
-        return self.load_results(), samples
-
-    def sandwich(self, flows: set[str]) -> dict[str, _Look]:
-        """Fresh looks: positions, then target, then source. A flow that fails is left out."""
-        run = self.run
-        found = {}
-        for look in run.looks:
-            if look.flow.name not in flows:
-                continue
-            try:
-                positions = run.request.take.positions(look.flow)
-                target = run.request.take.target(look.flow)
-                source = run.request.take.source(look.flow)
-            except ReportError as error:
-                run.findings.append(
-                    Finding(
-                        "unknown", "parity_unavailable", look.flow.name, None, None, None,
-                        f"differences of flow {look.flow.name} were not confirmed: {error}",
-                        "mirror-report run again",
-                    )
-                )  # fmt: skip
-                continue
-            found[look.flow.name] = _Look(look.flow, look.plan, positions, source, target)
-        return found
-
-    def drill_ranges(
-        self, extents: list[dict[str, Any]], looks: Mapping[str, _Look]
-    ) -> tuple[list[Range], dict[tuple[str, str, str, int], int]]:
-        """What covers the differing buckets, and what is new since the digests.
-
-        :returns: ranges, and (flow, side, origin, partition) -> first offset still there.
-        """
-        reach = {
-            (one["flow"], one["side"], one["origin"], one["partition"]): one for one in extents
-        }
-        touched = {(one["flow"], one["topic"]) for one in extents}
-        wanted: list[Range] = []
-        starts: dict[tuple[str, str, str, int], int] = {}
-        for look in looks.values():
-            for topic in look.plan.topics:
-                if (topic.flow, topic.topic) not in touched:
-                    continue
-                places: list[tuple[planning.Side, str]] = [
-                    *(("source", one) for one in topic.origins),
-                    ("target", topic.topic),
-                ]
-                for side, origin in places:
-                    logs, following = self.logs_now(look, side, origin)
-                    for partition in following.keys() - logs.keys():
-                        starts[topic.flow, side, origin, partition] = 2**62
-                    for partition, log in logs.items():
-                        key = (topic.flow, side, origin, partition)
-                        end = planning.end_of(log)
-                        starts[key] = log.log_start
-                        begin = max(log.log_start, following.get(partition, log.log_start))
-                        new = Range(topic.flow, side, origin, topic.topic, partition, begin, end)
-                        wanted.append(new)
-                        if key in reach:
-                            first = max(log.log_start, reach[key]["start"])
-                            last = min(end, reach[key]["last"] + 1)
-                            wanted.append(replace(new, start=first, end=last))
-        return [one for group in planning.join(wanted) for one in group], starts
-
-    def logs_now(
-        self, look: _Look, side: planning.Side, origin: str
-    ) -> tuple[dict[int, PartitionSnapshot], dict[int, int]]:
-        """Partitions of a topic now (none if it was created again), and how far each was read."""
-        snapshot = (look.source if side == "source" else look.target).topics.get(origin)
-        begun = self.run.memory.sides.get((look.flow.name, side, origin))
-        following = begun.next if begun is not None else {}
-        if snapshot is None or (begun is not None and snapshot.topic_id != begun.topic_id):
-            return {}, following
-        return snapshot.partitions, following
-
-    def hidden(
-        self,
-        merged: DataFrame,
-        chosen: DataFrame,
-        starts: Mapping[tuple[str, str, str, int], int],
-    ) -> set[tuple[str, str, int, str]]:
-        """Differing buckets of which digested records are gone: flow, topic, bucket, side."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-        from mirror_report.parity import compare  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        logs = table(
-            self.session,
-            "flow string, side string, origin string, partition int, log_start bigint",
-            [
-                dict(zip(("flow", "side", "origin", "partition", "log_start"),
-                         (*key, start), strict=True))
-                for key, start in starts.items()
-            ],
-        )  # fmt: skip
-        gone = (
-            merged.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
-            .join(F.broadcast(logs), on=["flow", "side", "origin", "partition"], how="inner")
-            .filter(F.col("off_min") < F.col("log_start"))
-            .groupBy(*compare.BUCKET, "side")
-            .count()
-        )
-        return {(row.flow, row.topic, row.bucket, row.side) for row in gone.collect()}
-
-    # -- tables --------------------------------------------------------------------------------
-
-    def records(self, ranges: Iterable[Range]) -> DataFrame:
-        """All records of some ranges, whatever the flow and side."""
-        from mirror_report.parity import digest  # noqa: PLC0415
-
-        frames = []
-        for group in planning.join(ranges):
-            flow = self.flows[group[0].flow]
-            alias = flow.source if group[0].side == "source" else flow.target
-            connect = self.source.options(
-                self.run.settings.clusters[alias], self.run.settings.credentials.directory
-            )
-            frames.append(self.source.read(self.session, group, connect))
-        return digest.union(frames)
-
-    def no_records(self) -> DataFrame:
-        """An empty frame of records."""
-        return self.session.createDataFrame([], self.source.RECORD_SCHEMA)
-
-    def positions(self, look: _Look, taken: Positions) -> list[dict[str, Any]]:
-        """Rows of one flow; without a commit, mirroring begins where the report's reading did."""
-        rows = []
-        for (flow, side, origin), begun in self.run.memory.sides.items():
-            if (flow, side) != (look.flow.name, "source"):
-                continue
-            committed = taken.get(origin, {})
-            rows += [
-                {
-                    "flow": flow,
-                    "origin": origin,
-                    "partition": partition,
-                    "position": committed.get(partition, first),
-                }
-                for partition, first in begun.first.items()
-            ]
-        return rows
-
-    def position_table(self, rows: Mapping[str, list[dict[str, Any]]]) -> DataFrame:
-        """Positions of all flows as a small table."""
-        from mirror_report.parity import compare  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        return table(
-            self.session, compare.POSITIONS_SCHEMA, [row for some in rows.values() for row in some]
-        )
-
-    def topic_rows(self) -> list[dict[str, Any]]:
-        """Topics whose content is compared in this run."""
-        run = self.run
-        unread = {(one.flow, one.topic) for one in run.backlog}
-        gaps = self.gaps()
-        return [
-            {
-                "flow": one.flow,
-                "topic": one.topic,
-                "unread": (one.flow, one.topic) in unread,
-                "skip_through": one.skip_through_ms,
-                "source_gap": gaps.get((one.flow, one.topic, "source")),
-                "target_gap": gaps.get((one.flow, one.topic, "target")),
-            }
-            for look in run.looks
-            for one in look.plan.topics
-            if one.judged
-        ]
-
-    def gaps(self) -> dict[tuple[str, str, str], int]:
-        """(flow, topic, side) -> until when records expired before they were read."""
-        found: dict[tuple[str, str, str], int] = {}
-        for gap in self.run.memory.gaps:
-            key = (gap.flow, gap.topic, gap.side)
-            found[key] = max(gap.until_ms, found.get(key, gap.until_ms))
-        return found
-
-    def write(self, rows: DataFrame, name: str) -> None:
-        """Write rows below the parity directory and make them durable."""
-        path = self.run.directory / name
-        rows.write.mode("overwrite").parquet(str(path))
-        for one in path.iterdir():
-            descriptor = os.open(one, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-
-    def load_digests(self) -> DataFrame:
-        """All digest rows; those of one key add up."""
-        from mirror_report.parity import digest  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        paths = [str(self.run.directory / one) for one in self.run.memory.digests]
-        if not paths:
-            return table(self.session, digest.SCHEMA, [])
-        return self.session.read.schema(digest.SCHEMA).parquet(*paths)
-
-    def load_results(self) -> DataFrame:
-        """All drill results."""
-        from mirror_report.parity import compare  # noqa: PLC0415
-        from mirror_report.parity.session import table  # noqa: PLC0415
-
-        if self.run.memory.results is None:
-            return table(self.session, compare.RESULTS_SCHEMA, [])
-        path = str(self.run.directory / self.run.memory.results)
-        return self.session.read.schema(compare.RESULTS_SCHEMA).parquet(path)
-
-    # -- remembering ---------------------------------------------------------------------------
-
-    def remember(self, rows: list[dict[str, Any]], samples: list[dict[str, Any]]) -> None:
-        """Numbers of each topic, now and as the next run may repeat them."""
-        run = self.run
-        fresh: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
-        for one in samples:
-            by_class = fresh.setdefault((one.pop("flow"), one.pop("topic")), {})
-            by_class.setdefault(one.pop("class"), []).append(one)
-        for look in run.looks:
-            kept = {one.topic for one in look.plan.topics}
-            known = run.memory.summaries.get(look.flow.name, {})
-            run.memory.summaries[look.flow.name] = {
-                topic: one for topic, one in known.items() if topic in kept
-            }
-        for row in rows:
-            flow, topic = row.pop("flow"), row.pop("topic")
-            known = run.memory.summaries[flow].get(topic, {}).get("samples", {})
-            merged = {}
-            for name in ("missing", "corrupt", "duplicate", "extra"):
-                old = known.get(name, []) if name in ("missing", "corrupt") else []
-                both = [*fresh.get((flow, topic), {}).get(name, []), *old]
-                if row[name] and both:
-                    merged[name] = both[:SAMPLES]
-            run.memory.summaries[flow][topic] = {
-                "run_id": run.request.run_id,
-                "now": row,
-                "next": summary.as_next(row),
-                "samples": merged,
-                "buckets_in_flight": row["buckets_in_flight"],
-            }
-
-
-def _relevant(look: _Look) -> Positions:
+def _relevant(look: Look) -> Positions:
     return {
         topic: dict(parts) for topic, parts in look.positions.items() if topic in look.source.topics
     }
