@@ -26,6 +26,9 @@ SCHEMA = (
     "headers array<struct<key: string, value: binary>>"
 )
 
+KEPT = "kept"
+"""How flows begin whose mirror keeps partitions."""
+
 Headers = tuple[tuple[str, bytes | None], ...] | None
 Content = tuple[bytes | None, bytes | None, int, Headers]
 """Key, value, timestamp in milliseconds, headers."""
@@ -46,6 +49,12 @@ class Record:
     def bucket(self) -> int:
         """Start of the minute it belongs to."""
         return self.content[2] - self.content[2] % MINUTE
+
+    @property
+    def where(self) -> tuple[str, int, int]:
+        """Flow, lane and bucket: what it is compared with."""
+        lane = self.partition if self.flow.startswith(KEPT) else -1
+        return self.flow, lane, self.bucket
 
 
 def jars_directory() -> Path | None:
@@ -180,16 +189,16 @@ def digests(records: Iterable[Record]) -> dict[tuple[str, str, int, int], dict[s
 
 def classes(
     records: Iterable[Record], positions: dict[tuple[str, int], int]
-) -> dict[tuple[str, int], dict[str, int]]:
-    """(flow, bucket) -> count of each class, by multisets.
+) -> dict[tuple[str, int, int], dict[str, int]]:
+    """(flow, lane, bucket) -> count of each class, by multisets.
 
     :param positions: (flow, source partition) -> next offset to mirror.
     """
-    below: dict[tuple[str, int], Counter[Content]] = defaultdict(Counter)
-    source: dict[tuple[str, int], Counter[Content]] = defaultdict(Counter)
-    target: dict[tuple[str, int], Counter[Content]] = defaultdict(Counter)
+    below: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
+    source: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
+    target: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
     for one in records:
-        where = one.flow, one.bucket
+        where = one.where
         if one.side == "target":
             target[where][one.content] += 1
             continue

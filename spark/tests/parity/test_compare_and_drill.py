@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parity_records import MINUTE, Content, Record, classes, frame
+from parity_records import KEPT, MINUTE, Content, Record, classes, frame
 from pyspark.sql import DataFrame, SparkSession
 from test_digest import BATCH
 
@@ -57,6 +57,17 @@ def log(flow: str, source: list[tuple[int, Content]], target: list[Content]) -> 
     shuffled = random.Random(1).sample(target, len(target))  # noqa: S311
     records += [Record(flow, "target", i % 3, i, one) for i, one in enumerate(shuffled)]
     return records
+
+
+def with_lanes(rows: DataFrame, records: list[Record]) -> DataFrame:
+    return compare.with_lanes(
+        rows, sorted({one.flow for one in records if one.flow.startswith(KEPT)})
+    )
+
+
+def flow_of(number: int) -> str:
+    """Every other case is of a mirror that keeps partitions."""
+    return f"{KEPT if number % 2 else 'f'}{number}"
 
 
 def positions(spark: SparkSession, values: dict[tuple[str, int], int]) -> DataFrame:
@@ -116,10 +127,10 @@ class Case:
     ) -> None:
         self.spark = spark
         self.run_id = run_id
-        self.records = frame(spark, records)
+        self.records = with_lanes(frame(spark, records), records)
         self.positions = positions(spark, mirrored)
         self.topics = topics(spark, {one.flow for one in records}, of_topics or {})
-        digests = digest.digest(self.records, MINUTE)
+        digests = with_lanes(digest.digest(self.records, MINUTE), records)
         self.buckets = compare.by_bucket(digests, self.positions).persist()
         self.results = table(spark, compare.RESULTS_SCHEMA, earlier or [])
         self.judged = self.judge(self.results)
@@ -131,7 +142,7 @@ class Case:
     def drill(self, records: list[Record] | None = None, **flags: bool) -> list[dict[str, Any]]:
         """Results of the candidates; ``records`` if the drill sees other ones."""
         chosen = candidates(self.spark, self.judged, **flags)
-        seen = self.records if records is None else frame(self.spark, records)
+        seen = self.records if records is None else with_lanes(frame(self.spark, records), records)
         left = drill.leftovers(seen, chosen, self.positions, MINUTE)
         return [row.asDict() for row in drill.outcome(left, chosen, self.run_id).collect()]
 
@@ -155,10 +166,10 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
     records = [
         one
         for number, (source, target, _) in enumerate(cases)
-        for one in log(f"f{number}", source, target)
+        for one in log(flow_of(number), source, target)
     ]
     mirrored = {
-        (f"f{number}", partition): position
+        (flow_of(number), partition): position
         for number, (_, _, claimed) in enumerate(cases)
         for partition, position in claimed.items()
     }
@@ -168,17 +179,18 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
         drill.CANDIDATES_SCHEMA,
         [
             {
-                "flow": flow, "topic": "t", "bucket": bucket, "pair": "p",
+                "flow": flow, "topic": "t", "lane": lane, "bucket": bucket, "pair": "p",
                 "n_source": 0, "n_target": 0, "known_duplicate": 0, "known_extra": 0,
                 "source_gap": False, "target_gap": False,
                 "source_gone": False, "target_gone": False,
             }
-            for flow, bucket in expected
+            for flow, lane, bucket in expected
         ],
     )  # fmt: skip
-    left = drill.leftovers(frame(spark, records), everywhere, positions(spark, mirrored), MINUTE)
+    read = with_lanes(frame(spark, records), records)
+    left = drill.leftovers(read, everywhere, positions(spark, mirrored), MINUTE)
     found = {
-        (row["flow"], row["bucket"]): {
+        (row["flow"], row["lane"], row["bucket"]): {
             name: sum(one[name] for one in left_rows) for name in NOTHING
         }
         for left_rows in _grouped(left)
@@ -188,9 +200,9 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
 
 
 def _grouped(left: DataFrame) -> list[list[Any]]:
-    groups: dict[tuple[str, int], list[Any]] = {}
+    groups: dict[tuple[str, int, int], list[Any]] = {}
     for row in left.collect():
-        groups.setdefault((row["flow"], row["bucket"]), []).append(row)
+        groups.setdefault((row["flow"], row["lane"], row["bucket"]), []).append(row)
     return list(groups.values())
 
 
@@ -202,26 +214,26 @@ def test_digests_are_equal_exactly_when_the_multisets_are(
     records = [
         one
         for number, (source, target, _) in enumerate(cases)
-        for one in log(f"f{number}", source, target)
+        for one in log(flow_of(number), source, target)
     ]
     claimed = {
-        (f"f{number}", partition): position
+        (flow_of(number), partition): position
         for number, (_, _, of_case) in enumerate(cases)
         for partition, position in of_case.items()
     }
-    sides: dict[tuple[str, int], dict[str, Counter[Content]]] = {}
-    behind: set[tuple[str, int]] = set()
+    sides: dict[tuple[str, int, int], dict[str, Counter[Content]]] = {}
+    behind: set[tuple[str, int, int]] = set()
     for one in records:
-        where = one.flow, one.bucket
-        both = sides.setdefault(where, {"source": Counter(), "target": Counter()})
+        both = sides.setdefault(one.where, {"source": Counter(), "target": Counter()})
         both[one.side][one.content] += 1
         if one.side == "source" and one.offset >= claimed[one.flow, one.partition]:
-            behind.add(where)
+            behind.add(one.where)
     found = compare.by_bucket(
-        digest.digest(frame(spark, records), MINUTE), positions(spark, claimed)
+        with_lanes(digest.digest(frame(spark, records), MINUTE), records),
+        positions(spark, claimed),
     ).collect()
     assert {
-        (row.flow, row.bucket): (row.equal, row.mirrored, row.n_source, row.n_target)
+        (row.flow, row.lane, row.bucket): (row.equal, row.mirrored, row.n_source, row.n_target)
         for row in found
     } == {
         where: (
@@ -299,6 +311,44 @@ def test_each_fault_is_found_and_nothing_else(
     assert (summary["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (summary["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
     assert summary["newest_due_ms"] == 2 * MINUTE + 29
+
+
+def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
+    spark: SparkSession,
+) -> None:
+    source, _, _ = whole()
+    target = [replace(one, side="target") for one in source]
+    moved = [replace(target[0], partition=1, offset=99), *target[1:]]
+    flows = {"spread": moved, f"{KEPT}-whole": target, f"{KEPT}-moved": moved}
+    case = Case(
+        spark,
+        [replace(one, flow=flow) for flow, some in flows.items() for one in (*source, *some)],
+        {(flow, partition): 30 for flow in flows for partition in (0, 1)},
+    )
+    drilled = case.drill()
+    assert {
+        (row["flow"], row["lane"]): {name: row[name] for name in CLASSES if row[name]}
+        for row in drilled
+    } == {(f"{KEPT}-moved", 0): {"missing": 1}, (f"{KEPT}-moved", 1): {"extra": 1}}
+    summaries = case.summaries(drilled)
+    verified = {flow: one["buckets_verified"] for flow, one in summaries.items()}
+    assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 4}
+    assert summaries[f"{KEPT}-moved"]["verified_records"] == 29
+    assert summaries[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
+    assert {one["source_records"] for one in summaries.values()} == {30}
+
+
+def test_one_partition_that_lags_does_not_keep_the_others_from_being_due(
+    spark: SparkSession,
+) -> None:
+    source, _, _ = whole()
+    target = [replace(one, side="target") for one in source if one.partition]
+    records = [replace(one, flow=flow) for flow in ("f", KEPT) for one in (*source, *target)]
+    mirrored = {(flow, partition): 30 * partition for flow in ("f", KEPT) for partition in (0, 1)}
+    summaries = Case(spark, records, mirrored).summaries()
+    assert [summaries[flow]["buckets_in_flight"] for flow in ("f", KEPT)] == [3, 3]
+    assert [summaries[flow]["buckets_verified"] for flow in ("f", KEPT)] == [0, 3]
+    assert summaries[KEPT]["in_flight_records"] == summaries[KEPT]["verified_records"] == 15
 
 
 def test_a_fault_of_one_minute_leaves_the_others_verified(spark: SparkSession) -> None:

@@ -2,16 +2,24 @@
 
 Timestamps choose the bucket, offsets decide: a bucket is *due* when every source record in it lies
 below the position the mirror has committed and nothing of the topic is left unread.
+
+A mirror that keeps partitions is compared partition by partition: each is a *lane* of its own. One
+that does not has a single lane per topic.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.digest import SUMS_64, normalise
 
-BUCKET = ("flow", "topic", "bucket")
+BUCKET = ("flow", "topic", "lane", "bucket")
+BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
+WHOLE_TOPIC = -1
+"""The lane of a topic whose partitions the mirror does not keep."""
 
 POSITIONS_SCHEMA = "flow string, origin string, partition int, position bigint"
 """Next source offset to mirror, per source partition."""
@@ -24,7 +32,7 @@ TOPICS_SCHEMA = (
 baseline, and until when records of a side expired before they were read."""
 
 RESULTS_SCHEMA = (
-    "flow string, topic string, bucket bigint, pair string, run_id string, missing bigint, "
+    f"{BUCKET_SCHEMA}, pair string, run_id string, missing bigint, "
     "duplicate bigint, corrupt bigint, extra bigint, unverifiable bigint, in_flight bigint, "
     "new_duplicate bigint, new_extra bigint"
 )
@@ -36,12 +44,24 @@ _SIDES = ("source", "target")
 _CLASSES = ("missing", "duplicate", "corrupt", "extra", "unverifiable", "in_flight")
 
 
-def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
-    """Both sides of each bucket next to each other, summed over partitions.
+def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
+    """Say of each digest or record with which others it is compared, in a column ``lane``.
 
-    :param digests: merged digests, both sides.
+    :param rows: anything with flow and partition.
+    :param by_partition: flows whose mirror keeps partitions.
+    """
+    kept = F.col("flow").isin(*by_partition)
+    return rows.withColumn(
+        "lane", F.when(kept, F.col("partition")).otherwise(F.lit(WHOLE_TOPIC)).cast("int")
+    )
+
+
+def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
+    """Both sides of each bucket next to each other, summed over the partitions of its lane.
+
+    :param digests: merged digests, both sides, :func:`with_lanes`.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
-    :returns: flow, topic, bucket, n_source, n_target, ts_max (source), mirrored, equal, pair.
+    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal, pair.
     """
     placed = digests.join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
     unmirrored = (F.col("side") == "source") & (
@@ -161,7 +181,7 @@ def judge(buckets: DataFrame, topics: DataFrame, results: DataFrame, run_id: str
 
 
 def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
-    """One row per (flow, topic): records and buckets by status, and how far it is verified.
+    """One row per (flow, topic): records and buckets by status, and how far all is verified.
 
     :param judged: :func:`judge`.
     """

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import fingerprint
-from mirror_report.parity.compare import BUCKET
+from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA
 
 CANDIDATES_SCHEMA = (
-    "flow string, topic string, bucket bigint, pair string, n_source bigint, n_target bigint, "
+    f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, "
     "source_gap boolean, target_gap boolean, source_gone boolean, target_gone boolean, "
     "known_duplicate bigint, known_extra bigint"
 )
@@ -33,12 +33,14 @@ def leftovers(
     Leftovers are paired where key and timestamp agree: a missing record and a foreign one are
     then one corrupted record.
 
-    :param records: :data:`mirror_report.parity.digest.RECORD_COLUMNS`, both sides.
+    :param records: :data:`mirror_report.parity.digest.RECORD_COLUMNS`, both sides,
+        :func:`mirror_report.parity.compare.with_lanes`.
     :param candidates: :data:`CANDIDATES_SCHEMA`.
     :param positions: :data:`mirror_report.parity.compare.POSITIONS_SCHEMA`, taken before the ends
         up to which ``records`` were read.
-    :returns: flow, topic, bucket, key_hash, timestamp_ms, n_source, n_target, missing, duplicate,
-        corrupt, extra, in_flight, source and target (sample structs, null without leftovers).
+    :returns: flow, topic, lane, bucket, key_hash, timestamp_ms, n_source, n_target, missing,
+        duplicate, corrupt, extra, in_flight, source and target (sample structs, null without
+        leftovers).
     """
     below = (F.col("side") == "source") & (
         F.col("offset") < F.coalesce(F.col("position"), F.lit(0))
@@ -57,6 +59,7 @@ def leftovers(
             "flow",
             "side",
             "topic",
+            "lane",
             "origin",
             "partition",
             "offset",

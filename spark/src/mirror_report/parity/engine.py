@@ -144,11 +144,11 @@ class Run:
 
     def _look_at(self, flow: Flow) -> None:
         baseline = self.baselines.get(flow.name) or {}
-        recorded = baseline.get("recorded_at_ms")
-        if flow.name in self.memory.baselines and self.memory.baselines[flow.name] != recorded:
+        basis = planning.basis(flow, baseline)
+        if self.memory.baselines.get(flow.name, basis) != basis:
             self.memory.forget(flow.name)
             self.drops.append(planning.Drop(flow.name))
-        self.memory.baselines[flow.name] = recorded
+        self.memory.baselines[flow.name] = basis
         try:
             source = self.request.take.source(flow)
             positions = self.request.take.positions(flow)

@@ -39,6 +39,7 @@ class Job:
         self.run = run
         self.session = session
         self.flows = {one.name: one for one in run.settings.flows}
+        self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
         self.base = Path(run.request.run_id)
 
     def read(self, ranges: list[Range]) -> None:
@@ -148,7 +149,7 @@ class Job:
             self.write(digest.merge(rows).coalesce(1), name)
             run.memory.digests = [name]
             rows = self.load_digests()
-        merged = digest.merge(rows)
+        merged = compare.with_lanes(digest.merge(rows), self.by_partition)
         positions = {look.flow.name: self.positions(look, look.positions) for look in run.looks}
         buckets = compare.by_bucket(merged, self.position_table(positions)).persist()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.topic_rows())
@@ -194,7 +195,7 @@ class Job:
         looks = self.sandwich({row["flow"] for row in rows})
         rows = [row for row in rows if row["flow"] in looks]
         chosen = table(
-            self.session, "flow string, topic string, bucket bigint",
+            self.session, compare.BUCKET_SCHEMA,
             [{name: row[name] for name in compare.BUCKET} for row in rows],
         )  # fmt: skip
         extents = (
@@ -222,7 +223,7 @@ class Job:
                         for side in planning.SIDES
                     },
                     **{
-                        f"{side}_gone": (row["flow"], row["topic"], row["bucket"], side) in hidden
+                        f"{side}_gone": (*(row[name] for name in compare.BUCKET), side) in hidden
                         for side in planning.SIDES
                     },
                 }
@@ -236,7 +237,10 @@ class Job:
         else:
             records = self.no_records()
         left = drill.leftovers(
-            records, candidates, self.position_table(fresh), run.bucket_ms
+            compare.with_lanes(records, self.by_partition),
+            candidates,
+            self.position_table(fresh),
+            run.bucket_ms,
         ).persist()
         outcome = drill.outcome(left, candidates, run.request.run_id)
         samples = [row.asDict() for row in drill.samples(left).collect()]
@@ -330,8 +334,8 @@ class Job:
         merged: DataFrame,
         chosen: DataFrame,
         starts: Mapping[tuple[str, str, str, int], int],
-    ) -> set[tuple[str, str, int, str]]:
-        """Differing buckets of which digested records are gone: flow, topic, bucket, side."""
+    ) -> set[tuple[Any, ...]]:
+        """Differing buckets of which digested records are gone: the bucket's key and the side."""
         logs = table(
             self.session,
             "flow string, side string, origin string, partition int, log_start bigint",
@@ -348,7 +352,7 @@ class Job:
             .groupBy(*compare.BUCKET, "side")
             .count()
         )
-        return {(row.flow, row.topic, row.bucket, row.side) for row in gone.collect()}
+        return {tuple(row[name] for name in (*compare.BUCKET, "side")) for row in gone.collect()}
 
     # -- tables --------------------------------------------------------------------------------
 

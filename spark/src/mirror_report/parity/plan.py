@@ -101,7 +101,7 @@ class Memory:
 
     :param digests: directories of digest rows, below the parity directory; they add up.
     :param results: directory of drill results.
-    :param baselines: flow -> when the baseline was recorded that its digests start from.
+    :param baselines: flow -> what its digests and results rest on, as :func:`basis` says.
     :param positions: committed positions at the last run.
     :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
     :param open_work: something is left to read or to drill.
@@ -111,7 +111,7 @@ class Memory:
     bucket_ms: int
     digests: list[str] = field(default_factory=list)
     results: str | None = None
-    baselines: dict[str, int | None] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)
     sides: dict[tuple[str, Side, str], SideMemory] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     positions: dict[str, Positions] = field(default_factory=dict)
@@ -184,6 +184,15 @@ class Memory:
         self.gaps = [one for one in self.gaps if one.flow != flow]
         self.positions.pop(flow, None)
         self.summaries.pop(flow, None)
+
+
+def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
+    """What must not change between runs that go on from each other; JSON types only.
+
+    Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
+    gives topics other names.
+    """
+    return [baseline.get("recorded_at_ms"), flow.engine, flow.target_topic("")]
 
 
 @dataclass(frozen=True)
