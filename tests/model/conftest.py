@@ -99,6 +99,20 @@ def site() -> Site:
     return Site(copy.deepcopy(SITE))
 
 
+@pytest.fixture
+def mm2_site() -> Site:
+    """Two flows of MirrorMaker 2 in one process."""
+    made = copy.deepcopy(SITE)
+    made["flows"] = [
+        {"name": "orders", "engine": "mm2", "source": "east", "target": "west",
+         "topics": ["orders", r"payments\..*"], "consumer_groups": ["billing"]},
+        {"name": "clicks", "engine": "mm2", "source": "north", "target": "west",
+         "topics": ["clicks"]},
+    ]  # fmt: skip
+    made["instances"] = {"mirrormaker": {"hosts": ["mirror1"], "flows": ["orders", "clicks"]}}
+    return Site(made)
+
+
 @pytest.fixture(scope="session")
 def java() -> Iterator[Callable[[str], Any]]:
     """Look up a class of a running Java: the JDK's, Kafka's client library's."""

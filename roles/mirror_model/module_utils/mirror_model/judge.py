@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import kafka_names, regex
@@ -12,7 +10,17 @@ from .advisories import kafka_advisories, release
 from .clusters import uses_sasl, uses_tls
 from .errors import ModelError
 from .filled import flow_of, instance_of, kafka_version_of
-from .mm1 import mm1_options, mm1_properties
+from .inventory import Inventory
+from .judge_mm1 import (
+    SIDES,
+    judge_mm1_dangers,
+    judge_mm1_flow,
+    judge_mm1_names,
+    judge_mm1_options,
+)
+from .judge_mm2 import judge_mm2
+from .judge_names import judge_names
+from .mm2 import CLIENTS
 from .schema import (
     ACCEPTANCES,
     ALIAS,
@@ -23,57 +31,19 @@ from .schema import (
     INSTANCE,
     INSTANCE_NAME,
     KAFKA_VERSIONS,
-    LEGACY_KEYS,
     LONGEST_INSTANCE_NAME,
-    MM1_OPTIONS,
     NOT_YET,
-    OWNED_BY_FLOW,
-    OWNED_KEYS,
-    REMOVED_OPTIONS,
     RESERVED_ALIASES,
-    SECRET_KEYS,
     SUPPORTED_ENGINES,
     Key,
     check_map,
     suggestion,
 )
 
-SIDES = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
-EITHER_SIDE = kafka_names.CONSUMER["3.9"] | kafka_names.PRODUCER["3.9"]
-
-
-@dataclass
-class _Inventory:
-    """The inventory while it is judged; later steps see only what had the right shape."""
-
-    clusters: dict[str, Any]
-    flows: dict[str, dict[str, Any]] = field(default_factory=dict)
-    paths: dict[str, str] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
-    sound: set[str] = field(default_factory=set)
-    instances: dict[str, dict[str, Any]] = field(default_factory=dict)
-    accept: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def refuse(self, message: str) -> None:
-        if message not in self.errors:
-            self.errors.append(message)
-
-    def warn(self, message: str) -> None:
-        if message not in self.warnings:
-            self.warnings.append(message)
-
-    def accepts(self, danger: str, flow: str) -> bool:
-        return f"{danger}:{flow}" in self.accept
-
-    def placed(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-        """Instance name, instance and flow of whatever has a place on hosts and is to run."""
-        for name, instance in self.instances.items():
-            if instance["state"] == "started":
-                for flow in instance["flows"]:
-                    if flow in self.flows:
-                        yield name, instance, self.flows[flow]
+OLDEST_MM2 = (3, 8, 0)
+ANY_CLIENT = frozenset().union(
+    *(names[line] for names in CLIENTS.values() for line in kafka_names.LINES)
+)
 
 
 def findings(
@@ -100,7 +70,7 @@ def findings(
     :returns: ``errors`` and ``warnings``; each message names the variable and the cure, and none
         quotes a password.
     """
-    found = _Inventory(clusters if isinstance(clusters, dict) else {})
+    found = Inventory(clusters if isinstance(clusters, dict) else {})
     _judge_accept_shape(found, accept)
     _judge_clusters(found, clusters)
     _judge_flows(found, flows)
@@ -111,13 +81,14 @@ def findings(
     _judge_flow_clusters(found)
     _judge_placement(found)
     _judge_loops(found)
-    _judge_dangers(found)
+    judge_mm1_dangers(found)
+    judge_mm2(found)
     _judge_versions(found, advisories)
     _judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
 
 
-def _judge_accept_shape(found: _Inventory, accept: Any) -> None:
+def _judge_accept_shape(found: Inventory, accept: Any) -> None:
     if accept is None:
         return
     if not isinstance(accept, list) or not all(isinstance(entry, str) for entry in accept):
@@ -126,7 +97,7 @@ def _judge_accept_shape(found: _Inventory, accept: Any) -> None:
     found.accept = accept
 
 
-def _judge_acceptances(found: _Inventory, cves: set[str], instances: Any) -> None:
+def _judge_acceptances(found: Inventory, cves: set[str], instances: Any) -> None:
     members: dict[str, Iterable[Any]] = {
         "flow": found.named,
         "instance": instances if isinstance(instances, Mapping) else (),
@@ -149,7 +120,7 @@ def _judge_acceptances(found: _Inventory, cves: set[str], instances: Any) -> Non
             )
 
 
-def _judge_clusters(found: _Inventory, clusters: Any) -> None:
+def _judge_clusters(found: Inventory, clusters: Any) -> None:
     if not isinstance(clusters, Mapping):
         found.refuse("kafka_clusters: must be a map of alias to cluster")
         return
@@ -171,12 +142,12 @@ def _judge_clusters(found: _Inventory, clusters: Any) -> None:
                 _judge_identity(found, f"{path}.identities", name, identity)
         if len(found.errors) == before:
             _judge_security(found, path, cluster)
-            _judge_names(found, f"{path}.properties", cluster.get("properties") or {}, EITHER_SIDE)
+            judge_names(found, f"{path}.properties", cluster.get("properties") or {}, ANY_CLIENT)
         if len(found.errors) == before:
             found.sound.add(alias)
 
 
-def _judge_identity(found: _Inventory, path: str, name: Any, identity: Any) -> None:
+def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> None:
     if not isinstance(name, str) or not IDENTITY_NAME.fullmatch(name):
         found.refuse(f"{path}: '{name}' is no name; use letters, digits, '_' and '-'")
         return
@@ -189,7 +160,7 @@ def _judge_identity(found: _Inventory, path: str, name: Any, identity: Any) -> N
             found.refuse(f"{path}.{key}: holds a line break or NUL, which no login can carry")
 
 
-def _judge_security(found: _Inventory, path: str, cluster: Mapping[str, Any]) -> None:
+def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
     cluster = {"security_protocol": "PLAINTEXT", **cluster}
     identities = cluster.get("identities") or {}
     properties = cluster.get("properties") or {}
@@ -218,7 +189,7 @@ def _judge_security(found: _Inventory, path: str, cluster: Mapping[str, Any]) ->
             )
 
 
-def _judge_flows(found: _Inventory, flows: Any) -> None:
+def _judge_flows(found: Inventory, flows: Any) -> None:
     if not isinstance(flows, list):
         found.refuse("mirror_flows: must be a list of flows, each '- name: ...'")
         return
@@ -230,7 +201,7 @@ def _judge_flows(found: _Inventory, flows: Any) -> None:
             continue
         known = isinstance(name, str) and name in found.named
         found.named |= {name} if isinstance(name, str) else set()
-        for key in ("topics", "topics_exclude"):
+        for key in ("topics", "topics_exclude", "consumer_groups"):
             for pattern in flow.get(key) or () if isinstance(flow.get(key), list) else ():
                 _judge_pattern(found, f"{path}.{key}", pattern)
         if known:
@@ -241,7 +212,7 @@ def _judge_flows(found: _Inventory, flows: Any) -> None:
             _judge_engine(found, path, flow)
 
 
-def _judge_pattern(found: _Inventory, path: str, pattern: Any) -> None:
+def _judge_pattern(found: Inventory, path: str, pattern: Any) -> None:
     if isinstance(pattern, str) and pattern:
         try:
             regex.check(pattern)
@@ -249,38 +220,23 @@ def _judge_pattern(found: _Inventory, path: str, pattern: Any) -> None:
             found.refuse(f"{path}: {problem}")
 
 
-def _judge_engine(found: _Inventory, path: str, flow: Mapping[str, Any]) -> None:
+def _judge_engine(found: Inventory, path: str, flow: Mapping[str, Any]) -> None:
     engine = flow["engine"]
     if engine not in SUPPORTED_ENGINES:
         found.refuse(f"{path}.engine: {engine} is {NOT_YET}; use {' or '.join(SUPPORTED_ENGINES)}")
         return
     _judge_foreign_keys(found, path, flow, FLOW, engine)
-    if flow.get("replication_policy") == "prefix":
-        found.refuse(
-            f"{path}.replication_policy: MirrorMaker 1 keeps topic names; write identity or "
-            "remove it"
-        )
     if flow.get("start") == "latest":
         found.warn(
             f"{path}.start: latest leaves out what a topic held before it was found; earliest "
             "mirrors all of it"
         )
-    for side in ("consumer", "producer"):
-        prefix = f"{side}."
-        own = {key: value for key, value in (flow.get("properties") or {}).items()
-               if key.startswith(prefix)}  # fmt: skip
-        names = {key.removeprefix(prefix): value for key, value in own.items()}
-        _judge_names(found, f"{path}.properties", names, SIDES[side], prefix)
-    for key in flow.get("properties") or {}:
-        if not key.startswith(("consumer.", "producer.")):
-            found.refuse(
-                f"{path}.properties['{key}']: begin it with 'consumer.' or 'producer.' "
-                "for engine mm1"
-            )
+    if engine == "mm1":
+        judge_mm1_flow(found, path, flow)
 
 
 def _judge_foreign_keys(
-    found: _Inventory, path: str, value: Mapping[str, Any], keys: Iterable[Key], engine: str
+    found: Inventory, path: str, value: Mapping[str, Any], keys: Iterable[Key], engine: str
 ) -> None:
     for key in keys:
         if key.engines and engine not in key.engines and value.get(key.name):
@@ -290,44 +246,7 @@ def _judge_foreign_keys(
             )
 
 
-def _judge_names(
-    found: _Inventory,
-    path: str,
-    properties: Mapping[str, Any],
-    known: frozenset[str],
-    prefix: str = "",
-) -> None:
-    """Refuse property names that are obsolete, misplaced or written by the model itself.
-
-    Names that are merely unknown may belong to a plug-in; those that look mistyped are mentioned.
-    """
-    cures = {**REMOVED_OPTIONS, **LEGACY_KEYS}
-    for name, value in properties.items():
-        where = f"{path}['{prefix}{name}']"
-        if name in cures:
-            found.refuse(f"{where}: is no longer read by any client; {cures[name]}")
-        elif name in MM1_OPTIONS:
-            found.refuse(
-                f"{where}: is a command line option and ignored here; set mm1_options of the "
-                "instance"
-            )
-        elif name in OWNED_KEYS or name.startswith("config.providers."):
-            cure = OWNED_KEYS.get(name, OWNED_KEYS["config.providers"])
-            found.refuse(f"{where}: is written from the model; {cure}")
-        elif name in OWNED_BY_FLOW:
-            found.refuse(f"{where}: is written from the model; {OWNED_BY_FLOW[name]}")
-        elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
-            found.warn(
-                f"{where}: stands in clear in a file that the service can read; write a reference "
-                "of a config provider instead"
-            )
-        elif name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-            if near:
-                found.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")
-
-
-def _judge_instances(found: _Inventory, instances: Any, hosts: Sequence[str]) -> None:
+def _judge_instances(found: Inventory, instances: Any, hosts: Sequence[str]) -> None:
     if not isinstance(instances, Mapping):
         found.refuse("mirrormaker_instances: must be a map of instance name to instance")
         return
@@ -353,14 +272,14 @@ def _judge_instances(found: _Inventory, instances: Any, hosts: Sequence[str]) ->
         if filled["state"] != "absent":
             found.instances[name] = filled
             _judge_instance(found, path, instance, filled)
-        _judge_options(found, path, instance.get("mm1_options") or {})
-        for side, known in SIDES.items():
+        judge_mm1_options(found, path, instance.get("mm1_options") or {})
+        for side in SIDES:
             properties = instance.get(f"{side}_properties") or {}
-            _judge_names(found, f"{path}.{side}_properties", properties, known)
+            judge_mm1_names(found, f"{path}.{side}_properties", side, properties)
 
 
 def _judge_instance(
-    found: _Inventory, path: str, instance: Mapping[str, Any], filled: Mapping[str, Any]
+    found: Inventory, path: str, instance: Mapping[str, Any], filled: Mapping[str, Any]
 ) -> None:
     if not filled["hosts"]:
         found.refuse(f"{path}.hosts: is empty; name hosts, or set state to absent")
@@ -377,8 +296,10 @@ def _judge_instance(
             "runs one engine, so give each its own"
         )
         return
-    engine = next(iter(engines), "mm1")
-    if engine == "mm1" and len(filled["flows"]) != 1:
+    if not filled["flows"]:
+        found.refuse(f"{path}.flows: is empty; name flows of mirror_flows, or set state to absent")
+    engine = next(iter(engines), "")
+    if engine == "mm1" and len(filled["flows"]) > 1:
         found.refuse(
             f"{path}.flows: MirrorMaker 1 runs exactly one flow; give every flow its own instance"
         )
@@ -386,26 +307,7 @@ def _judge_instance(
         _judge_foreign_keys(found, path, instance, INSTANCE, engine)
 
 
-def _judge_options(found: _Inventory, path: str, options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        where = f"{path}.mm1_options['{name}']"
-        if name in REMOVED_OPTIONS:
-            found.refuse(f"{where}: is not an option (any more); {REMOVED_OPTIONS[name]}")
-        elif name in LEGACY_KEYS:
-            found.refuse(f"{where}: is no longer read by any client; {LEGACY_KEYS[name]}")
-        elif name not in MM1_OPTIONS:
-            found.refuse(f"{where}: unknown option; {suggestion(name, MM1_OPTIONS)}")
-        elif name == "abort.on.send.failure" and not (value is None or isinstance(value, bool)):
-            found.refuse(f"{where}: must be true or false, without quotes")
-        elif name == "offset.commit.interval.ms" and not _is_interval(value):
-            found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
-
-
-def _is_interval(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
-
-
-def _judge_flow_clusters(found: _Inventory) -> None:
+def _judge_flow_clusters(found: Inventory) -> None:
     for name, flow in found.flows.items():
         path = found.paths[name]
         ends = [flow["source"], flow["target"]]
@@ -424,17 +326,13 @@ def _judge_flow_clusters(found: _Inventory) -> None:
             )
 
 
-def _brokers(found: _Inventory, alias: str) -> set[str]:
+def _brokers(found: Inventory, alias: str) -> set[str]:
     cluster = found.clusters.get(alias)
     servers = cluster.get("bootstrap_servers") if isinstance(cluster, Mapping) else None
     return {str(server).lower() for server in servers} if isinstance(servers, list) else set()
 
 
-def _selection(flow: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    return flow["topics"], flow["topics_exclude"]
-
-
-def _judge_placement(found: _Inventory) -> None:
+def _judge_placement(found: Inventory) -> None:
     owners: dict[str, str] = {}
     for name, instance in found.instances.items():
         for flow in instance["flows"]:
@@ -463,7 +361,7 @@ def _judge_placement(found: _Inventory) -> None:
         for other in placed[place + 1 :]:
             if (one["source"], one["target"]) != (other["source"], other["target"]):
                 continue
-            topic = regex.common_topic([_selection(one), _selection(other)])
+            topic = regex.common_topic([found.selection(one), found.selection(other)])
             if topic is not None:
                 found.refuse(
                     f"{found.paths[other['name']]}.topics: topics such as '{topic}' are mirrored "
@@ -472,7 +370,7 @@ def _judge_placement(found: _Inventory) -> None:
                 )
 
 
-def _judge_loops(found: _Inventory) -> None:
+def _judge_loops(found: Inventory) -> None:
     """Refuse flows that carry a topic round in a circle under one name."""
     edges = list({
         flow["name"]: flow for _, _, flow in found.placed()
@@ -482,7 +380,7 @@ def _judge_loops(found: _Inventory) -> None:
         for circle in _circles(edges, [first]):
             if first["name"] != min(flow["name"] for flow in circle):
                 continue
-            topic = regex.common_topic(map(_selection, circle))
+            topic = regex.common_topic(map(found.selection, circle))
             if topic is not None:
                 way = " -> ".join([flow["source"] for flow in circle] + [first["source"]])
                 names = ", ".join(f"'{flow['name']}'" for flow in circle)
@@ -505,45 +403,7 @@ def _circles(
             yield from _circles(edges, [*path, edge])
 
 
-def _judge_dangers(found: _Inventory) -> None:
-    for name, instance, flow in found.placed():
-        if flow["engine"] != "mm1" or not {flow["source"], flow["target"]} <= found.sound:
-            continue
-        label, path = flow["name"], f"mirrormaker_instances.{name}"
-        if mm1_options(instance).get("abort.on.send.failure") is False:
-            _danger(
-                found, "abort.on.send.failure", label,
-                f"{path}.mm1_options['abort.on.send.failure']: false drops records that cannot be "
-                "written and commits past them; set it to true",
-            )  # fmt: skip
-        consumer, producer = mm1_properties(found.clusters, flow, instance, name)
-        if str(consumer.get("enable.auto.commit", False)).lower() != "false":
-            _danger(
-                found, "enable.auto.commit", label,
-                f"{path}.consumer_properties['enable.auto.commit']: commits records that may never "
-                "reach the target; remove it",
-            )  # fmt: skip
-        if "producer.type" in producer:
-            _danger(
-                found, "producer.type", label,
-                f"{path}.producer_properties['producer.type']: sends one record at a time; "
-                "remove it",
-            )  # fmt: skip
-        if str(producer.get("acks", "all")) not in ("all", "-1"):
-            found.warn(
-                f"{path}.producer_properties['acks']: records are lost when a broker of "
-                f"'{flow['target']}' fails; remove it"
-            )
-
-
-def _danger(found: _Inventory, danger: str, flow: str, message: str) -> None:
-    if found.accepts(danger, flow):
-        found.warn(f"{message} (accepted by mirror_accept)")
-    else:
-        found.refuse(f"{message}, or list '{danger}:{flow}' in mirror_accept")
-
-
-def _judge_versions(found: _Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
+def _judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
     for name, instance, flow in found.placed():
         path = f"mirrormaker_instances.{name}.kafka_version"
         engine, version = flow["engine"], kafka_version_of(instance, flow["engine"])
@@ -555,12 +415,17 @@ def _judge_versions(found: _Inventory, advisories: Sequence[Mapping[str, Any]]) 
                 f"set it to {KAFKA_VERSIONS['mm1']}"
             )
             continue
+        if engine == "mm2" and release(version) < OLDEST_MM2:
+            found.refuse(
+                f"{path}: MirrorMaker 2 of Kafka {version} translates group offsets wrongly; "
+                "set it to 3.8.0 or newer"
+            )
         for entry in kafka_advisories(version, engine, found.accept, advisories):
             report = found.refuse if entry["refused"] else found.warn
             report(f"{path}: {entry['text']}")
 
 
-def _judge_groups(found: _Inventory, groups: Mapping[str, Any] | None) -> None:
+def _judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
     if groups is None:
         return
     for name, instance in found.instances.items():

@@ -153,6 +153,13 @@ def _flow(
 ) -> dict[str, Any]:
     """The keys of one flow: its connectors and the consumer that reads its source."""
     source, target = flow["source"], flow["target"]
+    # Some keys of a connector look like a client's: consumer.poll.timeout.ms.
+    of_connector = {
+        key: value
+        for key, value in flow["properties"].items()
+        if key in connector_keys(line) or not key.startswith("consumer.")
+    }
+    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
     groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
     connector = layered(
         {key: value for key, value in FLOW_DEFAULTS.items() if key in connector_keys(line)},
@@ -167,7 +174,7 @@ def _flow(
             "sync.group.offsets.enabled": bool(groups),
             "groups": groups or None,
         },
-        {k: v for k, v in flow["properties"].items() if not k.startswith("consumer.")},
+        of_connector,
     )
     if str(connector.get("emit.offset-syncs.enabled", True)).lower() == "false":
         # Kafka refuses to start when more is said about a topic that is not to be written.
@@ -176,7 +183,7 @@ def _flow(
         SOURCE_CONSUMER_DEFAULTS,
         {"auto.offset.reset": flow["start"]},
         _of_client(cluster_of(clusters, source)["properties"], "consumer", line),
-        _within(flow["properties"], "consumer."),
+        _within(of_consumer, "consumer."),
     )
     admin = layered(_of_client(cluster_of(clusters, source)["properties"], "admin", line))
     return (

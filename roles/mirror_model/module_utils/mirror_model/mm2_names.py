@@ -5,6 +5,7 @@ The sets are the libraries' own, without the security keys that belong to a clus
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .schema import PRODUCER_DEFAULTS
@@ -87,6 +88,8 @@ POLICIES = {
     "prefix": "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
     "identity": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
 }
+# What a topic name can hold between an alias and a name.
+SEPARATOR = re.compile(r"[._-]+")
 CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 # Topics no flow mirrors: MirrorMaker 2's own, Streams' and Kafka's.
 TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
@@ -138,6 +141,13 @@ REMOVED_FLOW_KEYS = {
     "emit.heartbeat.enabled": "set emit.heartbeats.enabled",
     "emit.heartbeat.interval.seconds": "set emit.heartbeats.interval.seconds",
     "sync.topic.offsets": "list the groups in mirror_flows[].consumer_groups",
+    "whitelist": "list the topics in mirror_flows[].topics",
+    "blacklist": "list the topics in mirror_flows[].topics_exclude",
+    "include": "list the topics in mirror_flows[].topics",
+    "num.streams": "set mirror_flows[].tasks_max",
+    "abort.on.send.failure": "remove it; a task that cannot write a record fails",
+    "offset.commit.interval.ms": "set offset.flush.interval.ms in worker_properties",
+    "message.handler": "set transforms",
 }
 REMOVED_WORKER_KEYS = {
     "internal.key.converter": "remove it; the workers' own topics are always JSON",
@@ -145,6 +155,8 @@ REMOVED_WORKER_KEYS = {
     "rest.host.name": "set listeners",
     "rest.port": "set listeners",
     "offset.storage.file.filename": "remove it; positions are kept in Kafka",
+    "offset.commit.interval.ms": "set offset.flush.interval.ms",
+    "num.streams": "set mirror_flows[].tasks_max",
 }
 # Read by 3.9, gone from 4.0 on.
 REMOVED_IN_4 = {
@@ -205,6 +217,33 @@ OWNED_WORKER_KEYS = {
     "admin.listeners": "remove it; dedicated workers have no such server",
     "rest.extension.classes": "remove it; dedicated workers have no such server",
 }
+
+
+OWNED_CLIENT_KEYS = {
+    "bootstrap.servers": "set kafka_clusters.<alias>.bootstrap_servers",
+    "group.id": "remove it; MirrorMaker 2 keeps positions itself",
+    "enable.auto.commit": "remove it; MirrorMaker 2 keeps positions itself",
+    "client.id": "remove it; clients are named after the flow",
+    "config.providers": "remove it; the role uses the provider for its credentials",
+    "key.serializer": "remove it; MirrorMaker 2 copies bytes",
+    "value.serializer": "remove it; MirrorMaker 2 copies bytes",
+    "key.deserializer": "remove it; MirrorMaker 2 copies bytes",
+    "value.deserializer": "remove it; MirrorMaker 2 copies bytes",
+}
+# Client keys of a flow that stand in the wrong place.
+CLIENT_KEYS = {
+    "producer.": "tunes the offset syncs alone; write producer.override.{0}, or producer.{0} in "
+    "worker_properties of the instance",
+    "source.consumer.": "write consumer.{0}",
+    "source.producer.": "nothing is written to the source; remove it",
+    "source.admin.": "set {0} in properties of the source in kafka_clusters",
+    "target.consumer.": "write consumer.{0} in worker_properties of the instance",
+    "target.producer.": "write producer.{0} in worker_properties of the instance",
+    "target.admin.": "write admin.{0} in worker_properties of the instance",
+    "admin.": "set {0} in properties of the clusters in kafka_clusters",
+}
+# Begin settings of classes that change records on their way.
+CONNECTOR_PLUGINS = ("transforms", "predicates")
 
 
 def connector_keys(line: str) -> frozenset[str]:

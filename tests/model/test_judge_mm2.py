@@ -1,0 +1,394 @@
+"""What a site with MirrorMaker 2 is refused for; every message has a cure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mirror_model import kafka_names, mm2_names, schema
+
+from tests.model.conftest import Site
+from tests.model.test_judge import mentioned, refused
+
+FLOW = "mirror_flows[orders].properties"
+WORKER = "mirrormaker_instances.mirrormaker.worker_properties"
+SETTABLE_FLOW = {line: sorted(mm2_names.connector_keys(line)) for line in kafka_names.LINES}
+SETTABLE_WORKER = {line: sorted(mm2_names.worker_keys(line)) for line in kafka_names.LINES}
+VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
+
+
+def test_a_sound_site_passes_without_a_word(mm2_site: Site) -> None:
+    assert mm2_site.judge() == {"errors": [], "warnings": []}
+
+
+# The graph
+
+
+def test_two_flows_between_the_same_clusters(mm2_site: Site) -> None:
+    mm2_site["flows"].append({**mm2_site.flow, "name": "more", "topics": ["other"]})
+    mm2_site.instance["flows"].append("more")
+    refused(mm2_site, "mirror_flows[more]", "'orders'", "in one flow")
+
+
+def test_flows_into_several_targets(mm2_site: Site) -> None:
+    mm2_site["flows"][1] |= {"source": "east", "target": "north"}
+    refused(mm2_site, "mirrormaker_instances.mirrormaker.flows", "several targets (north, west)")
+
+
+def test_flows_of_several_policies(mm2_site: Site) -> None:
+    mm2_site.flow["replication_policy"] = "identity"
+    refused(mm2_site, "mirrormaker_instances.mirrormaker.flows", "different replication_policy")
+
+
+def test_a_circle_of_identity(mm2_site: Site) -> None:
+    mm2_site["flows"] = [
+        {**mm2_site.flow, "replication_policy": "identity"},
+        {**mm2_site.flow, "name": "back", "source": "west", "target": "east",
+         "replication_policy": "identity"},
+    ]  # fmt: skip
+    mm2_site["instances"] = {
+        "mirrormaker": {"hosts": ["mirror1"], "flows": ["orders"]},
+        "mirrormaker-back": {"hosts": ["mirror2"], "flows": ["back"]},
+    }
+    refused(mm2_site, "'back', 'orders'", "in a circle")
+    for flow in mm2_site["flows"]:
+        flow["replication_policy"] = "prefix"
+    assert mm2_site.judge()["errors"] == []
+
+
+def test_another_engine_mirrors_the_same(mm2_site: Site) -> None:
+    mm2_site["flows"].append({**mm2_site.flow, "name": "old", "engine": "mm1",
+                              "consumer_groups": []})  # fmt: skip
+    mm2_site["instances"]["mirrormaker-old"] = {"hosts": ["mirror2"], "flows": ["old"]}
+    refused(mm2_site, "mirror_flows[old].topics", "arrive twice")
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "mm2-offsets.east.internal", "a.replica",
+                                   "orders.west.eu", "west.orders", ".hidden"])  # fmt: skip
+def test_topic_that_mirrormaker_2_never_mirrors(mm2_site: Site, topic: str) -> None:
+    mm2_site.flow["topics"] = ["orders", topic]
+    refused(mm2_site, "mirror_flows[orders].topics", f"'{topic}'", "remove it")
+
+
+def test_own_internal_topics_overlap_nothing(mm2_site: Site) -> None:
+    mm2_site["flows"].append({**mm2_site.flow, "name": "old", "engine": "mm1",
+                              "consumer_groups": [], "topics": ["a.replica"]})  # fmt: skip
+    mm2_site["instances"]["mirrormaker-old"] = {"hosts": ["mirror2"], "flows": ["old"]}
+    mm2_site.flow["topics"] = [".*"]
+    assert mm2_site.judge()["errors"] == []
+
+
+def two_instances(site: Site, listeners: str | None) -> None:
+    site["instances"]["mirrormaker"] = {"hosts": ["mirror1", "mirror2"], "flows": ["orders"]}
+    site["instances"]["mirrormaker-clicks"] = {
+        "hosts": ["mirror2", "report1"], "flows": ["clicks"],
+        "worker_properties": {"listeners": listeners},
+    }  # fmt: skip
+    site["groups"]["mirrormaker"] = ["mirror1", "mirror2", "report1"]
+
+
+@pytest.mark.parametrize("listeners", [None, "http://:8083", "http://0.0.0.0:8090,http://:8083"])
+def test_two_nodes_on_one_host_and_port(mm2_site: Site, listeners: str | None) -> None:
+    two_instances(mm2_site, listeners)
+    refused(mm2_site, "mirrormaker_instances.mirrormaker-clicks.worker_properties['listeners']",
+            "port 8083 on 'mirror2'", "http://:8084")  # fmt: skip
+
+
+def test_two_nodes_on_one_host(mm2_site: Site) -> None:
+    two_instances(mm2_site, "http://:8084")
+    assert mm2_site.judge() == {"errors": [], "warnings": []}
+
+
+# Versions
+
+
+@pytest.mark.parametrize("version", ["3.7.2", "3.0.0"])
+def test_release_that_translates_offsets_wrongly(mm2_site: Site, version: str) -> None:
+    mm2_site["accept"] = ["CVE-2026-35554"]
+    mm2_site.instance["kafka_version"] = version
+    refused(mm2_site, "mirrormaker_instances.mirrormaker.kafka_version", "3.8.0 or newer")
+
+
+def test_release_that_misroutes_records(mm2_site: Site) -> None:
+    mm2_site.instance["kafka_version"] = "4.1.1"
+    refused(mm2_site, "mirrormaker_instances.mirrormaker.kafka_version", "CVE-2026-35554")
+
+
+# Keys of another engine
+
+
+@pytest.mark.parametrize(
+    "key", ["num_streams", "mm1_options", "consumer_properties", "producer_properties"]
+)
+def test_instance_key_of_mirrormaker_1(mm2_site: Site, key: str) -> None:
+    mm2_site.instance[key] = 2 if key == "num_streams" else {"acks": "all"} if "prod" in key else {
+        "max.poll.records": 1} if "cons" in key else {"offset.commit.interval.ms": 1}  # fmt: skip
+    refused(mm2_site, f"mirrormaker_instances.mirrormaker.{key}", "only to mm1")
+
+
+def test_group_of_mirrormaker_1(mm2_site: Site) -> None:
+    mm2_site.flow["group_id"] = "old"
+    refused(mm2_site, "mirror_flows[orders].group_id", "only to mm1")
+
+
+# Keys of a flow
+
+
+@pytest.mark.parametrize("key", sorted(mm2_names.OWNED_FLOW_KEYS))
+def test_flow_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
+    mm2_site.flow["properties"] = {key: "CANARY"}
+    refused(mm2_site, f"{FLOW}['{key}']", mm2_names.OWNED_FLOW_KEYS[key])
+
+
+@pytest.mark.parametrize("key", ["source.cluster.bootstrap.servers", "target.cluster.ssl.protocol"])
+def test_connection_among_flow_keys(mm2_site: Site, key: str) -> None:
+    mm2_site.flow["properties"] = {key: "CANARY"}
+    refused(mm2_site, f"{FLOW}['{key}']", "kafka_clusters")
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_FLOW_KEYS))
+def test_flow_key_that_is_gone(mm2_site: Site, key: str, version: str) -> None:
+    mm2_site.instance["kafka_version"] = version
+    mm2_site.flow["properties"] = {key: "x"}
+    refused(mm2_site, f"{FLOW}['{key}']", mm2_names.REMOVED_FLOW_KEYS[key])
+
+
+@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_IN_4))
+@pytest.mark.parametrize("place", ["flow", "worker", "consumer", "cluster"])
+def test_key_that_ended_with_3_9(mm2_site: Site, key: str, place: str) -> None:
+    if place == "flow":
+        mm2_site.flow["properties"] = {key: True}
+    elif place == "consumer":
+        mm2_site.flow["properties"] = {f"consumer.{key}": True}
+    elif place == "worker":
+        mm2_site.instance["worker_properties"] = {key: True}
+    else:
+        mm2_site["clusters"]["west"]["properties"] = {key: True}
+    refused(mm2_site, "Kafka 4.3.1 no longer reads it", mm2_names.REMOVED_IN_4[key])
+
+
+def test_every_key_that_the_new_release_lost_has_a_cure() -> None:
+    cures = {**mm2_names.REMOVED_IN_4, **mm2_names.REMOVED_FLOW_KEYS}
+    for table in (mm2_names.CONNECTOR, mm2_names.WORKER, kafka_names.CONSUMER,
+                  kafka_names.PRODUCER, kafka_names.ADMIN):  # fmt: skip
+        assert table["3.9"] - table["4.3"] <= set(cures)
+
+
+def test_every_cure_that_names_a_key_names_one_that_both_releases_know() -> None:
+    cures = {**mm2_names.REMOVED_FLOW_KEYS, **mm2_names.REMOVED_WORKER_KEYS,
+             **mm2_names.REMOVED_IN_4}  # fmt: skip
+    own = {key.name for keys in (schema.FLOW, schema.INSTANCE) for key in keys}
+    for cure in cures.values():
+        if not cure.startswith("set "):
+            continue
+        word = cure.split()[1].rstrip(";,").removeprefix("mirror_flows[].")
+        for line in kafka_names.LINES:
+            known = mm2_names.connector_keys(line) | mm2_names.worker_keys(line)
+            assert word in known | own, cure
+
+
+def test_key_of_a_newer_release(mm2_site: Site) -> None:
+    mm2_site.flow["properties"] = {"heartbeats.replication.enabled": True}
+    assert mm2_site.judge()["errors"] == []
+    mm2_site.instance["kafka_version"] = "3.9.2"
+    refused(mm2_site, FLOW, "Kafka 3.9.2 does not know it here")
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("refresh.topic.interval.seconds", "did you mean 'refresh.topics.interval.seconds'?"),
+        ("emit.heartbeats.intervall.seconds", "did you mean 'emit.heartbeats.interval.seconds'?"),
+        ("offset.flush.interval.ms", "worker_properties"),
+        ("producer.batch.size", "producer.override.batch.size"),
+        ("target.producer.batch.size", "producer.batch.size in worker_properties"),
+        ("source.consumer.max.poll.records", "write consumer.max.poll.records"),
+        ("admin.request.timeout.ms", "kafka_clusters"),
+    ],
+)
+def test_flow_key_that_means_nothing_there(mm2_site: Site, key: str, word: str) -> None:
+    mm2_site.flow["properties"] = {key: 1}
+    refused(mm2_site, f"{FLOW}['{key}']", word)
+
+
+@pytest.mark.parametrize(
+    "key", ["consumer.bootstrap.servers", "consumer.ssl.protocol", "consumer.group.id",
+            "consumer.enable.auto.commit", "producer.override.key.serializer",
+            "producer.override.sasl.jaas.config"],
+)  # fmt: skip
+def test_client_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
+    mm2_site.flow["properties"] = {key: "CANARY"}
+    refused(mm2_site, f"{FLOW}['{key}']", "written from the model")
+
+
+def test_client_key_of_another_age(mm2_site: Site) -> None:
+    mm2_site.flow["properties"] = {"consumer.fetch.message.max.bytes": 1}
+    refused(mm2_site, FLOW, "set max.partition.fetch.bytes")
+
+
+def test_client_key_that_looks_mistyped_is_mentioned(mm2_site: Site) -> None:
+    mm2_site.flow["properties"] = {"producer.override.linger.m": 1}
+    mentioned(mm2_site, "producer.override.linger.m", "did you mean 'linger.ms'?")
+
+
+# Keys of the workers
+
+
+@pytest.mark.parametrize("key", sorted(mm2_names.OWNED_WORKER_KEYS))
+def test_worker_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
+    mm2_site.instance["worker_properties"] = {key: "CANARY"}
+    refused(mm2_site, f"{WORKER}['{key}']", mm2_names.OWNED_WORKER_KEYS[key])
+
+
+@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_WORKER_KEYS))
+def test_worker_key_that_is_gone(mm2_site: Site, key: str) -> None:
+    mm2_site.instance["worker_properties"] = {key: "x"}
+    refused(mm2_site, f"{WORKER}['{key}']", mm2_names.REMOVED_WORKER_KEYS[key])
+
+
+@pytest.mark.parametrize("key", ["sasl.jaas.config", "ssl.keystore.location", "security.protocol"])
+def test_security_among_worker_keys(mm2_site: Site, key: str) -> None:
+    mm2_site.instance["worker_properties"] = {key: "CANARY"}
+    refused(mm2_site, f"{WORKER}['{key}']", "kafka_clusters")
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("offset.flush.intervall.ms", "did you mean 'offset.flush.interval.ms'?"),
+        ("sync.topic.configs.enabled", "properties of the flows"),
+        ("producer.override.batch.size", "write producer.batch.size"),
+        ("config.providers.file.class", "credentials"),
+        ("consumer.group.id", "keeps positions itself"),
+    ],
+)
+def test_worker_key_that_means_nothing_there(mm2_site: Site, key: str, word: str) -> None:
+    mm2_site.instance["worker_properties"] = {key: "x"}
+    refused(mm2_site, f"{WORKER}['{key}']", word)
+
+
+@pytest.mark.parametrize("value", ["enabled", "preparing"])
+def test_exactly_once(mm2_site: Site, value: str) -> None:
+    mm2_site.instance["worker_properties"] = {"exactly.once.source.support": value}
+    refused(mm2_site, WORKER, "two rolling restarts", "remove it")
+    mm2_site.instance["worker_properties"] = {"exactly.once.source.support": "disabled"}
+    assert mm2_site.judge() == {"errors": [], "warnings": []}
+
+
+@pytest.mark.parametrize("separator", ["/", "a", " ", ".*", "("])
+def test_separator_that_no_topic_could_hold(mm2_site: Site, separator: str) -> None:
+    mm2_site.instance["worker_properties"] = {"replication.policy.separator": separator}
+    refused(mm2_site, f"{WORKER}['replication.policy.separator']", "use '.'")
+
+
+@pytest.mark.parametrize("value", ["10000", True, 0, 1.5])
+def test_flush_interval_is_a_number(mm2_site: Site, value: Any) -> None:
+    mm2_site.instance["worker_properties"] = {"offset.flush.interval.ms": value}
+    refused(mm2_site, f"{WORKER}['offset.flush.interval.ms']", "whole number")
+
+
+@pytest.mark.parametrize("value", ["3", True, 0, -1])
+def test_replication_factor_is_a_number(mm2_site: Site, value: Any) -> None:
+    mm2_site.flow["properties"] = {"replication.factor": value}
+    refused(mm2_site, "replication.factor of 'orders'", "whole number")
+
+
+def test_server_of_an_instance_on_one_host_is_mentioned(mm2_site: Site) -> None:
+    mm2_site.instance["worker_properties"] = {"listeners": "http://:8090"}
+    mentioned(mm2_site, f"{WORKER}['listeners']", "means nothing")
+
+
+# Dangers
+
+
+def test_dropping_records_that_cannot_be_written(mm2_site: Site) -> None:
+    mm2_site.flow["properties"] = {"errors.tolerance": "all"}
+    refused(mm2_site, "drops records", "list 'errors.tolerance:orders' in mirror_accept")
+    mm2_site["accept"] = ["errors.tolerance:orders"]
+    mentioned(mm2_site, "drops records", "accepted")
+
+
+def test_groups_need_offset_syncs(mm2_site: Site) -> None:
+    mm2_site.flow["properties"] = {"emit.offset-syncs.enabled": False}
+    refused(mm2_site, f"{FLOW}['emit.offset-syncs.enabled']", "no group can follow")
+    mm2_site.flow["consumer_groups"] = []
+    mentioned(mm2_site, f"{FLOW}['emit.offset-syncs.enabled']", "cannot see")
+
+
+@pytest.mark.parametrize("key", mm2_names.CONNECTOR_PLUGINS)
+def test_records_that_change_on_their_way_are_mentioned(mm2_site: Site, key: str) -> None:
+    mm2_site.flow["properties"] = {key: "one", f"{key}.one.type": "org.example.One"}
+    mentioned(mm2_site, f"{FLOW}['{key}']", "altered")
+
+
+@pytest.mark.parametrize("layer", ["cluster", "worker", "flow"])
+def test_weak_acknowledgement_is_mentioned(mm2_site: Site, layer: str) -> None:
+    if layer == "cluster":
+        mm2_site["clusters"]["west"]["properties"] = {"acks": 1}
+    elif layer == "worker":
+        mm2_site.instance["worker_properties"] = {"producer.acks": 1}
+    else:
+        mm2_site.flow["properties"] = {"producer.override.acks": 1}
+    mentioned(mm2_site, "acks']", "'west' fails")
+
+
+@pytest.mark.parametrize("entry", ["takeover:orders", "errors.tolerance:clicks",
+                                   "identity:mirrormaker"])  # fmt: skip
+def test_known_acceptance(mm2_site: Site, entry: str) -> None:
+    mm2_site["accept"] = [entry]
+    assert mm2_site.judge() == {"errors": [], "warnings": []}
+
+
+# Nothing else
+
+
+@pytest.mark.parametrize("line", kafka_names.LINES)
+def test_every_other_key_can_be_set(mm2_site: Site, line: str) -> None:
+    mm2_site.instance["kafka_version"] = VERSION[line]
+    properties: dict[str, Any] = dict.fromkeys(SETTABLE_FLOW[line])
+    properties |= {f"consumer.{key}": None for key in ("max.poll.records", "isolation.level")}
+    mm2_site.flow["properties"] = properties
+    mm2_site.instance["worker_properties"] = dict.fromkeys(
+        set(SETTABLE_WORKER[line]) - mm2_names.REST
+    ) | {"producer.linger.ms": 5, "admin.retries": 1}
+    assert mm2_site.judge() == {"errors": [], "warnings": []}
+
+
+def test_any_key_is_settable_or_refused_with_a_cure(mm2_site: Site) -> None:
+    words = sorted({
+        *SETTABLE_FLOW["3.9"], *SETTABLE_FLOW["4.3"], *SETTABLE_WORKER["3.9"],
+        *SETTABLE_WORKER["4.3"], *mm2_names.OWNED_FLOW_KEYS, *mm2_names.OWNED_WORKER_KEYS,
+        *mm2_names.REMOVED_FLOW_KEYS, *mm2_names.REMOVED_WORKER_KEYS, *mm2_names.REMOVED_IN_4,
+        *kafka_names.PRODUCER["4.3"], *kafka_names.CONSUMER["3.9"],
+    })  # fmt: skip
+    prefixes = ["", "producer.", "consumer.", "admin.", "producer.override.", "source.consumer.",
+                "target.producer.", "source.cluster."]  # fmt: skip
+
+    @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(words), st.sampled_from(prefixes), st.sampled_from(["flow", "worker"]),
+           st.sampled_from(kafka_names.LINES))  # fmt: skip
+    def judged(word: str, prefix: str, place: str, line: str) -> None:
+        key = prefix + word
+        mm2_site.flow["properties"] = {key: None} if place == "flow" else {}
+        mm2_site.instance["worker_properties"] = {key: None} if place == "worker" else {}
+        mm2_site.instance["kafka_version"] = VERSION[line]
+        found = mm2_site.judge()
+        clients = ({"consumer.": kafka_names.CONSUMER, "producer.override.": kafka_names.PRODUCER}
+                   if place == "flow" else
+                   {"consumer.": kafka_names.CONSUMER, "producer.": kafka_names.PRODUCER,
+                    "admin.": kafka_names.ADMIN})  # fmt: skip
+        settable = SETTABLE_FLOW[line] if place == "flow" else SETTABLE_WORKER[line]
+        known = key in settable or word in clients.get(prefix, {}).get(line, ())
+        if found["errors"]:
+            assert f"['{key}']" in found["errors"][0]
+            assert any(mark in found["errors"][0] for mark in (";", ": write", ": set", "remove"))
+        elif prefix:
+            # What no client knows may belong to a plug-in.
+            assert prefix in clients
+        else:
+            assert known
+
+    judged()
