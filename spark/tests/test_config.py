@@ -74,7 +74,7 @@ def changed(*path: Any, value: Any) -> dict[str, Any]:
         (changed("clusters", "east", "user_name", value="x"), "did you mean 'username'"),
         (changed("flows", 0, "grupid", value="x"), r"flows\[0\].grupid: unknown key"),
         (changed("flows", 0, "source", value="eastt"), "orders.source: no cluster 'eastt'.*'east'"),
-        (changed("flows", 0, "engine", value="mm2"), "not yet supported"),
+        (changed("flows", 0, "engine", value="mm3"), "'mm3' is none of mm1, mm2"),
         (changed("flows", 0, "include", value="a("), "not a regular expression"),
         (changed("flows", 0, "start", value="first"), "neither earliest nor latest"),
         (changed("flows", 0, "group_id", value=""), "group_id"),

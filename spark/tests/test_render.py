@@ -45,7 +45,7 @@ def report(**changes: Any) -> Report:
         "duration_seconds": 12.5,
         "verdict": verdict(found),
         "coverage": 0.9474,
-        "flows": [FlowStatus("orders", "mm1", "east", "west", "A", None, "g", "Stable", ("t",))],
+        "flows": [FlowStatus("orders", "mm1", "east", "west", "A", None, "g", "Stable", 3, ("t",))],
         "lag": [
             PartitionLag("orders", "t", 0, "OK", 0, 10, 10, 0, 0.0),
             PartitionLag("orders", "t", 1, "UNKNOWN", 0, 10, None, None, None),

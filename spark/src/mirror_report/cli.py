@@ -89,8 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 
     one = add("check", _check, "judge clusters, permissions and topics; change nothing")
     one.add_argument("--json", action="store_true", help="findings as one JSON object")
-    one = add("confirm", _confirm, "wait until the flow's process holds its partitions", flow="")
-    one.add_argument("--flow", metavar="NAME", required=True, help="the flow")
+    one = add("confirm", _confirm, "wait until the flows' process has taken up its work")
     one.add_argument(
         "--member-host", metavar="HOST", action="append", default=[], nargs="+",
         help="host the process runs on (may be repeated; default: any)",
@@ -147,12 +146,14 @@ def _check(options: argparse.Namespace) -> int:
 
 def _confirm(options: argparse.Namespace) -> int:
     hosts = [one for some in options.member_host for one in some]
-    result = commands.confirm(_settings(options), options.flow, hosts, options.timeout, _progress)
+    found = commands.confirm(_settings(options), options.flow, hosts, options.timeout, _progress)
+    ok = all(one.ok for one in found)
     if options.json:
-        _print_json(asdict(result))
+        _print_json({"ok": ok, "flows": [asdict(one) for one in found]})
     else:
-        print(result.text)
-    return EXIT_CODES["ok" if result.ok else "critical"]
+        for one in found:
+            print(one.text)
+    return EXIT_CODES["ok" if ok else "critical"]
 
 
 def _baseline(options: argparse.Namespace) -> int:

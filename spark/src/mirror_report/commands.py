@@ -6,30 +6,45 @@ import dataclasses
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mirror_report import __version__
 from mirror_report.checks import lag as lag_checks
+from mirror_report.checks import preflight, shifts, workers
 from mirror_report.checks import topics as topic_checks
+from mirror_report.checks.estimates import estimates
 from mirror_report.checks.sysconfig import read_environment
 from mirror_report.checks.verdict import failure, finding, verdict, worst_first
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.kafka import positions as mm1
+from mirror_report.kafka.groups import addresses
+from mirror_report.kafka.records import Tail, oldest_waiting
 from mirror_report.model import (
     ClusterSnapshot,
     Finding,
     FlowStatus,
     ParityResult,
     PartitionLag,
+    Place,
     Report,
     ReportError,
     TopicParity,
     sentence,
 )
-from mirror_report.observe import Clients, Observed, Take, look, open_clients, source_snapshot
+from mirror_report.observe import (
+    Clients,
+    Memories,
+    Observed,
+    Take,
+    group_of,
+    look,
+    open_clients,
+    source_snapshot,
+    standing_of,
+)
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import StateError, Store
 
@@ -52,12 +67,17 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class LagResult:
-    """Lag of all flows asked for, and what was found on the way."""
+    """Lag of all flows asked for, and what was found on the way.
 
-    rows: list[PartitionLag]
-    findings: list[Finding]
-    flows: list[FlowStatus]
-    observed: dict[str, Observed]
+    :param shifts: flow -> shifts of its offsets as they are now, for the next run to compare with.
+    """
+
+    rows: list[PartitionLag] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    flows: list[FlowStatus] = field(default_factory=list)
+    observed: dict[str, Observed] = field(default_factory=dict)
+    memories: Memories = field(default_factory=dict)
+    shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:
@@ -85,7 +105,7 @@ def check(settings: Settings, flow: str | None = None) -> CheckResult:
         for one in flows:
             found += _reachable(clients, one)
             try:
-                observed = look(clients, one)
+                observed = look(clients, one, {})
             except ReportError as error:
                 statuses.append(_status(one, None))
                 problem = failure(error, one.name)
@@ -94,6 +114,7 @@ def check(settings: Settings, flow: str | None = None) -> CheckResult:
                 continue
             statuses.append(_status(one, observed))
             found += _check_flow(settings, one, observed)
+            found += _before_start(settings, clients, one, observed)
     return CheckResult(worst_first(found), statuses)
 
 
@@ -118,6 +139,33 @@ def _check_flow(settings: Settings, flow: Flow, observed: Observed) -> list[Find
     )
     found += _permissions(settings, flow, observed)
     return found + _sysconfig(flow)
+
+
+def _before_start(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
+    """What stands against starting the mirror, beyond what stands against having it."""
+    found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
+    found += preflight.idle_tasks(flow, observed.source)
+    if flow.engine != "mm2":
+        return found
+    found += preflight.replication_factors(flow, observed.target_brokers)
+    mirrors = settings.clusters[flow.target].identity == "mirror"
+    client = clients.get(flow.target)
+    try:
+        internal = client.snapshot(None, preflight.internal_names(flow))
+        found += preflight.internal_topics(
+            flow, internal, needed=("READ", "WRITE") if mirrors else ()
+        )
+        if mirrors:
+            found += preflight.creation(
+                flow, observed.source, observed.target, internal, client.operations()
+            )
+        if flow.consumer_groups:
+            found += preflight.no_groups(flow, clients.get(flow.source).groups())
+    except ReportError as error:
+        found.append(failure(error, flow.name))
+    return found
 
 
 def _same_cluster(flow: Flow, observed: Observed) -> list[Finding]:
@@ -186,54 +234,70 @@ class Confirmation:
     :param flowing: the position moved while it was watched; ``None``: no record was waiting.
     """
 
+    flow: str
     ok: bool
     flowing: bool | None
     text: str
 
 
 def confirm(
-    settings: Settings, flow_name: str, hosts: Sequence[str], timeout: float, progress: Progress
-) -> Confirmation:
-    """Watch until the flow's own process holds every partition and moves on; writes nothing.
+    settings: Settings,
+    flow_name: str | None,
+    hosts: Sequence[str],
+    timeout: float,
+    progress: Progress,
+) -> list[Confirmation]:
+    """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
-    :param timeout: seconds for taking up the partitions, and again for moving.
+    :param timeout: seconds for taking up the work, and again for moving.
     """
-    flow = settings.flow(flow_name)
-    cluster = settings.clusters[flow.source]
-    seen_from = {one for host in hosts for one in mm1.addresses(host, cluster)}
-    with open_clients(settings, [flow.source]) as clients:
-        client = clients.get(flow.source)
+    flows = chosen(settings, flow_name)
+    with ThreadPoolExecutor(max_workers=len(flows)) as pool:
+        return list(pool.map(lambda one: _confirm(settings, one, hosts, timeout, progress), flows))
+
+
+def _confirm(
+    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
+) -> Confirmation:
+    cluster = settings.clusters[flow.target if flow.engine == "mm2" else flow.source]
+    seen_from = {one for host in hosts for one in addresses(host, cluster)}
+    memories: Memories = {}
+    with open_clients(settings, {flow.source, cluster.alias}) as clients:
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
-            group = mm1.group(client, flow.group_id)
-            wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
-            held = {place for member in group.members for place in member.partitions}
-            own = [one for one in group.members if not hosts or one.host in seen_from]
-            if own and group.state == "Stable" and wanted <= held:
+            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, memories)
+            if not lacking:
                 break
             if time.monotonic() > deadline:
-                return Confirmation(False, None, _not_taken_up(flow, hosts, group, wanted - held))
-            progress(
-                f"waiting for group {flow.group_id}: {group.state}, {len(own)} own member(s), "
-                f"{len(wanted - held)} of {len(wanted)} partitions unassigned"
-            )
+                return Confirmation(
+                    flow.name, False, None,
+                    f"{flow.name}: {lacking}. Look into "
+                    f"journalctl -u {flow.instance}.service -n 100",
+                )  # fmt: skip
+            progress(f"waiting for flow {flow.name}: {lacking}")
             time.sleep(1)
-        started = mm1.committed(client, flow.group_id)
+        started = standing_of(clients, flow, memories).positions
         waiting = lag_checks.waiting(flow, source, started, {})
+        idle = Confirmation(
+            flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
+        )
         if not waiting:
-            return Confirmation(True, None, f"{flow.name}: running, flow not observed (lag 0)")
-        progress(f"{len(waiting)} partition(s) have records waiting; watching the position")
+            return idle
+        progress(
+            f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the position"
+        )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             time.sleep(1)
-            now = mm1.committed(client, flow.group_id)
+            now = standing_of(clients, flow, memories).positions
             if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
-                return Confirmation(True, True, f"{flow.name}: running, records flow")
+                return Confirmation(flow.name, True, True, f"{flow.name}: running, records flow")
         if _only_markers(settings, flow, waiting):
-            return Confirmation(True, None, f"{flow.name}: running, flow not observed (lag 0)")
+            return idle
     return Confirmation(
+        flow.name,
         False,
         False,
         f"{flow.name}: {sum(end - at for at, end in waiting.values())} records wait and the "
@@ -242,23 +306,37 @@ def confirm(
     )
 
 
-def _only_markers(
-    settings: Settings, flow: Flow, waiting: Mapping[tuple[str, int], tuple[int, int]]
-) -> bool:
-    ages = mm1.oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
+    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
     return len(ages) == len(waiting) and all(one is None for one in ages.values())
 
 
 def _not_taken_up(
-    flow: Flow, hosts: Sequence[str], group: Any, unassigned: set[tuple[str, int]]
+    clients: Clients,
+    flow: Flow,
+    source: ClusterSnapshot,
+    hosts: Sequence[str],
+    seen_from: set[str],
+    memories: Memories,
 ) -> str:
+    """What is missing until the process has its work in hand; empty: nothing."""
+    group = group_of(clients, flow)
+    own = [one for one in group.members if not hosts or one.host in seen_from]
+    if flow.engine == "mm2":
+        standing = standing_of(clients, flow, memories)
+        work = ", ".join(workers.not_running(standing, tasks_expected=bool(source.topics)))
+    else:
+        wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
+        held = {place for member in group.members for place in member.partitions}
+        shown = ", ".join(f"{topic}-{p}" for topic, p in sorted(wanted - held)[:5])
+        work = f"unassigned: {shown}" if shown else ""
+    if own and group.state == "Stable" and not work:
+        return ""
     seen = ", ".join(sorted({member.host for member in group.members})) or "none"
-    missing = ", ".join(f"{topic}-{p}" for topic, p in sorted(unassigned)[:5])
     return (
-        f"{flow.name}: group {flow.group_id} is {group.state}; members from {seen}"
+        f"group {flow.group_id} is {group.state}; members from {seen}"
         + (f", expected one from {', '.join(hosts)}" if hosts else "")
-        + (f"; unassigned: {missing}" if missing else "")
-        + f". Look into journalctl -u {flow.instance}.service -n 100"
+        + (f"; {work}" if work else "")
     )
 
 
@@ -297,7 +375,7 @@ def baseline(
 
 
 def _baseline_of(clients: Clients, flow: Flow, full_history: bool) -> dict[str, Any]:
-    observed = look(clients, flow)
+    observed = look(clients, flow, {})
     same = _same_cluster(flow, observed)
     if same:
         raise ConfigError(f"{same[0].message}. {same[0].action}")
@@ -346,17 +424,19 @@ def lag(
     :param topics: judge the topics' settings too.
     """
     flows = chosen(settings, flow_name)
-    result = LagResult([], [], [], {})
-    manifests: dict[str, dict[str, Any]] = {"baseline": {}, "topics": {}}
-    for name in manifests:
+    result = LagResult()
+    manifests: dict[str, dict[str, Any]] = {}
+    for name in ("baseline", "topics", "shifts", "mirrors"):
         try:
             manifests[name] = store.load(name)
         except StateError as error:
+            manifests[name] = {}
             result.findings.append(failure(error))
+    result.memories.update(_memories(manifests["mirrors"]))
     with open_clients(settings, _aliases(flows)) as clients:
         for flow in flows:
             try:
-                observed = look(clients, flow)
+                observed = look(clients, flow, result.memories)
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(_status(flow, None))
@@ -366,7 +446,27 @@ def lag(
             _lag_of(settings, store, flow, observed, manifests, result)
             if topics:
                 result.findings.extend(_check_flow(settings, flow, observed))
+    if any(flow.engine == "mm2" for flow in flows):
+        _keep_memories(store, manifests["mirrors"], result)
     return result
+
+
+def _memories(plain: Mapping[str, Any]) -> Memories:
+    return {
+        flow: {topic: Tail.load(one) for topic, one in topics.items()}
+        for flow, topics in plain.items()
+    }
+
+
+def _keep_memories(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
+    now = {
+        flow: {topic: tail.dump() for topic, tail in topics.items()}
+        for flow, topics in result.memories.items()
+    }
+    try:
+        store.commit("mirrors", {**before, **now})
+    except StateError as error:
+        result.findings.append(failure(error))
 
 
 def _lag_of(
@@ -377,12 +477,12 @@ def _lag_of(
     manifests: Mapping[str, Mapping[str, Any]],
     result: LagResult,
 ) -> None:
-    source, positions = observed.source, observed.positions
+    source, positions, standing = observed.source, observed.positions, observed.standing
     start = manifests["baseline"].get(flow.name, {})
     remembered = manifests["topics"].get(flow.name, {})
     waiting = lag_checks.waiting(flow, source, positions, start)
     try:
-        ages = mm1.oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+        ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
     except ReportError as error:
         ages = {}
         result.findings.append(failure(error, flow.name))
@@ -392,6 +492,8 @@ def _lag_of(
         history = []
         result.findings.append(failure(error, flow.name))
     reset = lag_checks.changed_ids(remembered.get("source", {}), source)
+    target_reset = lag_checks.changed_ids(remembered.get("target", {}), observed.target)
+    anew = set(reset) | {name for name in source.topics if flow.target_topic(name) in target_reset}
     rows = lag_checks.measure(
         flow,
         source,
@@ -402,22 +504,38 @@ def _lag_of(
         baseline=start,
         reset_topics=frozenset(reset),
         warn=settings.warn,
+        estimates=estimates(flow, source, observed.target, standing, anew),
     )
     result.rows.extend(rows)
     result.findings.extend(lag_checks.judge(flow, rows, observed.group))
+    result.findings.extend(workers.judge(flow, standing, observed.group))
+    result.findings.extend(
+        finding("permission", message, f"Grant the identity READ on the topics of {flow.target} "
+                "that docs/report.md lists", flow=flow.name)
+        for message in standing.problems
+    )  # fmt: skip
+    result.shifts[flow.name] = shifts.observe(source, observed.target, standing, flow)
+    result.findings.extend(
+        shifts.judge(
+            flow, source, result.shifts[flow.name], manifests["shifts"].get(flow.name, {}), anew
+        )
+    )
+    again = (
+        f"write a record without value for each of its keys into {flow.offset_topic}"
+        if flow.engine == "mm2"
+        else f"reset group {flow.group_id} to the earliest offsets"
+    )
     result.findings.extend(
         finding(
             "reset",
             f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
-            "Records mirrored before are gone. To mirror them again reset group "
-            f"{flow.group_id} to the earliest offsets while {flow.instance}.service is stopped; "
+            f"Records mirrored before are gone. To mirror them again {again} while "
+            f"{flow.instance}.service is stopped; "
             f"then mirror-report baseline --flow {flow.name} --renew",
             flow=flow.name,
             topic=name,
         )
-        for name, (old, new) in lag_checks.changed_ids(
-            remembered.get("target", {}), observed.target
-        ).items()
+        for name, (old, new) in target_reset.items()
     )
     try:
         store.append_history(flow.name, lag_checks.observation(source, positions))
@@ -435,6 +553,7 @@ def _status(flow: Flow, observed: Observed | None) -> FlowStatus:
         target_cluster_id=observed.target.cluster_id if observed else None,
         group_id=flow.group_id,
         group_state=observed.group.state if observed else None,
+        target_brokers=observed.target_brokers if observed else None,
         topics=tuple(observed.source.topics) if observed else (),
     )
 
@@ -461,6 +580,8 @@ def run(
     measured = lag(settings, store, flow_name, topics=True)
     findings = list(measured.findings)
     _remember_ids(store, flows, measured)
+    # From here on a shift has been said.
+    store.commit("shifts", {**store.load("shifts"), **measured.shifts})
     readable = tuple(one for one in flows if one.name in measured.observed)
     parity: ParityResult | None = None
     if readable:
@@ -473,6 +594,7 @@ def run(
             settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
             progress,
             on_crash,
+            measured.memories,
         )
         findings += parity.findings if parity else []
         findings += [problem] if problem else []
@@ -508,13 +630,14 @@ def _parity(
     deadline_seconds: float,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
+    memories: Memories,
 ) -> tuple[ParityResult | None, Finding | None]:
     try:
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
         request = ParityRequest(
-            settings, Take(settings), store, run_id, max_bytes, deadline_seconds
+            settings, Take(settings, memories), store, run_id, max_bytes, deadline_seconds
         )
         return run_parity(request, progress), None
     except ImportError as error:

@@ -22,7 +22,9 @@ from mirror_report.model import ReportError
 DEFAULT_PATH = "/etc/mirror-report/config.yaml"
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-ENGINES = ("mm1",)
+ENGINES = ("mm1", "mm2")
+REPLICATION_POLICIES = ("identity", "prefix")
+HEARTBEATS = "heartbeats"
 
 T = TypeVar("T")
 
@@ -100,7 +102,15 @@ class Flow:
     """One mirror flow.
 
     :param include: the regular expression of topics, as the mirror process gets it.
+    :param group_id: MirrorMaker 1: its consumer group on the source; MirrorMaker 2: the group of
+        its workers on the target.
     :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
+    :param parallelism: streams or tasks the flow may use.
+    :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
+        target, ``identity`` keeps it; with ``separator`` between alias and name.
+    :param consumer_groups: regular expressions of the groups whose offsets are synced.
+    :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
+    :param replication_factors: property -> replication factor somebody asked for.
     """
 
     name: str
@@ -117,16 +127,41 @@ class Flow:
     commit_interval_ms: int = 60_000
     sysconfig: str | None = None
     accept: tuple[str, ...] = ()
+    parallelism: int = 1
+    replication_policy: str = "identity"
+    separator: str = "."
+    consumer_groups: tuple[str, ...] = ()
+    offset_topic: str = ""
+    status_topic: str = ""
+    config_topic: str = ""
+    offset_syncs_topic: str = ""
+    checkpoints_topic: str = ""
+    replication_factors: Mapping[str, int] = field(default_factory=dict)
 
     def matches(self, topic: str) -> bool:
-        """Whether the flow mirrors a topic; internal ones only when named literally."""
-        if topic.startswith("__") and topic not in self.topics:
+        """Whether the flow mirrors a topic.
+
+        MirrorMaker 1 takes internal ones only when named literally; what MirrorMaker 2 leaves out
+        is part of ``include``.
+        """
+        if self.engine == "mm1" and topic.startswith("__") and topic not in self.topics:
             return False
         return re.fullmatch(self.include, topic) is not None
 
     def target_topic(self, source_topic: str) -> str:
-        """Name on the target; MirrorMaker 1 keeps names."""
+        """Name on the target; MirrorMaker 2 prefixes heartbeats under any policy."""
+        if self.engine == "mm2" and (
+            self.replication_policy == "prefix" or source_topic.endswith(HEARTBEATS)
+        ):
+            return f"{self.source}{self.separator}{source_topic}"
         return source_topic
+
+    def source_topic(self, target_topic: str) -> str | None:
+        """Name on the source of a topic of the target; ``None``: it is not this flow's."""
+        for name in (target_topic, target_topic.removeprefix(f"{self.source}{self.separator}")):
+            if self.target_topic(name) == target_topic and self.matches(name):
+                return name
+        return None
 
     @property
     def is_regex(self) -> bool:
@@ -304,7 +339,7 @@ def _judge_cluster(cluster: Cluster) -> None:
 def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
     where = f"flows.{flow.name}"
     if flow.engine not in ENGINES:
-        raise ConfigError(f"{where}.engine: {flow.engine!r} is not yet supported, only mm1 is")
+        raise ConfigError(f"{where}.engine: {flow.engine!r} is none of {', '.join(ENGINES)}")
     for side, alias in (("source", flow.source), ("target", flow.target)):
         if alias not in clusters:
             raise ConfigError(
@@ -314,11 +349,28 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
     if flow.start not in ("earliest", "latest"):
         raise ConfigError(f"{where}.start: {flow.start!r} is neither earliest nor latest")
     if not flow.group_id:
-        raise ConfigError(f"{where}.group_id: the consumer group of the mirror is needed")
-    try:
-        re.compile(flow.include)
-    except re.error as error:
-        raise ConfigError(f"{where}.include: not a regular expression: {error}") from None
+        raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
+    if flow.engine == "mm2":
+        _judge_mm2(flow, where)
+    for key, some in (("include", (flow.include,)), ("consumer_groups", flow.consumer_groups)):
+        for one in some:
+            try:
+                re.compile(one)
+            except re.error as error:
+                raise ConfigError(f"{where}.{key}: not a regular expression: {error}") from None
+
+
+def _judge_mm2(flow: Flow, where: str) -> None:
+    if flow.replication_policy not in REPLICATION_POLICIES:
+        raise ConfigError(
+            f"{where}.replication_policy: {flow.replication_policy!r} is none of "
+            + ", ".join(REPLICATION_POLICIES)
+        )
+    if not flow.separator:
+        raise ConfigError(f"{where}.separator: at least one character is needed")
+    for key in ("offset_topic", "status_topic", "offset_syncs_topic"):
+        if not getattr(flow, key):
+            raise ConfigError(f"{where}.{key}: the name of that topic is needed")
 
 
 def _record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
@@ -340,8 +392,12 @@ def _coerce(value: Any, annotation: str, where: str) -> Any:
         return None
     if "tuple[str, ...]" in wanted:
         return tuple(_typed(one, str, where) for one in _sequence(value, where))
-    if "Mapping[str, str]" in wanted:
-        return {name: _text(one) for name, one in _mapping(value, where).items()}
+    if any(one.startswith("Mapping[") for one in wanted):
+        numbers = "Mapping[str, int]" in wanted
+        return {
+            name: _typed(one, int, f"{where}.{name}") if numbers else _text(one)
+            for name, one in _mapping(value, where).items()
+        }
     if "bool" in wanted:
         return _typed(value, bool, where)
     if "float" in wanted and isinstance(value, int) and not isinstance(value, bool):

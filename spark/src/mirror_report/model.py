@@ -27,6 +27,10 @@ Positions = dict[str, dict[int, int]]
 """Source topic -> partition -> next offset to mirror (committed); absent = never committed."""
 
 
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
 class ReportError(Exception):
     """Something an operator can act on; its text is the whole message, with the cure."""
 
@@ -127,11 +131,59 @@ class GroupSnapshot:
 
 
 @dataclass(frozen=True)
+class OffsetSync:
+    """MirrorMaker 2's word that a source offset became a target offset.
+
+    :param timestamp_ms: when it said so.
+    """
+
+    upstream: int
+    downstream: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """State of a connector or of one of its tasks, as Kafka Connect keeps it.
+
+    :param task: number of the task; ``None``: the connector itself.
+    :param state: Connect's own word (RUNNING, FAILED, UNASSIGNED, PAUSED, STOPPED, RESTARTING).
+    :param error: first line of the trace of a failed one.
+    """
+
+    connector: str
+    task: int | None
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a mirror stands: what it has committed, and what else it says of itself.
+
+    :param positions: the committed positions; nothing else decides.
+    :param committed_at_ms: when each was committed, if known.
+    :param problems: what could not be read beside the positions, and why.
+    """
+
+    positions: Positions
+    committed_at_ms: Mapping[Place, int] = field(default_factory=dict)
+    syncs: Mapping[Place, OffsetSync] = field(default_factory=dict)
+    workers: tuple[WorkerState, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PartitionLag:
     """How far the mirror is behind on one source partition.
 
+    :param position: next offset to mirror, as committed.
     :param lag_seconds: age of the oldest record not yet mirrored.
     :param lost: records the source dropped before they were mirrored.
+    :param estimate: where the mirror probably stands now, ahead of what it has committed; it
+        decides nothing.
+    :param estimate_source: what the estimate rests on.
+    :param estimate_age_seconds: age of that.
     """
 
     flow: str
@@ -144,6 +196,9 @@ class PartitionLag:
     lag_records: int | None
     lag_seconds: float | None
     lost: int = 0
+    estimate: int | None = None
+    estimate_source: Literal["offset_syncs", "connect_offsets"] | None = None
+    estimate_age_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -215,7 +270,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class FlowStatus:
-    """One line per flow: where it comes from, where it goes, how it is."""
+    """One line per flow: where it comes from, where it goes, how it is.
+
+    :param group_id: the group of the mirror's processes.
+    :param target_brokers: how many brokers the target has.
+    """
 
     name: str
     engine: str
@@ -225,6 +284,7 @@ class FlowStatus:
     target_cluster_id: str | None
     group_id: str
     group_state: str | None
+    target_brokers: int | None
     topics: tuple[str, ...]
 
 

@@ -11,9 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from mirror_report.config import Cluster, Credentials, Flow, Settings
-from mirror_report.kafka import positions as mm1
+from mirror_report.kafka import groups, mm1, mm2
 from mirror_report.kafka.snapshot import ClusterClient, connect
-from mirror_report.model import ClusterSnapshot, GroupSnapshot, Positions, ReportError
+from mirror_report.model import (
+    ClusterSnapshot,
+    GroupSnapshot,
+    Positions,
+    ReportError,
+    Standing,
+)
+
+Memories = dict[str, mm2.Memory]
+"""Flow -> what was read of its mirror's own topics."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +33,29 @@ class Observed:
     """
 
     source: ClusterSnapshot
-    positions: Positions
+    standing: Standing
     group: GroupSnapshot
     target: ClusterSnapshot
+    target_brokers: int
     auto_creation: bool | None
+
+    @property
+    def positions(self) -> Positions:
+        """Committed positions."""
+        return self.standing.positions
 
 
 class Clients:
-    """Admin clients of several clusters; one that cannot be had raises when it is needed."""
+    """Admin clients of several clusters; one that cannot be had raises when it is needed.
+
+    :param credentials: for what else has to connect.
+    """
 
     def __init__(
-        self,
-        opened: dict[str, ClusterClient | ReportError],
+        self, opened: dict[str, ClusterClient | ReportError], credentials: Credentials
     ) -> None:
         self._opened = opened
+        self.credentials = credentials
 
     def get(self, alias: str) -> ClusterClient:
         """Client of one cluster.
@@ -69,7 +87,7 @@ def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients
                 else:
                     stack.push(held)
                     opened[alias] = client
-        yield Clients(opened)
+        yield Clients(opened, settings.credentials)
 
 
 def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitStack, ClusterClient]:
@@ -92,32 +110,55 @@ def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:
 def target_snapshot(
     clients: Clients, flow: Flow, source: ClusterSnapshot | None = None
 ) -> ClusterSnapshot:
-    """Mirrored topics of the target: those of a source snapshot, or all that match."""
+    """Mirrored topics of the target: those of a source snapshot, or all that are the flow's."""
     client = clients.get(flow.target)
     if source is None:
-        return client.snapshot(flow.matches, literals(flow))
+        return client.snapshot(
+            lambda name: flow.source_topic(name) is not None,
+            [flow.target_topic(name) for name in literals(flow)],
+        )
     return client.snapshot(None, [flow.target_topic(name) for name in source.topics])
 
 
-def look(clients: Clients, flow: Flow) -> Observed:
+def group_of(clients: Clients, flow: Flow) -> GroupSnapshot:
+    """The group of the mirror's processes: consumers of the source, or workers at the target."""
+    if flow.engine == "mm2":
+        return groups.workers(clients.get(flow.target), flow.group_id)
+    return groups.consumers(clients.get(flow.source), flow.group_id)
+
+
+def standing_of(clients: Clients, flow: Flow, memories: Memories) -> Standing:
+    """Where the mirror stands."""
+    if flow.engine == "mm2":
+        memory = memories.setdefault(flow.name, {})
+        return mm2.standing(clients.get(flow.target), clients.credentials, flow, memory)
+    return Standing(mm1.committed(clients.get(flow.source), flow.group_id))
+
+
+def look(clients: Clients, flow: Flow, memories: Memories) -> Observed:
     """Look once at everything a flow touches.
 
-    :raises ReportError: a cluster or the group cannot be read.
+    :param memories: what earlier looks read of the mirrors' own topics; brought up to date.
+    :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     # A target that is away is known before time is spent on the source.
-    target_client = clients.get(flow.target)
+    client = clients.get(flow.target)
     source = source_snapshot(clients, flow)
-    group = mm1.group(clients.get(flow.source), flow.group_id)
-    positions = mm1.committed(clients.get(flow.source), flow.group_id)
+    group = group_of(clients, flow)
+    standing = standing_of(clients, flow, memories)
     target = target_snapshot(clients, flow, source)
-    return Observed(source, positions, group, target, target_client.auto_creates_topics())
+    return Observed(source, standing, group, target, client.brokers(), client.auto_creates_topics())
 
 
 class Take:
-    """Fresh snapshots for the parity engine; every call connects anew, for runs are long."""
+    """Fresh snapshots for the parity engine; every call connects anew, for runs are long.
 
-    def __init__(self, settings: Settings) -> None:
+    :param memories: see :func:`look`.
+    """
+
+    def __init__(self, settings: Settings, memories: Memories | None = None) -> None:
         self._settings = settings
+        self._memories: Memories = {} if memories is None else memories
 
     def source(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the source's matched topics."""
@@ -125,9 +166,10 @@ class Take:
             return source_snapshot(clients, flow)
 
     def positions(self, flow: Flow) -> Positions:
-        """Take the committed positions of the flow's group."""
-        with open_clients(self._settings, [flow.source]) as clients:
-            return mm1.committed(clients.get(flow.source), flow.group_id)
+        """Take the committed positions of the flow."""
+        holder = flow.target if flow.engine == "mm2" else flow.source
+        with open_clients(self._settings, [holder]) as clients:
+            return standing_of(clients, flow, self._memories).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target's mirrored topics."""

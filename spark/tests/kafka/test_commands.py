@@ -19,7 +19,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from mirror_report import cli, commands, config
-from mirror_report.kafka import positions
+from mirror_report.kafka import mm1
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
@@ -386,7 +386,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
         connect(settings.clusters["east"], settings.credentials) as client,
         pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
     ):
-        positions.committed(client, group)
+        mm1.committed(client, group)
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
     (found,) = commands.check(settings).findings
     assert (found.kind, found.topic) == ("permission", mirrored.topic)
@@ -413,7 +413,7 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
 
 
 def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> None:
-    found = commands.confirm(running.settings(), "f", ["localhost"], 5, lambda _: None)
+    (found,) = commands.confirm(running.settings(), "f", ["localhost"], 5, lambda _: None)
     assert (found.ok, found.flowing) == (False, False)
     assert "3 records wait" in found.text
 
@@ -421,7 +421,7 @@ def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> 
 def test_confirm_is_content_with_an_idle_mirror(pair: Pair) -> None:
     pair.create("source")
     with member(pair):
-        found = commands.confirm(pair.settings(), "f", [], 20, lambda _: None)
+        (found,) = commands.confirm(pair.settings(), "f", [], 20, lambda _: None)
     assert (found.ok, found.flowing) == (True, None)
     assert "flow not observed" in found.text
 
@@ -433,18 +433,18 @@ def test_confirm_sees_records_flow(mirrored: Pair) -> None:
             if "watching the position" in text:
                 commits.set()
 
-        found = commands.confirm(mirrored.settings(), "f", ["localhost"], 20, progress)
+        (found,) = commands.confirm(mirrored.settings(), "f", ["localhost"], 20, progress)
     assert (found.ok, found.flowing) == (True, True)
 
 
 def test_confirm_fails_without_an_own_member(running: Pair) -> None:
-    found = commands.confirm(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None)
+    (found,) = commands.confirm(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None)
     assert not found.ok
     assert "expected one from 192.0.2.7" in found.text
 
 
 def test_confirm_fails_when_nobody_mirrors(mirrored: Pair) -> None:
-    found = commands.confirm(mirrored.settings(), "f", [], 1, lambda _: None)
+    (found,) = commands.confirm(mirrored.settings(), "f", [], 1, lambda _: None)
     assert not found.ok
     assert f"unassigned: {mirrored.topic}-0" in found.text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow, Warn
 from mirror_report.model import (
@@ -14,12 +15,10 @@ from mirror_report.model import (
     LagState,
     PartitionLag,
     PartitionSnapshot,
+    Place,
     Positions,
     TopicSnapshot,
 )
-
-Place = tuple[str, int]
-"""Topic and partition."""
 
 History = Sequence[Mapping[str, Any]]
 """Earlier observations, oldest first, as :func:`observation` makes them."""
@@ -92,6 +91,7 @@ def measure(
     baseline: Mapping[str, Any],
     reset_topics: frozenset[str],
     warn: Warn,
+    estimates: Mapping[Place, Estimate] | None = None,
 ) -> list[PartitionLag]:
     """One row per source partition.
 
@@ -99,6 +99,7 @@ def measure(
         are left, which are never mirrored; absent: not known.
     :param history: earlier observations, oldest first.
     :param reset_topics: topics whose id differs from the one remembered.
+    :param estimates: probable positions; they decide nothing.
     """
     rows: list[PartitionLag] = []
     for name, topic in source.topics.items():
@@ -129,10 +130,14 @@ def measure(
                 now_ms=source.taken_at_ms,
                 warn=warn,
             )
+            probable = (estimates or {}).get(at)
             rows.append(
                 PartitionLag(
                     flow.name, name, number, state, one.log_start, one.log_end,
                     position, records, seconds, lost,
+                    probable.position if probable else None,
+                    probable.basis if probable else None,
+                    max(0.0, (source.taken_at_ms - probable.at_ms) / 1000) if probable else None,
                 )
             )  # fmt: skip
     rows += [
@@ -258,25 +263,33 @@ def judge(flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot) -> lis
             kind, count = "rewound", len(some)
             message = f"{topic}: the committed position went back {where}"
             action = (
-                "Records from there on are mirrored again, as duplicates. If nobody reset group "
-                f"{flow.group_id} on purpose, look into journalctl -u {service}"
+                "Records from there on are mirrored again, as duplicates. If nobody reset "
+                f"{_holder(flow)} on purpose, look into journalctl -u {service}"
             )
         elif state == "LAGGING":
             kind, count = "lagging", behind
             message = f"{topic}: {behind} records behind{age} ({where})"
+            more = "num_streams" if flow.engine == "mm1" else "tasks_max"
             action = (
                 "Wait if it catches up (mirror-report lag shows it twice); otherwise raise "
-                f"num_streams of instance {flow.instance}, or the bound warn.lag_seconds"
+                f"{more} of {flow.name} or {flow.instance}, or the bound warn.lag_seconds"
             )
         else:
             kind, count = "unknown_lag", None
             message = f"{topic}: offsets or position are not known ({where})"
             action = (
-                f"Grant the report's identity DESCRIBE and READ on {topic} and DESCRIBE on group "
-                f"{flow.group_id}; a flow that starts with latest is known after its first commit"
+                f"Grant the report's identity DESCRIBE and READ on {topic} and access to "
+                f"{_holder(flow)}; a flow that starts with latest is known after its first commit"
             )
         found.append(finding(kind, message, action, flow=flow.name, topic=topic, count=count))
     return found
+
+
+def _holder(flow: Flow) -> str:
+    """What keeps the positions."""
+    if flow.engine == "mm2":
+        return f"topic {flow.offset_topic} on {flow.target}"
+    return f"group {flow.group_id}"
 
 
 def changed_ids(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Finding, Positions, Severity, TopicSnapshot
 
 UNLIMITED = -1
 
@@ -81,6 +81,9 @@ def _missing(
         f"--partitions {len(ours.partitions)} on {flow.target}, or run playbooks/mirrormaker.yml: "
         "it creates mirrored topics"
     )
+    if flow.engine == "mm2" and not mirrored:
+        # It creates its topics itself; whether it may is judged before it starts.
+        return []
     if auto_creation is None and not mirrored:
         return [
             finding(
@@ -109,7 +112,7 @@ def _missing(
 
 def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
     accepted = f"regex-without-auto-creation:{flow.name}"
-    if not flow.is_regex or auto_creation or accepted in flow.accept:
+    if flow.engine != "mm1" or not flow.is_regex or auto_creation or accepted in flow.accept:
         return []
     if auto_creation is None:
         return [
@@ -137,18 +140,24 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
 def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Finding]:
     found: list[Finding] = []
 
-    def add(kind: str, message: str, action: str) -> None:
+    def add(kind: str, message: str, action: str, severity: Severity | None = None) -> None:
         found.append(
-            finding(kind, f"{theirs.name}: {message}", action, flow=flow.name, topic=ours.name)
-        )
+            finding(
+                kind, f"{theirs.name}: {message}", action,
+                flow=flow.name, topic=ours.name, severity=severity,
+            )
+        )  # fmt: skip
 
     if len(theirs.partitions) < len(ours.partitions):
+        mm2 = flow.engine == "mm2"
         add(
             "partitions_fewer",
             f"{len(theirs.partitions)} partitions on {flow.target}, {len(ours.partitions)} on "
-            f"{flow.source}",
+            f"{flow.source}"
+            + (": the first record for a missing one blocks the mirror for ever" if mm2 else ""),
             f"kafka-topics.sh --alter --topic {theirs.name} --partitions {len(ours.partitions)} "
             f"on {flow.target}; records already there keep their partition",
+            "critical" if mm2 else None,
         )
     for side, alias, one in (("source", flow.source, ours), ("target", flow.target, theirs)):
         if not one.configs:

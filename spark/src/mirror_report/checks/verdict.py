@@ -33,17 +33,22 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "skipped": ("warning", "records that are not compared, such as compacted topics"),
     "coverage": ("warning", "the verified share of the records due is below its bound"),
     "backlog": ("warning", "records are due and were left for the next run"),
+    "offset_shift": ("warning", "offsets of source and target drifted apart (MirrorMaker 2)"),
     "nothing_seen": ("warning", "no record was seen since the baseline, so nothing is proved"),
     # the mirror
     "stopped": ("critical", "records wait and nobody mirrors them"),
     "stalled": ("critical", "records wait, the mirror runs and does not move"),
     "lagging": ("warning", "lag is above its bound"),
     "rewound": ("warning", "the position went back, so duplicates follow"),
+    "task_failed": ("critical", "a connector or a task of MirrorMaker 2 has failed"),
     "unconfirmed": ("critical", "the process did not take up its work"),
     # topics and configuration
     "topic_missing": ("critical", "a mirrored topic is missing on the target"),
     "no_topics": ("warning", "no topic of the source matches"),
-    "partitions_fewer": ("warning", "the target has fewer partitions than the source"),
+    "partitions_fewer": (
+        "warning",
+        "the target has fewer partitions than the source; critical for MirrorMaker 2",
+    ),
     "compact_null_keys": ("warning", "the target is compacted and refuses records without key"),
     "message_size": ("warning", "the target accepts only smaller records than the source"),
     "timestamp_type": ("warning", "the target replaces the records' timestamps"),
@@ -54,6 +59,12 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
         "critical",
         "a topic that matches later would block the mirror: the target creates no topics",
     ),
+    "takeover": ("critical", "the target holds records the mirror has no position for"),
+    "replication_factor": ("critical", "more replicas are asked for than there are brokers"),
+    "internal_topic": ("critical", "a topic MirrorMaker 2 keeps for itself is not as it needs it"),
+    "may_not_create": ("warning", "topics have to be created, and that may not be allowed"),
+    "no_groups": ("warning", "no consumer group of the source matches"),
+    "idle_tasks": ("warning", "more streams or tasks than partitions"),
     "sysconfig_drift": ("warning", "the mirror's environment file differs from the model"),
     # what we could not find out
     "unreachable": ("unknown", "a cluster does not answer"),
@@ -76,9 +87,10 @@ def finding(
     partition: int | None = None,
     count: int | None = None,
     accounted: bool = False,
+    severity: Severity | None = None,
 ) -> Finding:
-    """Make a finding with the severity its kind has in the table."""
-    severity = TABLE[kind][0]
+    """Make a finding, with the severity its kind has in the table unless told otherwise."""
+    severity = severity or TABLE[kind][0]
     return Finding(severity, kind, flow, topic, partition, count, message, action, accounted)
 
 

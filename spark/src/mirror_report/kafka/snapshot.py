@@ -204,6 +204,26 @@ class ClusterClient:
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return str(self.admin.describe_cluster()["cluster_id"])
 
+    def brokers(self) -> int:
+        """Number of registered brokers, those that are away included."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            return len(self.admin.describe_cluster()["brokers"])
+
+    def operations(self) -> tuple[str, ...] | None:
+        """What our identity may do with the cluster; ``None`` if the broker does not say."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            found = self.admin.describe_cluster()["authorized_operations"]
+        return None if found is None else tuple(found)
+
+    def groups(self) -> list[str]:
+        """Ids of the consumer groups our identity may see."""
+        with explained(self.cluster, "list groups", "DESCRIBE on the groups"):
+            return sorted(
+                one["group_id"]
+                for one in self.admin.list_groups()
+                if one["protocol_type"] in ("consumer", "")
+            )
+
     def auto_creates_topics(self) -> bool | None:
         """Whether brokers create topics on first use; ``None`` if it may not be asked."""
         with explained(self.cluster, "describe the brokers", "DESCRIBE_CONFIGS on the cluster"):
@@ -217,12 +237,17 @@ class ClusterClient:
         return None if not values else values == {"true"}
 
     def snapshot(
-        self, matches: Callable[[str], bool] | None, names: Collection[str] = ()
+        self,
+        matches: Callable[[str], bool] | None,
+        names: Collection[str] = (),
+        *,
+        settings: bool = True,
     ) -> ClusterSnapshot:
         """Topics, their offsets and settings at this moment.
 
         :param matches: which of the cluster's topics; ``None``: only those named.
         :param names: topics asked for by name, so that absent and forbidden differ.
+        :param settings: ask for the topics' settings and sizes too.
         :raises ClusterError: the cluster as a whole could not be read.
         """
         cluster_id = self.cluster_id()
@@ -248,8 +273,8 @@ class ClusterClient:
             elif code == 0:
                 readable[name] = one
         offsets = self._offsets(readable, errors)
-        configs = self._configs(offsets)
-        sizes = self._sizes({name: readable[name] for name in offsets})
+        configs = self._configs(offsets) if settings else {}
+        sizes = self._sizes({name: readable[name] for name in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,

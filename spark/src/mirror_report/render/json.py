@@ -9,7 +9,7 @@ from typing import Any
 
 from mirror_report.model import Report, ReportError
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 
 
 class DocumentError(ReportError):

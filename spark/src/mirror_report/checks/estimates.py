@@ -1,0 +1,59 @@
+"""Where MirrorMaker 2 probably stands, ahead of what it has committed: no I/O, and no decision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Place, Standing
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A probable position.
+
+    :param basis: what it rests on; ``at_ms``: when that was written.
+    """
+
+    position: int
+    basis: Literal["offset_syncs", "connect_offsets"]
+    at_ms: int
+
+
+def estimates(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    standing: Standing,
+    reset_topics: Collection[str],
+) -> dict[Place, Estimate]:
+    """Probable positions of the partitions that have an offset sync.
+
+    Every record on the target past the one of a sync was copied after it: that many offsets
+    further the mirror stands. A sync older than the committed position never takes it back.
+
+    :param reset_topics: source topics made anew on either side, whose syncs mean nothing.
+    """
+    found: dict[Place, Estimate] = {}
+    for (name, partition), sync in standing.syncs.items():
+        ours = source.topics.get(name)
+        theirs = target.topics.get(flow.target_topic(name))
+        if ours is None or theirs is None or name in reset_topics:
+            continue
+        here, there = ours.partitions.get(partition), theirs.partitions.get(partition)
+        if here is None or there is None:
+            continue
+        end = max(here.log_end, here.high_watermark or 0)
+        target_end = max(there.log_end, there.high_watermark or 0)
+        if sync.upstream >= end or sync.downstream >= target_end:
+            continue
+        position = min(end, sync.upstream + target_end - sync.downstream)
+        committed = standing.positions.get(name, {}).get(partition)
+        committed_at_ms = standing.committed_at_ms.get((name, partition), 0)
+        if committed is not None and sync.timestamp_ms < committed_at_ms and committed > position:
+            found[name, partition] = Estimate(committed, "connect_offsets", committed_at_ms)
+        else:
+            found[name, partition] = Estimate(position, "offset_syncs", sync.timestamp_ms)
+    return found

@@ -1,0 +1,189 @@
+"""What only matters before a mirror starts: snapshots in, findings out; no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    GroupSnapshot,
+    PartitionSnapshot,
+    Positions,
+)
+
+
+def takeover(
+    flow: Flow, target: ClusterSnapshot, positions: Positions, group: GroupSnapshot
+) -> list[Finding]:
+    """A flow that was never mirrored by this group, into topics that hold records already."""
+    accepted = f"takeover:{flow.name}"
+    if positions or group.members or accepted in flow.accept:
+        return []
+    filled = sorted(
+        name
+        for name, topic in target.topics.items()
+        if any(_end(one) > one.log_start for one in topic.partitions.values())
+    )
+    if not filled:
+        return []
+    shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
+    where = flow.source if flow.engine == "mm1" else flow.target
+    return [
+        finding(
+            "takeover",
+            f"flow {flow.name} has no position ({flow.group_id} on {where}) and {shown} on "
+            f"{flow.target} hold records: what another mirror copied would be copied again",
+            "If another process or engine mirrored them, stop it and give this one its positions "
+            "first. To mirror into these topics as they are, accept it by name: "
+            f"mirror_accept: [{accepted}]",
+            flow=flow.name,
+            count=len(filled),
+        )
+    ]
+
+
+def _end(one: PartitionSnapshot) -> int:
+    return max(one.log_end, one.high_watermark or 0)
+
+
+def idle_tasks(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
+    """More streams or tasks than partitions to share among them."""
+    partitions = sum(len(topic.partitions) for topic in source.topics.values())
+    if not partitions or flow.parallelism <= partitions:
+        return []
+    key = "tasks_max" if flow.engine == "mm2" else "num_streams"
+    what = "tasks" if flow.engine == "mm2" else "streams"
+    return [
+        finding(
+            "idle_tasks",
+            f"flow {flow.name} has {flow.parallelism} {what} for {partitions} partition(s): "
+            f"{flow.parallelism - partitions} of them stay idle",
+            f"Lower {key}, or give the topics more partitions on both sides",
+            flow=flow.name,
+            count=flow.parallelism - partitions,
+        )
+    ]
+
+
+def replication_factors(flow: Flow, brokers: int) -> list[Finding]:
+    """More replicas asked for than the target has brokers."""
+    return [
+        finding(
+            "replication_factor",
+            f"{key} asks for {wanted} replicas and {flow.target} has {brokers} broker(s): the "
+            "topics cannot be created",
+            f"Lower {key} of flow {flow.name} or of instance {flow.instance}, or leave it out: "
+            "it is then chosen by the number of brokers",
+            flow=flow.name,
+            count=wanted,
+        )
+        for key, wanted in sorted(flow.replication_factors.items())
+        if wanted > brokers
+    ]
+
+
+def internal_names(flow: Flow) -> list[str]:
+    """Topics of the target that MirrorMaker 2 keeps for itself."""
+    names = [flow.offset_topic, flow.status_topic, flow.config_topic, flow.offset_syncs_topic]
+    if flow.consumer_groups:
+        names.append(flow.checkpoints_topic)
+    return [one for one in names if one]
+
+
+def internal_topics(
+    flow: Flow, internal: ClusterSnapshot, *, needed: Collection[str]
+) -> list[Finding]:
+    """Whether those that exist are compacted, and ours to use.
+
+    :param internal: the topics of :func:`internal_names`.
+    :param needed: operations the identity must be allowed; none for one that only looks.
+    """
+    found: list[Finding] = []
+
+    def add(message: str, action: str, name: str) -> None:
+        found.append(
+            finding("internal_topic", f"{name}: {message}", action, flow=flow.name, topic=name)
+        )
+
+    for name, message in internal.errors.items():
+        if needed:
+            add(message, f"Grant it {', '.join(sorted(needed))} on topic {name}", name)
+    for name, topic in internal.topics.items():
+        policy = topic.configs.get("cleanup.policy")
+        if policy is not None and policy != "compact":
+            add(
+                f"cleanup.policy is {policy}: Kafka Connect starts only with compact, and what "
+                "expires there is mirrored again",
+                f"kafka-configs.sh --alter --entity-type topics --entity-name {name} "
+                f"--add-config cleanup.policy=compact on {internal.alias}",
+                name,
+            )
+        lacking = sorted(set(needed) - set(topic.operations or needed))
+        if lacking:
+            add(
+                f"the identity lacks {', '.join(lacking)} on {internal.alias}",
+                f"Grant it {', '.join(lacking)} on topic {name}",
+                name,
+            )
+    return found
+
+
+def creation(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    internal: ClusterSnapshot,
+    operations: Collection[str] | None,
+) -> list[Finding]:
+    """Topics MirrorMaker 2 has to create, and whether it may.
+
+    :param operations: what its identity may do with the target cluster; ``None``: not known.
+    """
+    if operations is None or "CREATE" in operations:
+        return []
+    wanted = [flow.target_topic(name) for name in source.topics]
+    absent = sorted(
+        [one for one in wanted if one not in target.topics and one not in target.errors]
+        + [
+            one
+            for one in internal_names(flow)
+            if one not in internal.topics and one not in internal.errors
+        ]
+    )
+    if not absent:
+        return []
+    return [
+        finding(
+            "may_not_create",
+            f"{', '.join(absent[:3])}{', ...' if len(absent) > 3 else ''} on {flow.target} have to "
+            "be created, and the identity lacks CREATE on the cluster",
+            f"Grant CREATE on the cluster {flow.target}, or on topics by prefix (which cannot be "
+            "seen from here), or create them",
+            flow=flow.name,
+            count=len(absent),
+        )
+    ]
+
+
+def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
+    """Groups to sync that nobody uses.
+
+    :param known: group ids of the source.
+    """
+    if not flow.consumer_groups:
+        return []
+    if any(re.fullmatch(one, name) for one in flow.consumer_groups for name in known):
+        return []
+    return [
+        finding(
+            "no_groups",
+            f"no consumer group of {flow.source} matches {', '.join(flow.consumer_groups)}",
+            f"Correct consumer_groups of flow {flow.name}, or grant the identity DESCRIBE on the "
+            "groups (Kafka hides what one may not see)",
+            flow=flow.name,
+        )
+    ]

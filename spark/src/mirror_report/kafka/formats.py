@@ -1,0 +1,223 @@
+"""What MirrorMaker 2 and Kafka Connect write into topics: bytes in, plain values out.
+
+Formats of Kafka 3.9 and 4.3: ``MirrorUtils`` and ``OffsetStorageWriter`` (source offsets),
+``OffsetSync``, ``Checkpoint``, ``Heartbeat``, ``KafkaStatusBackingStore``. Numbers are big-endian,
+a STRING is an INT16 length and UTF-8. A record that is not exactly of its format is refused:
+positions decide, so none is guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+SOURCE_CONNECTOR = "MirrorSourceConnector"
+VERSION = 0
+"""Of checkpoints and heartbeats; offset syncs carry none."""
+
+
+class FormatError(ValueError):
+    """Bytes that are not what the topic should hold."""
+
+
+@dataclass(frozen=True)
+class SourceOffset:
+    """Connect's offset of one partition of one source cluster.
+
+    :param offset: last offset copied; ``None``: forgotten (a tombstone).
+    """
+
+    connector: str
+    cluster: str
+    topic: str
+    partition: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class Sync:
+    """An offset of the source and the offset its record got on the target."""
+
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A group's position on the source, and what it is on the target.
+
+    :param topic: name on the target.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+    metadata: str
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """A sign of life of one herder, which the aliases name."""
+
+    source: str
+    target: str
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of a connector or a task.
+
+    :param task: ``None``: the connector itself.
+    :param state: ``None``: it is gone (a tombstone).
+    """
+
+    connector: str
+    task: int | None
+    state: str | None
+    trace: str | None = None
+    worker_id: str = ""
+    generation: int = -1
+
+
+def source_offset(key: bytes | None, value: bytes | None) -> SourceOffset | None:
+    """A record of the offsets topic; ``None`` for connectors other than the one that copies.
+
+    :raises FormatError: not of this format.
+    """
+    parsed = _json(key, "key")
+    if not isinstance(parsed, list) or len(parsed) != 2 or not isinstance(parsed[0], str):
+        raise FormatError(f"key {_shown(key)} is not [connector, partition]")
+    connector, place = parsed
+    if connector != SOURCE_CONNECTOR:
+        return None
+    held = None if value is None else _json(value, "value")
+    try:
+        cluster, topic, partition = place["cluster"], place["topic"], place["partition"]
+        offset = None if held is None else held["offset"]
+    except (KeyError, TypeError):
+        raise FormatError(f"{_shown(key)} = {_shown(value)} is no source offset") from None
+    if not (isinstance(cluster, str) and isinstance(topic, str) and _number(partition)):
+        raise FormatError(f"key {_shown(key)} is no place on a source")
+    if offset is not None and not _number(offset):
+        raise FormatError(f"value {_shown(value)} is no offset")
+    return SourceOffset(connector, cluster, topic, partition, offset)
+
+
+def offset_sync(key: bytes | None, value: bytes | None) -> Sync:
+    """A record of the offset-syncs topic.
+
+    :raises FormatError: not of this format.
+    """
+    topic, rest = _string(key)
+    (partition,) = _numbers(">i", rest)
+    upstream, downstream = _numbers(">qq", value)
+    return Sync(topic, partition, upstream, downstream)
+
+
+def checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
+    """A record of the checkpoints topic.
+
+    :raises FormatError: not of this format.
+    """
+    group, rest = _string(key)
+    topic, rest = _string(rest)
+    (partition,) = _numbers(">i", rest)
+    upstream, downstream = _numbers(">qq", _versioned(value, 16))
+    metadata, rest = _string(_versioned(value, None)[16:])
+    _numbers("", rest)
+    return Checkpoint(group, topic, partition, upstream, downstream, metadata)
+
+
+def heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
+    """A record of the heartbeats topic.
+
+    :raises FormatError: not of this format.
+    """
+    source, rest = _string(key)
+    target, rest = _string(rest)
+    _numbers("", rest)
+    (timestamp_ms,) = _numbers(">q", _versioned(value, None))
+    return Heartbeat(source, target, timestamp_ms)
+
+
+def status(key: bytes | None, value: bytes | None) -> Status | None:
+    """A record of the status topic; ``None`` for the topics a connector has used.
+
+    :raises FormatError: not of this format.
+    """
+    try:
+        name = (key or b"").decode()
+    except UnicodeDecodeError:
+        raise FormatError(f"key {_shown(key)} is no text") from None
+    if name.startswith("status-topic-"):
+        return None
+    task = re.fullmatch(r"status-task-(.+)-(\d+)", name)
+    connector = re.fullmatch(r"status-connector-(.+)", name)
+    found = task or connector
+    if found is None:
+        raise FormatError(f"key {_shown(key)} is neither connector nor task")
+    number = int(task[2]) if task else None
+    if value is None:
+        return Status(found[1], number, None)
+    held = _json(value, "value")
+    if not isinstance(held, dict) or not isinstance(held.get("state"), str):
+        raise FormatError(f"value {_shown(value)} has no state")
+    return Status(
+        found[1],
+        number,
+        held["state"],
+        held.get("trace"),
+        str(held.get("worker_id", "")),
+        int(held.get("generation", -1)),
+    )
+
+
+def _json(data: bytes | None, what: str) -> Any:
+    try:
+        return json.loads(data or b"")
+    except ValueError:
+        raise FormatError(f"{what} {_shown(data)} is no JSON") from None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _string(data: bytes | None) -> tuple[str, bytes]:
+    """A STRING and what follows it."""
+    data = data or b""
+    length = int.from_bytes(data[:2], "big", signed=True)
+    text = data[2 : 2 + length]
+    if len(data) < 2 or length < 0 or len(text) != length:
+        raise FormatError(f"{_shown(data)} does not begin with a STRING")
+    try:
+        return text.decode(), data[2 + length :]
+    except UnicodeDecodeError:
+        raise FormatError(f"{_shown(data)} does not begin with UTF-8") from None
+
+
+def _numbers(layout: str, data: bytes | None) -> tuple[int, ...]:
+    """Numbers and nothing after them."""
+    if len(data or b"") != struct.calcsize(layout):
+        raise FormatError(f"{_shown(data)} has not {struct.calcsize(layout)} bytes")
+    return struct.unpack(layout, data or b"")
+
+
+def _versioned(data: bytes | None, length: int | None) -> bytes:
+    """What follows the version, all or its beginning."""
+    data = data or b""
+    if data[:2] != VERSION.to_bytes(2, "big"):
+        raise FormatError(f"{_shown(data)} has not version {VERSION}")
+    return data[2:] if length is None else data[2 : 2 + length]
+
+
+def _shown(data: bytes | None) -> str:
+    return "null" if data is None else repr(data[:80])

@@ -1,0 +1,131 @@
+"""Groups of a mirror, of both kinds: consumers, and workers of Kafka Connect."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    NotCoordinatorError,
+    for_code,
+)
+
+from mirror_report.config import Cluster
+from mirror_report.kafka.snapshot import ClusterClient, ClusterError, explained
+from mirror_report.model import GroupMember, GroupSnapshot
+
+COORDINATOR_TIMEOUT_SECONDS = 15
+GROUP_ID_NOT_FOUND = 69
+_STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
+
+
+def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
+    """Members and state of a consumer group; a group that does not exist is ``Dead`` and empty."""
+    with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
+        found = with_coordinator(lambda: _described(client, group_id))
+    if found["error"] and found["group_state"] != "Dead":
+        raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
+    members = []
+    for one in found["members"]:
+        assignment = one["member_assignment"] or {}
+        assigned = assignment.get("assigned_partitions", []) if assignment else []
+        members.append(
+            GroupMember(
+                client_id=one["client_id"],
+                host=one["client_host"].lstrip("/"),
+                partitions=tuple(
+                    (topic["topic"], int(number))
+                    for topic in assigned
+                    for number in topic["partitions"]
+                ),
+            )
+        )
+    return GroupSnapshot(group_id, found["group_state"] or "Dead", tuple(members))
+
+
+def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
+    """Members and state of a group of Kafka Connect's workers, as :func:`consumers`.
+
+    What they were assigned is in a format of their own and left alone: kafka-python's public call
+    takes it for a consumer's and fails, so the request is sent without it.
+    """
+    with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
+        found = with_coordinator(
+            lambda: client.admin._manager.run(_workers, client.admin, group_id)
+        )
+    return GroupSnapshot(
+        group_id,
+        found.group_state or "Dead",
+        tuple(GroupMember(one.client_id, one.client_host.lstrip("/"), ()) for one in found.members),
+    )
+
+
+async def _workers(admin: Any, group_id: str) -> Any:
+    coordinators = await admin._find_coordinator_ids([group_id])
+    answer = await admin._manager.send(
+        admin._describe_groups_request([group_id]),
+        node_id=coordinators[group_id],
+    )
+    (found,) = answer.groups
+    if found.error_code not in (0, GROUP_ID_NOT_FOUND):
+        raise for_code(found.error_code)(found.error_message)
+    return found
+
+
+def _described(client: ClusterClient, group_id: str) -> Any:
+    found = client.admin.describe_groups([group_id])[group_id]
+    # The client hands this error over as text.
+    for starting in _STARTING:
+        if starting.__name__ in str(found["error"] or ""):
+            raise starting(found["error"])
+    return found
+
+
+def addresses(host: str, cluster: Cluster) -> set[str]:
+    """Addresses under which a broker may see a host.
+
+    A name of this very host often resolves to a loopback address; then the address that leads
+    to the brokers is added.
+    """
+    try:
+        found = {str(one[4][0]) for one in socket.getaddrinfo(host, None)}
+    except OSError:
+        found = set()
+    local = socket.gethostname()
+    if host in (local, local.partition(".")[0], socket.getfqdn()) or any(
+        one.startswith("127.") or one == "::1" for one in found
+    ):
+        found |= _own_addresses(cluster.bootstrap_servers)
+    return found | {host}
+
+
+def _own_addresses(servers: Collection[str]) -> set[str]:
+    found: set[str] = set()
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        with contextlib.suppress(OSError):
+            for family, _, _, _, address in socket.getaddrinfo(
+                host.strip("[]"), int(port), type=socket.SOCK_DGRAM
+            ):
+                # Connecting a datagram socket sends nothing; it only chooses a route.
+                with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                    probe.connect(address)
+                    found.add(str(probe.getsockname()[0]))
+    return found
+
+
+def with_coordinator(ask: Callable[[], Any]) -> Any:
+    """Ask again while a fresh cluster still creates its offsets topic."""
+    deadline = time.monotonic() + COORDINATOR_TIMEOUT_SECONDS
+    while True:
+        try:
+            return ask()
+        except _STARTING:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.3)

@@ -1,0 +1,157 @@
+"""Where MirrorMaker 2 stands: its own topics on the target.
+
+The offsets topic decides: the last offset Kafka Connect committed, plus one. Offset syncs are
+fresher and only good for estimates; the status topic says which connector or task failed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from mirror_report.config import Credentials, Flow
+from mirror_report.kafka import formats
+from mirror_report.kafka.records import Decode, Tail, catch_up
+from mirror_report.kafka.snapshot import ClusterClient, ClusterError, DeniedError
+from mirror_report.model import (
+    OffsetSync,
+    Place,
+    Positions,
+    Standing,
+    TopicSnapshot,
+    WorkerState,
+)
+
+READ_SECONDS = 20.0
+SYNCS_READ = 200_000
+"""Offset syncs looked at from the end; a partition without one there has no estimate."""
+
+Memory = dict[str, Tail]
+"""Topic -> what was read of it; kept between looks, so that each reads only what is new."""
+
+
+def standing(
+    client: ClusterClient,
+    credentials: Credentials,
+    flow: Flow,
+    memory: Memory,
+    timeout_seconds: float = READ_SECONDS,
+) -> Standing:
+    """What the flow's topics on the target say now.
+
+    :param memory: what earlier looks read; it is brought up to date.
+    :raises ClusterError: the positions could not be read to their end; the next look goes on.
+    """
+    decoders = {
+        flow.offset_topic: _offsets_of(flow.source),
+        flow.status_topic: _worker,
+        flow.offset_syncs_topic: _sync,
+    }
+    seen = client.snapshot(None, list(decoders), settings=False)
+    if flow.offset_topic in seen.errors:
+        raise DeniedError(f"cluster {client.cluster.alias}: {seen.errors[flow.offset_topic]}")
+    problems = list(seen.errors.values())
+    readable: dict[str, TopicSnapshot] = {}
+    for name, topic in seen.topics.items():
+        if topic.operations is None or "READ" in topic.operations:
+            readable[name] = topic
+            continue
+        lacks = (
+            f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
+            f"({client.cluster.username or 'anonymous'}) may not read {name}"
+        )
+        if name == flow.offset_topic:
+            raise DeniedError(f"{lacks}. Grant it READ on topic {name}")
+        problems.append(lacks)
+    _read(client, credentials, flow, memory, readable, decoders, timeout_seconds)
+    return _standing(flow, memory, readable, problems)
+
+
+def _read(
+    client: ClusterClient,
+    credentials: Credentials,
+    flow: Flow,
+    memory: Memory,
+    readable: dict[str, TopicSnapshot],
+    decoders: dict[str, Decode],
+    timeout_seconds: float,
+) -> None:
+    tails = []
+    for name, topic in readable.items():
+        tail = memory.setdefault(name, Tail())
+        tail.fit(topic, time.time_ns() // 1_000_000)
+        if name == flow.offset_syncs_topic:
+            for number, one in topic.partitions.items():
+                newest = (one.high_watermark or 0) - SYNCS_READ
+                tail.next[number] = max(tail.next[number], newest)
+        tails.append((topic, tail, decoders[name]))
+    catch_up(client.cluster, credentials, tails, timeout_seconds)
+    for name in (flow.offset_topic, flow.status_topic):
+        left = memory[name].left(readable[name]) if name in readable else 0
+        if left:
+            raise ClusterError(
+                f"cluster {client.cluster.alias}: {left} records of {name} were not read within "
+                f"{timeout_seconds:.0f} s. Ask again: reading goes on where it ended; a smaller "
+                "segment.bytes lets Kafka compact the topic"
+            )
+
+
+def _standing(
+    flow: Flow,
+    memory: Memory,
+    readable: dict[str, TopicSnapshot],
+    problems: list[str],
+) -> Standing:
+    positions: Positions = {}
+    committed_at_ms: dict[Place, int] = {}
+    for topic, partition, (offset, at_ms) in _latest(flow.offset_topic, memory, readable):
+        positions.setdefault(topic, {})[partition] = offset + 1
+        committed_at_ms[topic, partition] = at_ms
+    syncs: dict[Place, OffsetSync] = {}
+    name = flow.offset_syncs_topic
+    if name in readable and not memory[name].left(readable[name]):
+        syncs = {
+            (topic, partition): OffsetSync(*sync)
+            for topic, partition, sync in _latest(name, memory, readable)
+        }
+    workers = tuple(
+        WorkerState(connector, task, state, error)
+        for connector, task, (state, error) in _latest(flow.status_topic, memory, readable)
+    )
+    return Standing(positions, committed_at_ms, syncs, workers, tuple(problems))
+
+
+def _latest(
+    name: str, memory: Memory, readable: dict[str, TopicSnapshot]
+) -> list[tuple[Any, Any, Any]]:
+    if name not in readable:
+        return []
+    return [(*json.loads(key), value) for key, value in sorted(memory[name].latest.items())]
+
+
+def _offsets_of(source: str) -> Decode:
+    def decode(record: Any) -> tuple[str, Any] | None:
+        found = formats.source_offset(record.key, record.value)
+        if found is None or found.cluster != source:
+            return None
+        key = json.dumps([found.topic, found.partition])
+        return key, None if found.offset is None else [found.offset, record.timestamp]
+
+    return decode
+
+
+def _sync(record: Any) -> tuple[str, Any]:
+    found = formats.offset_sync(record.key, record.value)
+    key = json.dumps([found.topic, found.partition])
+    return key, [found.upstream, found.downstream, record.timestamp]
+
+
+def _worker(record: Any) -> tuple[str, Any] | None:
+    found = formats.status(record.key, record.value)
+    if found is None:
+        return None
+    key = json.dumps([found.connector, found.task])
+    if found.state is None:
+        return key, None
+    return key, [found.state, (found.trace or "").partition("\n")[0] or None]
