@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles next to the tests
 
+from parity_mirror import Mirror
 from parity_records import jars_directory
 
 from mirror_report.config import Spark
@@ -36,3 +37,10 @@ def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     spark.conf.set("spark.sql.ansi.enabled", str(request.param == "ansi").lower())
     yield request.param
     spark.conf.set("spark.sql.ansi.enabled", before)
+
+
+@pytest.fixture
+def mirror(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Mirror]:
+    one = Mirror(spark, two_brokers, tmp_path)
+    yield one
+    one.close()

@@ -2,205 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import TopicPartition
 from kafka.admin import (
     ACL,
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
-    KafkaAdminClient,
     NewTopic,
     ResourcePattern,
     ResourceType,
 )
-from kafka.structs import OffsetAndMetadata
+from parity_mirror import RECORDS, T0, Mirror, counts, eventually, only
 from parity_records import jars_directory
-from pyspark.sql import SparkSession
 
 from mirror_report.config import Cluster, Flow, Settings
-from mirror_report.config import Spark as SparkSettings
-from mirror_report.model import ClusterSnapshot, ParityResult, Positions, TopicParity
+from mirror_report.model import ClusterSnapshot, Positions
 from mirror_report.observe import Take
 from mirror_report.parity import source
-from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.parity.plan import Range
-from mirror_report.state.store import Store
-
-CLASSES = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
-# Recent, or retention would remove the records at once.
-T0 = (int(time.time()) // 60 - 40) * 60_000
-RECORDS = 600
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
-
-
-class Mirror:
-    """Two clusters, a flow, and what a test does to them. Topics are new for every test."""
-
-    def __init__(self, spark: SparkSession, brokers: tuple[str, str], state: Path) -> None:
-        self.spark = spark
-        self.brokers = brokers
-        self.prefix = "t" + uuid.uuid4().hex[:8]
-        self.group = f"mirrormaker-{self.prefix}"
-        flow = Flow(
-            name="flow", source="a", target="b", include=f"{self.prefix}\\..*",
-            topics=(f"{self.prefix}\\..*",), group_id=self.group,
-        )  # fmt: skip
-        self.settings = Settings(
-            clusters={
-                alias: Cluster(alias, (address,))
-                for alias, address in zip("ab", brokers, strict=True)
-            },
-            flows=(flow,),
-            state_directory=state,
-            spark=SparkSettings(master="local[2]"),
-        )
-        self.store = Store(state)
-        self.runs = 0
-        self.said: list[str] = []
-        self.admins = [KafkaAdminClient(bootstrap_servers=one) for one in brokers]
-        self.producers = [
-            KafkaProducer(bootstrap_servers=one, acks="all", linger_ms=5) for one in brokers
-        ]
-
-    def topic(self, name: str, partitions: int = 3, **configs: str) -> str:
-        """Create a topic on both clusters."""
-        full = f"{self.prefix}.{name}"
-        for admin in self.admins:
-            admin.create_topics(
-                [NewTopic(full, partitions, 1, topic_configs={k.replace("_", "."): v for k, v in
-                                                              configs.items()})]
-            )  # fmt: skip
-        return full
-
-    def produce(self, topic: str, count: int = RECORDS, start: int = 0) -> None:
-        """Keyed, null-key, headers and tombstones, over ten minutes."""
-        for i in range(start, start + count):
-            self.producers[0].send(
-                topic,
-                key=None if i % 5 == 0 else b"key-%d" % (i % 50),
-                value=None if i % 11 == 0 and i % 5 else b"value-%d-" % i + b"x" * (i % 300),
-                headers=[("n", b"%d" % i), ("empty", b"")] if i % 3 == 0 else [],
-                timestamp_ms=T0 + i * 1000,
-            )
-        self.producers[0].flush()
-
-    def copy(
-        self, topic: str, limit: int | None = None, faults: dict[str, Any] | None = None
-    ) -> list[Any]:
-        """Mirror everything (or ``limit`` records per partition) and commit the position.
-
-        :param faults: class -> how many of the topic's first records get that fault.
-        """
-        records = self.read(0, topic)
-        chosen = [one for one in records if limit is None or one.offset < limit]
-        fate: dict[int, str] = {}
-        for kind, count in (faults or {}).items():
-            free = [n for n in range(len(chosen)) if n not in fate and chosen[n].value]
-            fate |= dict.fromkeys(free[:count], kind)
-        for number, one in enumerate(chosen):
-            kind = fate.get(number)
-            if kind == "missing":
-                continue
-            self.write(one, value=b"altered" if kind == "corrupt" else one.value)
-            if kind == "duplicate":
-                self.write(one)
-            if kind == "extra":
-                self.write(one, key=b"foreign")
-        self.producers[1].flush()
-        self.commit(topic, limit)
-        return chosen
-
-    def write(self, record: Any, **changes: Any) -> None:
-        """Write a copy of a record, or an altered one, to the target."""
-        self.producers[1].send(
-            record.topic,
-            key=changes.get("key", record.key),
-            value=changes.get("value", record.value),
-            headers=list(record.headers),
-            timestamp_ms=record.timestamp,
-        )
-
-    def commit(self, topic: str, limit: int | None = None) -> None:
-        """Commit the mirror's position: the end, or ``limit``."""
-        with contextlib.closing(self.consumer(0)) as consumer:
-            partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
-            ends = consumer.end_offsets(partitions)
-        with contextlib.closing(
-            KafkaConsumer(
-                bootstrap_servers=self.brokers[0], group_id=self.group, enable_auto_commit=False
-            )
-        ) as consumer:
-            consumer.assign(partitions)
-            consumer.commit(
-                {
-                    one: OffsetAndMetadata(end if limit is None else min(end, limit), "", -1)
-                    for one, end in ends.items()
-                }
-            )
-
-    def read(self, side: int, topic: str) -> list[Any]:
-        """Read all records of one side."""
-        with contextlib.closing(self.consumer(side)) as consumer:
-            partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
-            consumer.assign(partitions)
-            consumer.seek_to_beginning()
-            ends = consumer.end_offsets(partitions)
-            found: list[Any] = []
-            while any(consumer.position(one) < end for one, end in ends.items()):
-                for some in consumer.poll(timeout_ms=500).values():
-                    found += some
-        return sorted(found, key=lambda one: (one.partition, one.offset))
-
-    def consumer(self, side: int) -> KafkaConsumer:
-        """Make a consumer of one side."""
-        return KafkaConsumer(
-            bootstrap_servers=self.brokers[side], enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )  # fmt: skip
-
-    def run(self, take: Any = None, max_bytes: int | None = None) -> ParityResult:
-        """Make one parity run."""
-        self.runs += 1
-        request = ParityRequest(
-            self.settings, take or Take(self.settings), self.store, f"run-{self.runs}",
-            max_bytes, 1000,
-        )  # fmt: skip
-
-        @contextlib.contextmanager
-        def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
-            yield self.spark
-
-        return run_parity(request, self.said.append, ours)
-
-    def close(self) -> None:
-        """Close all clients."""
-        for one in (*self.admins, *self.producers):
-            one.close()
-
-
-@pytest.fixture
-def mirror(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Mirror]:
-    one = Mirror(spark, two_brokers, tmp_path)
-    yield one
-    one.close()
-
-
-def only(result: ParityResult) -> TopicParity:
-    (topic,) = result.topics
-    return topic
-
-
-def counts(topic: TopicParity) -> dict[str, int]:
-    return {name: n for name in CLASSES if (n := getattr(topic, name))}
 
 
 def test_a_faithful_mirror_is_verified_and_then_left_alone(mirror: Mirror) -> None:
@@ -360,7 +185,7 @@ def test_a_topic_created_again_is_told_and_compared_anew(mirror: Mirror) -> None
     mirror.copy(topic)
     assert only(mirror.run()).status == "verified"
     mirror.admins[1].delete_topics([topic])
-    _eventually(lambda: topic not in mirror.admins[1].list_topics())
+    eventually(lambda: topic not in mirror.admins[1].list_topics())
     mirror.admins[1].create_topics([NewTopic(topic, 3, 1)])
     result = mirror.run()
     assert only(result).missing == 120
@@ -373,7 +198,7 @@ def test_a_source_created_again_leaves_what_it_held_unverifiable(mirror: Mirror)
     mirror.copy(topic)
     assert only(mirror.run()).status == "verified"
     mirror.admins[0].delete_topics([topic])
-    _eventually(lambda: topic not in mirror.admins[0].list_topics())
+    eventually(lambda: topic not in mirror.admins[0].list_topics())
     mirror.admins[0].create_topics([NewTopic(topic, 3, 1)])
     mirror.produce(topic, 120, start=600)
     for one in mirror.read(0, topic):
@@ -481,13 +306,6 @@ def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirr
         ("parity_unavailable", "unknown")
     ]
     assert result.topics == []
-
-
-def _eventually(condition: Any, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.2)
 
 
 def test_spark_logs_in_with_a_secret_it_never_sees(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,12 +215,24 @@ def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
         assert len({one.partition for one in group}) == len(group)
 
 
+def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None:
+    mm2 = replace(FLOW, engine="mm2")
+    bases = [
+        plan.basis(FLOW, BASELINE),
+        plan.basis(FLOW, {}),
+        plan.basis(mm2, BASELINE),
+        plan.basis(replace(mm2, replication_policy="prefix"), BASELINE),
+    ]
+    assert all(bases.count(one) == 1 for one in bases)
+    assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
+
+
 def test_what_is_remembered_survives_the_manifest() -> None:
     known = memory(source=SideMemory("id", {0: 1}, {0: 8}))
     known.gaps.append(plan.Gap("f", "source", "t", "t", 0, 1, 2, 3))
     known.positions = {"f": {"t": {0: 7}}}
     known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
-    known.baselines = {"f": 5}
+    known.baselines = {"f": plan.basis(FLOW, BASELINE)}
     text = json.dumps(known.dump())
     assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
     other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)
