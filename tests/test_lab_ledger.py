@@ -82,6 +82,14 @@ def test_a_left_out_record_is_lost():
     assert counts(acknowledged(made), found(made[:40] + made[43:])) == (3, 0, 0, 0)
 
 
+def test_a_copy_in_another_partition_is_moved_and_the_topic_whole():
+    made = records(100)
+    there = [dataclasses.replace(each, partition=0) for each in found(made)]
+    there += [dataclasses.replace(each, partition=1) for each in there[:2]]
+    result = ledger.compare(["t"], acknowledged(made), there)[0]
+    assert (result.moved, result.duplicated, result.whole) == (2, 2, True)
+
+
 def test_a_repeated_record_is_duplicated_once_per_extra_copy():
     made = records(100)
     assert counts(acknowledged(made), found(made + made[:2] + made[:1])) == (0, 3, 0, 0)

@@ -171,11 +171,12 @@ class Comparison:
     duplicated: int
     altered: int
     foreign: int
+    moved: int
     samples: Mapping[str, list[str]]
 
     @property
     def whole(self) -> bool:
-        """Nothing lost, altered or foreign; copies may be there more than once."""
+        """Nothing lost, altered or foreign; copies may be there more than once, and anywhere."""
         return not (self.lost or self.altered or self.foreign)
 
 
@@ -186,12 +187,16 @@ def compare(
 
     ``lost``: acknowledged and not there; ``duplicated``: copies beyond the acknowledged number;
     ``altered``: there under the sequence of a lost one with other bytes (not counted as lost);
-    ``foreign``: anything else that is there.
+    ``foreign``: anything else that is there; ``moved``: copies in a partition other than the one
+    that was acknowledged.
     """
     wanted: dict[str, Counter[str]] = defaultdict(Counter)
+    places: set[tuple[str, int, str]] = set()
+    moved: Counter[str] = Counter()
     sequences: dict[str, dict[str, str]] = defaultdict(dict)
     for entry in acknowledged:
         wanted[entry.topic][entry.checksum] += 1
+        places.add((entry.topic, entry.partition, entry.checksum))
         sequences[entry.topic][entry.checksum] = entry.sequence
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     strangers: dict[str, list[Found]] = defaultdict(list)
@@ -199,8 +204,12 @@ def compare(
         seen[record.topic][record.checksum] += 1
         if record.checksum not in wanted[record.topic]:
             strangers[record.topic].append(record)
+        elif (record.topic, record.partition, record.checksum) not in places:
+            moved[record.topic] += 1
     return [
-        _compare_topic(topic, wanted[topic], sequences[topic], seen[topic], strangers[topic])
+        _compare_topic(
+            topic, wanted[topic], sequences[topic], seen[topic], strangers[topic], moved[topic]
+        )
         for topic in topics
     ]
 
@@ -211,6 +220,7 @@ def _compare_topic(
     sequences: Mapping[str, str],
     seen: Counter[str],
     strangers: Iterable[Found],
+    moved: int,
 ) -> Comparison:
     missing = wanted - seen
     missing_sequences = {sequences[sum_] for sum_ in missing}
@@ -233,6 +243,7 @@ def _compare_topic(
         duplicated=sum(duplicated.values()),
         altered=len(altered),
         foreign=len(foreign),
+        moved=moved,
         samples={
             "lost": [sequences[sum_] for sum_ in lost][:SAMPLES],
             "duplicated": [sequences[sum_] for sum_ in duplicated][:SAMPLES],

@@ -83,6 +83,36 @@ class Probe:
             answer.setdefault(place.topic, {})[place.partition] = found.offset
         return answer
 
+    def connect_positions(self, cluster: str, topic: str) -> Offsets:
+        """Read what MirrorMaker 2 has committed; the offset after the last record it names."""
+        answer: Offsets = {}
+        for placed in client.read(self.clusters[cluster], [topic]):
+            place = json.loads(placed.record.key or b"[]")[-1]
+            if "topic" in place and "group" not in place:
+                parts = answer.setdefault(place["topic"], {})
+                parts.pop(place["partition"], None)
+                if placed.record.value is not None:
+                    parts[place["partition"]] = json.loads(placed.record.value)["offset"] + 1
+        return answer
+
+    def search(self, cluster: str, topic: str, words: list[str]) -> dict[str, int]:
+        """Count the records of a topic, and those in whose key or value a word stands."""
+        records = hits = 0
+        for placed in client.read(self.clusters[cluster], [topic]):
+            record = placed.record
+            content = (record.key or b"") + b"\0" + (record.value or b"")
+            records += 1
+            hits += any(word.encode() in content for word in words)
+        return {"records": records, "hits": hits}
+
+    def groups(self, cluster: str) -> list[str]:
+        """Name every consumer group."""
+        return sorted(group["group_id"] for group in self._admin(cluster).list_groups())
+
+    def grow(self, cluster: str, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        self._admin(cluster).create_partitions({topic: partitions})
+
     def move(self, cluster: str, group: str, offsets: dict[str, dict[str, int]]) -> dict[str, str]:
         """Set committed offsets of a group that has no members."""
         wanted = {

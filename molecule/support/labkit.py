@@ -159,13 +159,13 @@ class Unit:
 class Production:
     """A producer that runs in the background on a lab host."""
 
-    def __init__(self, lab: Lab, arguments: Sequence[str], directory: str) -> None:
+    def __init__(self, lab: Lab, cluster: str, arguments: Sequence[str], directory: str) -> None:
         self.lab = lab
         self.run_id = secrets.token_hex(4)
         self.directory = directory
         argv = [PYTHON, f"{TOOLS}/produce.py", "--directory", directory, "--run", self.run_id]
         self.process = subprocess.Popen(
-            lab.mirror.command(*argv, *arguments),
+            lab.desk.command(*argv, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -173,17 +173,22 @@ class Production:
             env=ENVIRONMENT,
         )
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(lab.connection("east")))
+        self.process.stdin.write(json.dumps(lab.connection(cluster)))
         self.process.stdin.close()
 
     def acknowledged(self) -> int:
         """Count what is logged so far."""
         return self.lab.acknowledged(self.directory, f"{self.run_id}-*.tsv")
 
+    def wait_more(self, records: int) -> None:
+        """Wait until so many more records are acknowledged."""
+        wanted = self.acknowledged() + records
+        wait(f"{records} more records", lambda: self.acknowledged() >= wanted)
+
     def stop(self) -> None:
         """Ask it to end; what it has sent is acknowledged and logged first."""
         pid = f"{self.directory}/{self.run_id}.pid"
-        self.lab.mirror.shell(f"kill -TERM $(cat {pid}) || true")
+        self.lab.desk.shell(f"kill -TERM $(cat {pid}) || true")
         self.finish()
 
     def finish(self) -> None:
@@ -194,24 +199,30 @@ class Production:
 
 
 class Lab:
-    """The three hosts of a scenario, its clusters and its inventory."""
+    """The hosts of a scenario, its clusters and its inventory; all flows lead to ``west``."""
 
     def __init__(self, scenario: Path) -> None:
         self.inventory = scenario / "inventory"
         text = (self.inventory / "group_vars/all.yml").read_text(encoding="utf-8")
         self.variables: Variables = yaml.safe_load(text)
         self.prefix = self.variables["lab_prefix"]
+        self.clusters: Variables = self.variables["kafka_clusters"]
         self.passwords = json.loads(
             (CACHE / "secrets" / self.prefix / "passwords.json").read_text(encoding="utf-8")
         )
-        self.source = Host(self.prefix, "source1")
-        self.target = Host(self.prefix, "target1")
-        self.mirror = Host(self.prefix, "mirror1")
-        self.hosts = (self.source, self.target, self.mirror)
+        groups = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]
+        self.hosts = self._group(groups, "lab")
+        self.mirrors = self._group(groups, "mirrormaker")
+        self.mirror = self.mirrors[0]
+        # Where the report and the tests' own tools run.
+        self.desk = self._group(groups, "mirror_report")[0]
+
+    def _group(self, groups: Variables, name: str) -> tuple[Host, ...]:
+        return tuple(Host(self.prefix, host) for host in groups["children"][name]["hosts"])
 
     def connection(self, cluster: str, identity: str = "admin") -> dict[str, Any]:
         """Say how the lab's tools reach a cluster."""
-        model = self.variables["kafka_clusters"][cluster]
+        model = self.clusters[cluster]
         return {
             "bootstrap_servers": model["bootstrap_servers"],
             "security_protocol": model["security_protocol"],
@@ -223,11 +234,11 @@ class Lab:
     def probe(self, *steps: Mapping[str, Any]) -> list[Any]:
         """Run the steps of ``lab/tools/probe.py`` and return their answers."""
         document = {
-            "clusters": {name: self.connection(name) for name in ("east", "west")},
+            "clusters": {name: self.connection(name) for name in self.clusters},
             "steps": steps,
         }
         argv = [PYTHON, f"{TOOLS}/probe.py"]
-        answer: list[Any] = json.loads(self.mirror.run(*argv, stdin=json.dumps(document)).stdout)
+        answer: list[Any] = json.loads(self.desk.run(*argv, stdin=json.dumps(document)).stdout)
         return answer
 
     def ends(self, cluster: str, topics: Sequence[str]) -> dict[str, int]:
@@ -235,12 +246,23 @@ class Lab:
         found = self.probe({"do": "ends", "cluster": cluster, "topics": list(topics)})[0]
         return {topic: sum(parts.values()) for topic, parts in found.items()}
 
-    def lag(self, group: str, topics: Sequence[str]) -> int:
-        """Records that the group has not committed, by end offsets and positions."""
+    def positions(self, flow: str) -> dict[str, Any]:
+        """Compose the step that reads what a flow has committed."""
+        (model,) = (each for each in self.variables["mirror_flows"] if each["name"] == flow)
+        if model["engine"] == "mm1":
+            return {"do": "positions", "cluster": model["source"], "group": f"mirrormaker-{flow}"}
+        topic = f"mm2-offsets.{model['source']}.internal"
+        return {"do": "connect_positions", "cluster": model["target"], "topic": topic}
+
+    def lag(self, flow: str, topics: Sequence[str]) -> int:
+        """Records that the flow has not committed, by end offsets and positions."""
+        (source,) = (
+            each["source"] for each in self.variables["mirror_flows"] if each["name"] == flow
+        )
         ends, starts, positions = self.probe(
-            {"do": "ends", "cluster": "east", "topics": list(topics)},
-            {"do": "starts", "cluster": "east", "topics": list(topics)},
-            {"do": "positions", "cluster": "east", "group": group},
+            {"do": "ends", "cluster": source, "topics": list(topics)},
+            {"do": "starts", "cluster": source, "topics": list(topics)},
+            self.positions(flow),
         )
         return sum(
             end - positions.get(topic, {}).get(partition, starts[topic][partition])
@@ -249,46 +271,51 @@ class Lab:
         )
 
     def wait_mirrored(self, flow: str, topics: Sequence[str], seconds: float = 120) -> None:
-        """Wait until the flow's group has committed everything."""
-        group = f"mirrormaker-{flow}"
-        wait(f"{flow} mirrored", lambda: self.lag(group, topics) == 0, seconds)
+        """Wait until the flow has committed everything."""
+        wait(f"{flow} mirrored", lambda: self.lag(flow, topics) == 0, seconds)
 
     def acknowledged(self, directory: str, pattern: str = "*.tsv") -> int:
         """Count the log lines of a directory on the host of the producer."""
-        counted = self.mirror.shell(f"cat {directory}/{pattern} 2>/dev/null | wc -l", check=False)
+        counted = self.desk.shell(f"cat {directory}/{pattern} 2>/dev/null | wc -l", check=False)
         return int(counted)
 
     @contextmanager
-    def producing(self, *topics: str, **options: object) -> Iterator[Production]:
+    def producing(
+        self, *topics: str, cluster: str = "east", **options: object
+    ) -> Iterator[Production]:
         """Keep a producer writing; it has ended when the block is left."""
-        production = self.start_producer(*topics, **options)
+        production = self.start_producer(*topics, cluster=cluster, **options)
         try:
             yield production
         finally:
             production.stop()
 
-    def start_producer(self, *topics: str, **options: object) -> Production:
+    def start_producer(self, *topics: str, cluster: str = "east", **options: object) -> Production:
         """Start a producer; options are those of ``lab/tools/produce.py``."""
         arguments = [part for topic in topics for part in ("--topic", topic)]
         for name, value in options.items():
             arguments += [f"--{name}", str(value)]
-        return Production(self, arguments, f"{ACKS}/{topics[0]}")
+        return Production(self, cluster, arguments, f"{ACKS}/{cluster}/{topics[0]}")
 
-    def produce(self, *topics: str, count: int) -> None:
+    def produce(self, *topics: str, count: int, cluster: str = "east") -> None:
         """Write a number of records and wait for their acknowledgement."""
-        self.start_producer(*topics, count=count).finish()
+        self.start_producer(*topics, cluster=cluster, count=count).finish()
 
-    def compare(self, topic: str) -> dict[str, Any]:
-        """Compare a target topic with everything acknowledged for it."""
-        argv = [PYTHON, f"{TOOLS}/verify.py", "--topic", topic, "--directory", f"{ACKS}/{topic}"]
-        done = self.mirror.run(*argv, stdin=json.dumps(self.connection("west")), check=False)
+    def compare(self, topic: str, source: str = "east", prefix: str = "") -> dict[str, Any]:
+        """Compare what arrived of a topic with everything a source acknowledged for it.
+
+        :param prefix: stands before the topic's name on the target.
+        """
+        argv = [PYTHON, f"{TOOLS}/verify.py", "--topic", topic, f"--prefix={prefix}"]
+        argv += ["--directory", f"{ACKS}/{source}/{topic}"]
+        done = self.desk.run(*argv, stdin=json.dumps(self.connection("west")), check=False)
         assert done.status in {0, 1}, f"nothing to compare for {topic}: {done.text}"
         answer: dict[str, Any] = json.loads(done.stdout)[topic]
         return answer
 
     def report(self, command: str, *arguments: str) -> tuple[int, dict[str, Any]]:
         """Run ``mirror-report <command> --json``; returns exit status and document."""
-        done = self.mirror.run("mirror-report", command, "--json", *arguments, check=False)
+        done = self.desk.run("mirror-report", command, "--json", *arguments, check=False)
         try:
             document: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
@@ -330,9 +357,13 @@ class Lab:
         return result
 
 
-def parity(document: Mapping[str, Any], topic: str) -> dict[str, Any]:
-    """Pick one topic's parity from a report."""
-    rows = [row for row in document["parity"] if row["source_topic"] == topic]
+def parity(document: Mapping[str, Any], topic: str, flow: str | None = None) -> dict[str, Any]:
+    """Pick one topic's parity from a report; the flow is needed where two have such a topic."""
+    rows = [
+        row
+        for row in document["parity"]
+        if row["source_topic"] == topic and flow in {None, row["flow"]}
+    ]
     assert len(rows) == 1, f"{topic}: {document['parity']} {document['findings']}"
     row: dict[str, Any] = rows[0]
     return row
@@ -342,6 +373,19 @@ def classes(row: Mapping[str, Any]) -> dict[str, int]:
     """Reduce a topic's parity to the classes that have records."""
     names = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
     return {name: row[name] for name in names if row[name]}
+
+
+def complete(comparison: Mapping[str, Any]) -> dict[str, int]:
+    """Name the lost, altered and foreign records of a topic."""
+    return {name: comparison[name] for name in ("lost", "altered", "foreign") if comparison[name]}
+
+
+def exposure(host: Host, unit: str) -> float:
+    """Measure a unit by systemd's own scale, from 0 (shut in) to 10."""
+    text = host.run("systemd-analyze", "security", "--no-pager", unit).stdout
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", text)
+    assert found, text[-500:]
+    return float(found.group(1))
 
 
 def words(secret: str) -> str:

@@ -1,52 +1,20 @@
-"""Fixtures of the scenario, and a log of what was measured in build/default.log."""
+"""Fixtures of this scenario: its two instances, and a watch over the processes beside them."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-SCENARIO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(SCENARIO.parent / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+pytest_plugins = ["labtests"]
 
-from labkit import ENVIRONMENT, ROOT, TOOLS, Lab, Unit, words  # noqa: E402
-
-LOG = ROOT / "build/default.log"
-
-
-def say(text: str) -> None:
-    """Print a line for the end of the run and add it to the log that can be followed."""
-    print(text, flush=True)
-    with LOG.open("a", encoding="utf-8") as log:
-        log.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start a new log."""
-    config.addinivalue_line("markers", "long: takes minutes or disturbs the whole lab")
-    LOG.parent.mkdir(exist_ok=True)
-    LOG.write_text("", encoding="utf-8")
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Log each test as it ends."""
-    if report.when == "call" or report.outcome != "passed":
-        say(f"{report.outcome} {report.nodeid.rpartition('/')[2]} {report.duration:.0f} s")
-
-
-@pytest.fixture(scope="session")
-def lab() -> Lab:
-    """The scenario's hosts and clusters; the hosts get the tools as they are now."""
-    lab = Lab(SCENARIO)
-    for host in lab.hosts:
-        host.copy(ROOT / "lab/tools", TOOLS)
-    return lab
+from labkit import ENVIRONMENT, TOOLS, Lab, Unit, words  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -59,24 +27,6 @@ def orders(lab: Lab) -> Unit:
 def payments(lab: Lab) -> Unit:
     """The instance with a regular expression."""
     return Unit(lab.mirror, "mirrormaker-payments.service")
-
-
-@pytest.fixture
-def measured(record_property: Callable[[str, object], None]) -> Iterator[Callable[..., None]]:
-    """Record numbers in the JUnit file and in the log."""
-
-    def record(**numbers: object) -> None:
-        for name, number in numbers.items():
-            record_property(name, number)
-        say("  " + ", ".join(f"{name} {number}" for name, number in numbers.items()))
-
-    return record
-
-
-@pytest.fixture(scope="session")
-def outputs() -> list[str]:
-    """Everything the playbooks printed in this session."""
-    return []
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,69 @@
+"""What would mirror again or leave a gap is refused, and the running mirror goes on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from labkit import exposure
+
+
+def changed_policy(variables):
+    for flow in variables["mirror_flows"]:
+        flow["replication_policy"] = "identity"
+    variables["mirror_flows"][1]["topics"] = ["clicks"]  # two sources, one name
+
+
+def renamed_alias(variables):
+    clusters = variables["kafka_clusters"]
+    clusters["south"] = clusters.pop("north")
+    variables["mirror_flows"][1]["source"] = "south"
+
+
+def other_engine(variables):
+    flow = {"name": "taken", "engine": "mm1", "source": "east", "target": "west"}
+    variables["mirror_flows"].append({**flow, "topics": ["stopped"]})
+    instance = {"hosts": ["mirror1"], "flows": ["taken"], "heap": "256m"}
+    variables["mirrormaker_instances"]["mirrormaker-taken"] = instance
+
+
+@pytest.fixture(scope="module")
+def foreign(lab):
+    """Records on the target under the name that MirrorMaker 1 would use."""
+    lab.probe({"do": "create", "cluster": "west", "topics": {"stopped": {"num_partitions": 2}}})
+    step = {"do": "tamper", "cluster": "east", "into": "west", "topic": "stopped", "partition": 0}
+    assert lab.probe({**step, "begin": 0, "count": 3, "how": "duplicated"}) == [3]
+
+
+@pytest.mark.usefixtures("foreign")
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        pytest.param(changed_policy, "policy", id="changed-policy"),
+        pytest.param(renamed_alias, "south", id="renamed-alias"),
+        pytest.param(other_engine, "takeover:taken", id="another-engine"),
+    ],
+)
+def test_a_change_that_repeats_or_loses_records_is_refused(lab, mirror, outputs, change, named):
+    before = (mirror.pid, mirror.show()["InvocationID"])
+    unit = lab.mirror.read("/etc/systemd/system/mirrormaker.service")
+    done = lab.playbook("mirrormaker.yml", lab.changed(change), check=False)
+    outputs.append(done.text)
+    assert done.status != 0
+    message = re.split("^(?:fatal|failed): ", done.text, maxsplit=1, flags=re.MULTILINE)[1]
+    assert named in message
+    assert (mirror.pid, mirror.show()["InvocationID"]) == before
+    assert mirror.active
+    assert lab.mirror.read("/etc/systemd/system/mirrormaker.service") == unit
+
+
+def test_no_password_was_printed(lab, outputs):
+    assert len(outputs) == 3
+    for identities in lab.passwords.values():
+        assert not [text for text in outputs for secret in identities.values() if secret in text]
+
+
+def test_exposure_is_low(mirror, measured):
+    found = exposure(mirror.host, mirror.name)
+    measured(exposure=found)
+    assert found <= 1.5
