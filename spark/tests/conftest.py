@@ -189,6 +189,90 @@ def two_brokers(source_broker: Broker, target_broker: Broker) -> tuple[str, str]
     return source_broker.bootstrap, target_broker.bootstrap
 
 
+class MirrorMaker2:
+    """One dedicated MirrorMaker 2 process from ``east`` to ``west``; it logs into ``directory``.
+
+    :param home: the unpacked distribution.
+    """
+
+    def __init__(self, home: Path, directory: Path, source: str, target: str) -> None:
+        self.directory = directory
+        self._script = home / "bin" / "connect-mirror-maker.sh"
+        self._brokers = source, target
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, policy: str) -> None:
+        """Start it with one replication policy, unless it runs; the caller waits for records."""
+        if self._process is not None:
+            return
+        flow = "east->west"
+        properties = {
+            "clusters": "east,west",
+            # Connectors are found by their manifests instead of a scan of all jars, twice.
+            "plugin.discovery": "service_load",
+            "west.plugin.discovery": "service_load",
+            "east.bootstrap.servers": self._brokers[0],
+            "west.bootstrap.servers": self._brokers[1],
+            "replication.policy.class": "org.apache.kafka.connect.mirror."
+            f"{'Default' if policy == 'prefix' else 'Identity'}ReplicationPolicy",
+            "west->east.enabled": "false",
+            "west->east.emit.heartbeats.enabled": "false",
+            f"{flow}.enabled": "true",
+            f"{flow}.topics": f"{policy}-.*",
+            f"{flow}.tasks.max": "1",
+            f"{flow}.emit.heartbeats.enabled": "false",
+            f"{flow}.emit.checkpoints.enabled": "false",
+            f"{flow}.sync.group.offsets.enabled": "false",
+            f"{flow}.sync.topic.acls.enabled": "false",
+            f"{flow}.offset-syncs.topic.location": "target",
+            f"{flow}.refresh.topics.interval.seconds": "1",
+            "west.offset.flush.interval.ms": "2000",
+            "west.scheduled.rebalance.max.delay.ms": "0",
+            "west.session.timeout.ms": "6000",
+            "west.heartbeat.interval.ms": "1000",
+        } | {
+            f"{one}.replication.factor": "1"
+            for one in (
+                flow,
+                f"{flow}.offset-syncs.topic",
+                "west.offset.storage",
+                "west.status.storage",
+                "west.config.storage",
+            )
+        }
+        configuration = self.directory / f"{policy}.properties"
+        configuration.write_text("".join(f"{key}={one}\n" for key, one in properties.items()))
+        environment = {
+            "KAFKA_HEAP_OPTS": "-Xmx384m",
+            "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "LOG_DIR": str(self.directory),
+        }
+        with (self.directory / "log").open("ab") as log:
+            # The scripts replace themselves, so the process is the JVM; it ends with us.
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "bash", str(self._script), str(configuration),
+                 "--clusters", "west"],
+                stdout=log, stderr=log, env=os.environ | environment,
+            )  # fmt: skip
+
+    def end(self) -> None:
+        """Kill it as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
+            self._process = None
+
+
+@pytest.fixture(scope="session")
+def mirror_maker2(
+    kafka_home: Path, tmp_path_factory: pytest.TempPathFactory, two_brokers: tuple[str, str]
+) -> Iterator[MirrorMaker2]:
+    """A MirrorMaker 2 between the two brokers, not started yet."""
+    process = MirrorMaker2(kafka_home, tmp_path_factory.mktemp("mirror-maker2"), *two_brokers)
+    yield process
+    process.end()
+
+
 @pytest.fixture(scope="session")
 def auto_creating_broker(start_broker: Callable[..., Broker]) -> str:
     """Bootstrap address of a cluster that creates topics on first use."""

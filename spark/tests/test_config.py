@@ -97,6 +97,78 @@ def test_mistakes_are_refused_by_name(given: Any, said: str) -> None:
         config.parse(given)
 
 
+def mm2(**changes: Any) -> dict[str, Any]:
+    given = document()
+    given["flows"][0] |= {
+        "engine": "mm2", "group_id": "east-mm2", "replication_policy": "prefix", "separator": ".",
+        "consumer_groups": ["app-.*"], "parallelism": 4, "replication_factors": {"x": 1},
+        "offset_topic": "mm2-offsets.east.internal", "status_topic": "mm2-status.east.internal",
+        "config_topic": "mm2-configs.east.internal",
+        "offset_syncs_topic": "mm2-offset-syncs.east.internal",
+        "checkpoints_topic": "east.checkpoints.internal",
+        **changes,
+    }  # fmt: skip
+    return given
+
+
+def flow_of(**changes: Any) -> config.Flow:
+    (found,) = config.parse(mm2(**changes)).flows
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"replication_policy": "keep"}, "replication_policy: 'keep' is none of identity, prefix"),
+        ({"separator": ""}, "separator: at least one character"),
+        ({"offset_topic": ""}, "offset_topic: the name of that topic is needed"),
+        ({"status_topic": ""}, "status_topic: the name"),
+        ({"offset_syncs_topic": ""}, "offset_syncs_topic: the name"),
+        ({"consumer_groups": ["a("]}, "consumer_groups: not a regular expression"),
+        ({"replication_factors": {"x": "3"}}, "replication_factors.x: int expected, str given"),
+    ],
+)
+def test_mistakes_in_a_flow_of_mirrormaker2_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        config.parse(mm2(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "mirrored"),
+    [
+        ({}, "orders", "east.orders"),
+        ({"separator": "_"}, "orders", "east_orders"),
+        ({"replication_policy": "identity"}, "orders", "orders"),
+        ({"replication_policy": "identity"}, "heartbeats", "east.heartbeats"),
+    ],
+)
+def test_topics_are_renamed_and_found_again(
+    changes: dict[str, Any], name: str, mirrored: str
+) -> None:
+    flow = flow_of(include="orders|heartbeats", **changes)
+    assert flow.target_topic(name) == mirrored
+    assert flow.source_topic(mirrored) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "east.other", "north.orders", "mm2-status.east.internal"]
+)
+def test_topics_of_others_are_not_the_flows(name: str) -> None:
+    assert flow_of().source_topic(name) is None
+
+
+def test_flows_of_mirrormaker1_keep_names() -> None:
+    (flow,) = config.parse(document()).flows
+    assert (flow.target_topic("orders"), flow.source_topic("orders")) == ("orders", "orders")
+    assert flow.source_topic("other") is None
+
+
+def test_mirrormaker1_takes_internal_topics_only_by_name() -> None:
+    (flow,) = config.parse(changed("flows", 0, "include", value=".*")).flows
+    assert not flow.matches("__consumer_offsets")
+    assert flow_of(include=".*").matches("__x"), "what MirrorMaker 2 leaves out is in include"
+
+
 def test_two_flows_of_one_name_are_refused() -> None:
     given = document()
     given["flows"].append(given["flows"][0])

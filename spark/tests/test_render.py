@@ -201,6 +201,46 @@ def test_document_is_plain_json() -> None:
     assert json.loads(json.dumps(render_json.document(report())))
 
 
+def estimated() -> dict[str, Any]:
+    row = PartitionLag(
+        "orders", "t", 0, "LAGGING", 0, 5000, 3000, 2000, 9.0,
+        estimate=4500, estimate_source="offset_syncs", estimate_age_seconds=1.0,
+    )  # fmt: skip
+    return render_json.document(report(lag=[row]))
+
+
+def test_estimates_are_shown_as_such() -> None:
+    jsonschema.validate(estimated(), render_json.schema())
+    stream = io.StringIO()
+    terminal.show(estimated(), terminal.console(stream))
+    assert "~500" in stream.getvalue()
+    page = html.render(estimated())
+    assert "~500" in page
+    assert "~4,500" in page
+    assert "offset_syncs" in page
+
+
+def test_without_estimates_none_are_shown() -> None:
+    assert "estimated" not in text_of(report())
+    assert "estimated" not in html.render(render_json.document(report()))
+
+
+def test_sum_with_a_part_without_estimate_is_none() -> None:
+    rows = estimated()["lag"] + render_json.document(report())["lag"]
+    (row,) = figures.lag_by_topic(rows)
+    assert row["estimated_records"] is None
+
+
+def test_report_of_the_schema_before_estimates_is_shown() -> None:
+    plain = render_json.document(report())
+    plain["schema_version"] = "1.0.0"
+    for row in plain["lag"]:
+        for key in ("estimate", "estimate_source", "estimate_age_seconds"):
+            del row[key]
+    assert "Lag" in html.render(plain)
+    terminal.show(plain, terminal.console(io.StringIO()))
+
+
 def test_flow_is_named_once() -> None:
     plain = render_json.document(report())["findings"][0]
     assert figures.said(plain | {"message": "t: lost"}) == "orders: t: lost"

@@ -1,5 +1,6 @@
 """What the target's topics must be able to hold."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -148,3 +149,34 @@ def test_acceptance_of_another_flow_does_not_count() -> None:
         accept=("regex-without-auto-creation:other",),
     )  # fmt: skip
     assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
+
+
+MM2 = Flow("orders", "east", "west", "t", "mm2", topics=("t",), replication_policy="prefix")
+
+
+def judge_mm2(partitions: int | None, **more: Any) -> list[tuple[str, str]]:
+    """Judge a topic with two partitions on the source and so many on the target."""
+    theirs = None if partitions is None else topic(partitions)
+    there = {} if theirs is None else {"east.t": dataclasses.replace(theirs, name="east.t")}
+    found = topics.compare(
+        dataclasses.replace(MM2, **more.pop("flow", {})),
+        cluster("east", topic(2)),
+        ClusterSnapshot("west", "west", 0, there, {}),
+        auto_creation=False,
+        **more,
+    )
+    return kinds(found)
+
+
+def test_mirrormaker2_blocks_for_ever_on_a_missing_partition() -> None:
+    assert judge_mm2(1) == [("critical", "partitions_fewer")]
+    assert judge_mm2(2) == []
+
+
+def test_mirrormaker2_creates_its_topics() -> None:
+    assert judge_mm2(None) == []
+    assert judge_mm2(None, flow={"topics": (".*",), "include": ".*"}) == []
+
+
+def test_topic_mirrormaker2_has_mirrored_must_be_there() -> None:
+    assert judge_mm2(None, positions={"t": {0: 5}}) == [("critical", "topic_missing")]

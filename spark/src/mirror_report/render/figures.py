@@ -85,6 +85,7 @@ def lag_by_topic(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "lag_records": None if None in records else sum(records),
                 "lag_seconds": None if None in ages else max(ages),
                 "lost": sum(one["lost"] for one in some),
+                "estimated_records": _estimated(some),
             }
         )
     return sorted(
@@ -96,6 +97,21 @@ def lag_by_topic(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             one["topic"],
         ),
     )
+
+
+def _estimated(rows: Sequence[Mapping[str, Any]]) -> int | None:
+    """Records probably left to mirror; ``None`` unless every partition has an estimate."""
+    left = [
+        max(0, one["log_end"] - one["estimate"])
+        for one in rows
+        if one.get("estimate") is not None and one["log_end"] is not None
+    ]
+    return sum(left) if len(left) == len(rows) else None
+
+
+def estimate(value: float | None) -> str:
+    """Whole number that is no more than probable."""
+    return "-" if value is None else f"~{value:,.0f}"
 
 
 def parity_worst_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

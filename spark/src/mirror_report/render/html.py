@@ -28,6 +28,7 @@ def render(report: Mapping[str, Any]) -> str:
     )
     environment.filters |= {
         "number": figures.number,
+        "estimate": figures.estimate,
         "seconds": figures.seconds,
         "moment": figures.moment,
         "share": figures.share,
@@ -40,6 +41,8 @@ def render(report: Mapping[str, Any]) -> str:
         style=Markup(style),  # noqa: S704 - our own file
         style_hash=digest,
         lag=figures.lag_by_topic(report["lag"]),
+        # Reports of schema 1.0 know no estimates.
+        estimated=any(one.get("estimate") is not None for one in report["lag"]),
         parity=figures.parity_worst_first(report["parity"]),
         classes=figures.CLASSES,
         strips={

@@ -29,9 +29,11 @@ def show(report: Mapping[str, Any], out: Console, html_path: str | None = None) 
     verdict_line(report["verdict"], out)
     coverage = figures.share(report["coverage"])
     verified = sum(one["verified_records"] for one in report["parity"])
+    engines = ", ".join(sorted({one["engine"] for one in report["flows"]}))
     out.print(
-        f"{len(report['flows'])} flow(s), {figures.number(verified)} records verified, coverage "
-        f"{coverage}, run {report['run_id']} in {figures.seconds(report['duration_seconds'])}"
+        f"{len(report['flows'])} flow(s) by {engines}, {figures.number(verified)} records "
+        f"verified, coverage {coverage}, run {report['run_id']} in "
+        f"{figures.seconds(report['duration_seconds'])}"
         + (f", page {html_path}" if html_path else ""),
         markup=False,
     )
@@ -75,12 +77,15 @@ def lag(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
     if not topics:
         return
     table = _table("Lag", "flow", "topic", "state")
-    for name in ("partitions", "records", "oldest waits", "lost"):
+    estimated = any(one["estimated_records"] is not None for one in topics)
+    columns = ("partitions", "records", *(("estimated",) if estimated else ()))
+    for name in (*columns, "oldest waits", "lost"):
         table.add_column(name, justify="right")
     for one in topics:
         table.add_row(
             escape(one["flow"]), escape(one["topic"]), _state(one["state"]),
             str(one["partitions"]), figures.number(one["lag_records"]),
+            *((figures.estimate(one["estimated_records"]),) if estimated else ()),
             figures.seconds(one["lag_seconds"]), figures.number(one["lost"]),
         )  # fmt: skip
     out.print(table)

@@ -1,0 +1,375 @@
+"""The report on a real MirrorMaker 2: one process, its own topics, a crash and what it hides."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from mirror_report import commands, config
+from mirror_report.observe import Observed, look, open_clients
+from mirror_report.state.store import Store
+
+LOCALHOST = "127.0.0.1"
+PATIENCE = 120
+
+
+@dataclass
+class Lab:
+    """Both clusters, one topic of the source's, and the report's configuration for it."""
+
+    mirror: Any
+    source: str
+    target: str
+    directory: Path
+    policy: str
+    topic: str
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def mirrored(self) -> str:
+        """Name on the target."""
+        return f"east.{self.topic}" if self.policy == "prefix" else self.topic
+
+    def settings(self, **changes: Any) -> config.Settings:
+        """The configuration, with some keys of the flow replaced."""
+        flow = {
+            "name": self.topic, "engine": "mm2", "source": "east", "target": "west",
+            "topics": [self.topic], "include": self.topic, "group_id": "east-mm2",
+            "replication_policy": self.policy, "offset_topic": "mm2-offsets.east.internal",
+            "status_topic": "mm2-status.east.internal", "config_topic": "mm2-configs.east.internal",
+            "offset_syncs_topic": "mm2-offset-syncs.east.internal",
+            "checkpoints_topic": "east.checkpoints.internal", "commit_interval_ms": 2000,
+        }  # fmt: skip
+        return config.parse(
+            {
+                "version": 1,
+                "clusters": {
+                    "east": {"bootstrap_servers": [self.source]},
+                    "west": {"bootstrap_servers": [self.target]},
+                },
+                "flows": [{**flow, **self.changes, **changes}],
+                "state_directory": str(self.directory / "state"),
+            }
+        )
+
+    def create(self, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
+        """Create the topic on the source."""
+        with admin(self.source) as client:
+            client.create_topics([NewTopic(self.topic, partitions, 1, topic_configs=configs)])
+            client.wait_for_topics([self.topic])
+
+    def recreate(self) -> None:
+        """Delete the topic on the source and create another of that name."""
+        with admin(self.source) as client:
+            client.delete_topics([self.topic])
+            until(lambda: self.topic not in client.list_topics())
+        self.create()
+
+    def truncate(self, offset: int) -> None:
+        """Delete the records before an offset on the source."""
+        with admin(self.source) as client:
+            client.delete_records({TopicPartition(self.topic, 0): offset})
+
+    def produce(self, count: int, size: int = 10) -> None:
+        """Write records on the source, to its partitions in turn."""
+        with admin(self.source) as client:
+            partitions = len(client.describe_topics([self.topic])[0]["partitions"])
+        with contextlib.closing(
+            KafkaProducer(
+                bootstrap_servers=self.source, acks="all", linger_ms=5, max_request_size=4_000_000
+            )
+        ) as producer:
+            for number in range(count):
+                producer.send(self.topic, value=b"v" * size, partition=number % partitions)
+            producer.flush(60)
+
+    def look(self) -> Observed:
+        """Everything as it is now."""
+        settings = self.settings()
+        with open_clients(settings, ["east", "west"]) as clients:
+            return look(clients, settings.flows[0], {})
+
+    def lag(self) -> commands.LagResult:
+        """Measure lag, remembering what a second look needs."""
+        settings = self.settings()
+        return commands.lag(settings, Store(settings.state_directory))
+
+    def committed(self) -> int:
+        """Sum of the committed positions."""
+        return sum(self.look().positions.get(self.topic, {}).values())
+
+    def end(self, side: str) -> int:
+        """Sum of the log ends."""
+        seen = self.look()
+        topics = (seen.source if side == "source" else seen.target).topics
+        topic = topics.get(self.topic if side == "source" else self.mirrored)
+        return sum(one.log_end for one in topic.partitions.values()) if topic else 0
+
+    def drained(self) -> None:
+        """Wait until the mirror has committed everything."""
+        until(lambda: self.committed() == self.end("source"))
+
+
+def admin(bootstrap: str) -> Any:
+    return contextlib.closing(KafkaAdminClient(bootstrap_servers=bootstrap))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that has to come."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.3)
+
+
+def found(result: commands.LagResult) -> dict[str, int | None]:
+    return {one.kind: one.count for one in result.findings}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_spark() -> Iterator[None]:
+    """As on a host where the report's Spark part is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyspark", None)
+        for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+            patch.delitem(sys.modules, name)
+        yield
+
+
+@pytest.fixture(scope="module")
+def make(
+    mirror_maker2: Any, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Lab]:
+    """Make a topic's lab."""
+
+    def lab(policy: str, name: str) -> Lab:
+        directory = tmp_path_factory.mktemp("report")
+        return Lab(mirror_maker2, *two_brokers, directory, policy, f"{policy}-{name}")
+
+    return lab
+
+
+@pytest.fixture(scope="module")
+def whole(make: Callable[[str, str], Lab]) -> Lab:
+    """Two partitions with 500 records each, all of them mirrored; the mirror runs."""
+    lab = make("prefix", "whole")
+    lab.create(partitions=2)
+    lab.produce(1000)
+    lab.mirror.start("prefix")
+    lab.drained()
+    return lab
+
+
+def test_positions_are_what_was_copied(whole: Lab) -> None:
+    seen = whole.look()
+    assert seen.positions[whole.topic] == {0: 500, 1: 500}
+    target = seen.target.topics[whole.mirrored]
+    assert {p: one.log_end for p, one in target.partitions.items()} == {0: 500, 1: 500}
+
+
+def test_workers_are_members_without_consumer_assignments(whole: Lab) -> None:
+    group = whole.look().group
+    assert group.state == "Stable"
+    assert [(one.host, one.partitions) for one in group.members] == [(LOCALHOST, ())]
+
+
+def test_connector_and_task_run(whole: Lab) -> None:
+    states = {(one.connector, one.task): one.state for one in whole.look().standing.workers}
+    assert states["MirrorSourceConnector", None] == "RUNNING"
+    assert states["MirrorSourceConnector", 0] == "RUNNING"
+
+
+def test_mirror_that_is_through_has_no_lag_and_no_finding(whole: Lab) -> None:
+    result = whole.lag()
+    assert found(result) == {}
+    assert [(one.lag_records, one.position, one.estimate) for one in result.rows] == [
+        (0, 500, 500), (0, 500, 500),
+    ]  # fmt: skip
+    assert {one.estimate_source for one in result.rows} == {"offset_syncs"}
+
+
+def test_second_look_reads_on_where_the_first_ended(whole: Lab) -> None:
+    whole.lag()
+    memory = Store(whole.directory / "state").load("mirrors")[whole.topic]
+    offsets = memory["mm2-offsets.east.internal"]
+    assert sum(offsets["next"].values()) > 0
+    assert [one.position for one in whole.lag().rows] == [500, 500]
+
+
+def test_check_of_a_running_mirror_finds_nothing(whole: Lab) -> None:
+    checked = commands.check(whole.settings())
+    assert checked.findings == []
+    assert [one.target_brokers for one in checked.flows] == [1]
+
+
+def test_check_tells_what_cannot_be(whole: Lab) -> None:
+    changes = {
+        "replication_factors": {"replication.factor": 3, "offset.storage.replication.factor": 1},
+        "consumer_groups": ["nobody-.*"],
+        "parallelism": 5,
+    }  # fmt: skip
+    assert {one.kind: one.count for one in commands.check(whole.settings(**changes)).findings} == {
+        "replication_factor": 3, "no_groups": None, "idle_tasks": 3,
+    }  # fmt: skip
+
+
+def test_check_tells_an_offsets_topic_that_is_not_compacted(whole: Lab) -> None:
+    name = "not-compacted"
+    with admin(whole.target) as client:
+        client.create_topics([NewTopic(name, 1, 1, topic_configs={"cleanup.policy": "delete"})])
+        client.wait_for_topics([name])
+    found = commands.check(whole.settings(config_topic=name)).findings
+    assert [(one.kind, one.topic) for one in found] == [("internal_topic", name)]
+
+
+def test_confirm_sees_records_flow(whole: Lab) -> None:
+    def progress(_: str) -> None:
+        return
+
+    whole.produce(2000)
+    (found,) = commands.confirm(whole.settings(), None, [LOCALHOST], 60, progress)
+    assert found.ok, found.text
+    whole.drained()
+    (found,) = commands.confirm(whole.settings(), None, [LOCALHOST], 60, progress)
+    assert (found.ok, found.flowing) == (True, None)
+
+
+def test_confirm_wants_the_own_member(whole: Lab) -> None:
+    (found,) = commands.confirm(whole.settings(), None, ["192.0.2.7"], 1, lambda _: None)
+    assert not found.ok
+    assert f"members from {LOCALHOST}, expected one from 192.0.2.7" in found.text
+
+
+@dataclass
+class Story:
+    """What the report said while the mirror was down, and after it came back."""
+
+    crashed: Lab
+    truncated: Lab
+    recreated: Lab
+    down: dict[str, commands.LagResult] = field(default_factory=dict)
+    back: dict[str, commands.LagResult] = field(default_factory=dict)
+    confirmed: commands.Confirmation | None = None
+    surplus: int = 0
+
+
+@pytest.fixture(scope="module")
+def story(whole: Lab, make: Callable[[str, str], Lab]) -> Story:
+    """Kill the mirror under load; truncate one topic and make another anew; start it again."""
+    labs = {name: make("prefix", name) for name in ("crashed", "truncated", "recreated")}
+    told = Story(labs["crashed"], labs["truncated"], labs["recreated"])
+    for lab in labs.values():
+        lab.create()
+        lab.produce(1000)
+    for lab in labs.values():
+        lab.drained()
+        commands.baseline(lab.settings(), None, full_history=False, renew=False)
+        commands.run(lab.settings(), None, lambda _: None)
+    told.crashed.produce(20_000)
+    until(lambda: told.crashed.end("target") > told.crashed.committed() + 1000)
+    whole.mirror.end()
+    told.truncated.produce(1000)
+    told.truncated.truncate(1500)
+    told.recreated.recreate()
+    told.recreated.produce(1500)
+    until(lambda: not whole.look().group.members)
+    told.down = {name: lab.lag() for name, lab in labs.items()}
+    (told.confirmed,) = commands.confirm(whole.settings(), None, [LOCALHOST], 1, lambda _: None)
+    whole.mirror.start("prefix")
+    for lab in labs.values():
+        lab.drained()
+    told.surplus = told.crashed.end("target") - told.crashed.end("source")
+    told.back = {name: lab.lag() for name, lab in labs.items()}
+    return told
+
+
+def test_stopped_mirror_is_told_by_its_empty_group(story: Story) -> None:
+    (row,) = story.down["crashed"].rows
+    assert (row.state, found(story.down["crashed"])) == ("STOPPED", {"stopped": row.lag_records})
+    assert row.lag_records is not None
+    assert row.lag_records > 1000
+
+
+def test_estimate_is_ahead_of_what_was_committed(story: Story) -> None:
+    (row,) = story.down["crashed"].rows
+    assert row.position is not None
+    assert row.estimate is not None
+    assert row.log_end is not None
+    assert row.position + 1000 < row.estimate <= row.log_end
+
+
+def test_confirm_fails_without_a_process(story: Story) -> None:
+    assert story.confirmed is not None
+    assert not story.confirmed.ok
+    assert "members from none" in story.confirmed.text
+
+
+def test_records_gone_before_they_were_mirrored_are_lost_by_number(story: Story) -> None:
+    (row,) = story.down["truncated"].rows
+    assert (row.state, row.lost, row.lag_records) == ("TRUNCATED", 500, 500)
+    assert found(story.down["truncated"]) == {"truncated": 500}
+
+
+def test_topic_made_anew_and_grown_past_the_position_is_a_reset(story: Story) -> None:
+    (row,) = story.down["recreated"].rows
+    assert (row.position, row.log_end, row.state) == (1000, 1500, "RESET")
+    assert found(story.down["recreated"]) == {"reset": 1}
+    # Nothing but the topic's id tells it afterwards either: both logs end at 1500.
+    (row,) = story.back["recreated"].rows
+    assert (row.position, row.lag_records, row.state) == (1500, 0, "RESET")
+    assert story.recreated.end("target") == 1500
+
+
+def test_shift_falls_by_what_the_crash_copied_twice(story: Story) -> None:
+    assert story.surplus > 0, "the crash made no duplicate, so nothing is proved"
+    assert found(story.back["crashed"]) == {"offset_shift": story.surplus}
+    (row,) = story.back["crashed"].rows
+    assert (row.position, row.estimate, row.lag_records) == (row.log_end, row.log_end, 0)
+
+
+def test_shift_rises_by_what_was_passed_over(story: Story) -> None:
+    assert found(story.back["truncated"]) == {"offset_shift": 500}
+
+
+def test_shift_is_said_until_a_run_has_said_it(story: Story) -> None:
+    assert found(story.truncated.lag()) == {"offset_shift": 500}
+    report = commands.run(story.truncated.settings(), None, lambda _: None)
+    assert "offset_shift" in {one.kind for one in report.findings}
+    assert found(story.truncated.lag()) == {}
+
+
+@pytest.fixture(scope="module")
+def identity(story: Story, make: Callable[[str, str], Lab]) -> Lab:
+    """The same two clusters, mirrored under unchanged names by another process."""
+    lab = make("identity", "names")
+    lab.create(configs={"max.message.bytes": "3000000"})
+    lab.produce(100)
+    story.crashed.mirror.end()
+    lab.mirror.start("identity")
+    lab.drained()
+    return lab
+
+
+def test_identity_keeps_names(identity: Lab) -> None:
+    seen = identity.look()
+    assert list(seen.target.topics) == [identity.topic]
+    assert (seen.positions[identity.topic], identity.end("target")) == ({0: 100}, 100)
+
+
+def test_failed_task_is_told_with_its_reason(identity: Lab) -> None:
+    # More than the mirror's own producer sends at once.
+    identity.produce(1, size=1_500_000)
+    until(lambda: "task_failed" in found(identity.lag()))
+    (one,) = [one for one in identity.lag().findings if one.kind == "task_failed"]
+    assert "task 0 of MirrorSourceConnector" in one.message
+    assert "Exception" in one.message
+    (confirmed,) = commands.confirm(identity.settings(), None, [], 1, lambda _: None)
+    assert not confirmed.ok
+    assert "task 0 of MirrorSourceConnector is FAILED" in confirmed.text

@@ -1,0 +1,307 @@
+"""What is judged of MirrorMaker 2 alone: estimates, shifts, tasks, and what it needs to start."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mirror_report.checks import preflight, shifts, workers
+from mirror_report.checks.estimates import Estimate, estimates
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    GroupMember,
+    GroupSnapshot,
+    OffsetSync,
+    PartitionSnapshot,
+    Standing,
+    TopicSnapshot,
+    WorkerState,
+)
+
+NOW = 1_800_000_000_000
+FLOW = Flow(
+    "orders", "east", "west", "t", "mm2", topics=("t",), group_id="east-mm2",
+    replication_policy="prefix", offset_topic="mm2-offsets.east.internal",
+    status_topic="mm2-status.east.internal", config_topic="mm2-configs.east.internal",
+    offset_syncs_topic="mm2-offset-syncs.east.internal",
+)  # fmt: skip
+ALIVE = GroupSnapshot("east-mm2", "Stable", (GroupMember("east->west", "10.0.0.1", ()),))
+EMPTY = GroupSnapshot("east-mm2", "Empty", ())
+
+
+def cluster(alias: str, name: str, end: int, *, start: int = 0, id_: str = "id") -> ClusterSnapshot:
+    topic = TopicSnapshot(name, id_, {0: PartitionSnapshot(start, end, end)}, {}, None)
+    return ClusterSnapshot(alias, alias, NOW, {name: topic})
+
+
+def source(end: int, start: int = 0, id_: str = "id") -> ClusterSnapshot:
+    return cluster("east", "t", end, start=start, id_=id_)
+
+
+def target(end: int, id_: str = "id") -> ClusterSnapshot:
+    return cluster("west", "east.t", end, id_=id_)
+
+
+def standing(
+    sync: tuple[int, int] | None, committed: int | None = None, *, sync_age: int = 0, age: int = 0
+) -> Standing:
+    return Standing(
+        {} if committed is None else {"t": {0: committed}},
+        {} if committed is None else {("t", 0): NOW - age},
+        {} if sync is None else {("t", 0): OffsetSync(*sync, NOW - sync_age)},
+    )
+
+
+def estimate(
+    source: ClusterSnapshot, target: ClusterSnapshot, one: Standing, *reset: str
+) -> Estimate | None:
+    return estimates(FLOW, source, target, one, reset).get(("t", 0))
+
+
+def test_every_record_past_the_sync_takes_the_estimate_further() -> None:
+    found = estimate(source(1000), target(700), standing((600, 500), 650, age=9000))
+    assert found == Estimate(800, "offset_syncs", NOW)
+
+
+def test_sync_older_than_the_commit_never_takes_the_estimate_back() -> None:
+    one = standing((600, 500), 900, sync_age=9000, age=1000)
+    assert estimate(source(1000), target(700), one) == Estimate(900, "connect_offsets", NOW - 1000)
+
+
+def test_sync_newer_than_the_commit_may_take_the_estimate_back() -> None:
+    found = estimate(source(1000), target(700), standing((0, 600), 900, age=1000))
+    assert found == Estimate(100, "offset_syncs", NOW)
+
+
+def test_estimate_ends_at_the_log_end() -> None:
+    found = estimate(source(700), target(900), standing((600, 500)))
+    assert found is not None
+    assert found.position == 700
+
+
+@pytest.mark.parametrize(
+    ("source_end", "target_end", "sync", "reset"),
+    [
+        (1000, 700, None, ()),
+        (500, 700, (600, 500), ()),
+        (1000, 400, (600, 500), ()),
+        (1000, 700, (600, 500), ("t",)),
+    ],
+    ids=["no sync", "sync past the source's end", "sync past the target's end", "topic made anew"],
+)
+def test_without_a_sync_that_fits_there_is_no_estimate(
+    source_end: int, target_end: int, sync: tuple[int, int] | None, reset: tuple[str, ...]
+) -> None:
+    assert estimate(source(source_end), target(target_end), standing(sync), *reset) is None
+
+
+def shift(
+    before: tuple[int, int],
+    now: tuple[int, int],
+    *,
+    log_start: int = 0,
+    committed: int | None = None,
+    ids: tuple[str, str] = ("id", "id"),
+    reset: tuple[str, ...] = (),
+) -> list[Finding]:
+    """Findings after a sync became another."""
+    then = shifts.observe(source(10_000), target(10_000), standing(before, committed), FLOW)
+    seen = source(10_000, log_start, ids[0])
+    after = shifts.observe(seen, target(10_000, ids[1]), standing(now), FLOW)
+    return shifts.judge(FLOW, seen, after, then, reset)
+
+
+def test_offsets_that_move_together_are_no_shift() -> None:
+    assert shift((100, 50), (900, 850)) == []
+
+
+def test_records_beyond_those_copied_are_counted() -> None:
+    (found,) = shift((100, 50), (900, 890))
+    assert (found.severity, found.kind, found.topic, found.count) == (
+        "warning", "offset_shift", "t", 40,
+    )  # fmt: skip
+    assert "partition 0: 40" in found.message
+
+
+def test_offsets_passed_over_and_gone_are_counted() -> None:
+    (found,) = shift((999, 999), (1600, 1100), log_start=1500)
+    assert (found.kind, found.count) == ("offset_shift", 500)
+    assert "transaction markers" in found.message
+
+
+def test_markers_of_transactions_still_on_the_source_are_no_finding() -> None:
+    assert shift((100, 100), (1200, 1100), log_start=101) == []
+
+
+def test_no_more_is_called_gone_than_the_source_dropped_unmirrored() -> None:
+    (found,) = shift((100, 100), (1200, 1100), log_start=130, committed=121)
+    assert found.count == 9
+
+
+@pytest.mark.parametrize(
+    ("ids", "reset"), [(("new", "id"), ()), (("id", "new"), ()), (("id", "id"), ("t",))]
+)
+def test_topics_made_anew_have_no_shift(ids: tuple[str, str], reset: tuple[str, ...]) -> None:
+    assert shift((100, 50), (0, 900), ids=ids, reset=reset) == []
+
+
+def test_first_look_has_nothing_to_compare_with() -> None:
+    seen = shifts.observe(source(1000), target(1000), standing((900, 100)), FLOW)
+    assert shifts.judge(FLOW, source(1000), seen, {}, ()) == []
+
+
+def test_partitions_added_later_are_not_compared() -> None:
+    now = shifts.observe(source(1000), target(1000), standing((900, 100)), FLOW)
+    before = {"t": {**now["t"], "partitions": {"1": [0, 0, 1]}}}
+    assert shifts.judge(FLOW, source(1000), now, before, ()) == []
+
+
+def test_syncs_of_former_topics_are_not_remembered() -> None:
+    assert shifts.observe(source(100), target(1000), standing((900, 100)), FLOW) == {}
+    assert shifts.observe(source(1000), target(100), standing((900, 100)), FLOW) == {}
+    elsewhere = replace(FLOW, replication_policy="identity")
+    assert shifts.observe(source(1000), target(1000), standing((900, 100)), elsewhere) == {}
+
+
+RUNNING = (
+    WorkerState("MirrorSourceConnector", None, "RUNNING", None),
+    WorkerState("MirrorSourceConnector", 0, "RUNNING", None),
+)
+FAILED = WorkerState("MirrorSourceConnector", 1, "FAILED", "a.B: too large")
+
+
+def test_failed_task_is_critical_and_says_why() -> None:
+    (found,) = workers.judge(FLOW, Standing({}, workers=(*RUNNING, FAILED)), ALIVE)
+    assert (found.severity, found.kind) == ("critical", "task_failed")
+    assert "task 1 of MirrorSourceConnector of mirrormaker has failed: a.B: too large" in (
+        found.message
+    )
+
+
+def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
+    assert workers.judge(FLOW, Standing({}, workers=(FAILED,)), EMPTY) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "lacking"),
+    [
+        (RUNNING, []),
+        ((*RUNNING, WorkerState("MirrorHeartbeatConnector", None, "FAILED", None)), []),
+        ((), ["MirrorSourceConnector has not started"]),
+        (RUNNING[:1], ["MirrorSourceConnector has no task"]),
+        (RUNNING[1:], ["MirrorSourceConnector has not started"]),
+        ((*RUNNING, FAILED), ["task 1 of MirrorSourceConnector is FAILED (a.B: too large)"]),
+        (
+            (RUNNING[0], replace(RUNNING[1], state="UNASSIGNED")),
+            ["task 0 of MirrorSourceConnector is UNASSIGNED"],
+        ),
+    ],
+)
+def test_what_a_mirror_lacks_to_run(states: tuple[WorkerState, ...], lacking: list[str]) -> None:
+    assert workers.not_running(Standing({}, workers=states), tasks_expected=True) == lacking
+
+
+def test_without_a_topic_no_task_is_expected() -> None:
+    assert workers.not_running(Standing({}, workers=RUNNING[:1]), tasks_expected=False) == []
+
+
+MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g")
+
+
+@pytest.mark.parametrize("flow", [FLOW, MM1], ids=["mm2", "mm1"])
+def test_flow_without_position_into_filled_topics_is_a_takeover(flow: Flow) -> None:
+    filled = cluster("west", flow.target_topic("t"), 5)
+    (found,) = preflight.takeover(flow, filled, {}, EMPTY)
+    assert (found.severity, found.kind, found.count) == ("critical", "takeover", 1)
+    assert "takeover:orders" in found.action
+    accepted = replace(flow, accept=("takeover:orders",))
+    assert preflight.takeover(accepted, filled, {}, EMPTY) == []
+    assert preflight.takeover(flow, filled, {"t": {0: 1}}, EMPTY) == []
+    assert preflight.takeover(flow, filled, {}, ALIVE) == [], "it runs and has not committed yet"
+    assert preflight.takeover(flow, cluster("west", flow.target_topic("t"), 0), {}, EMPTY) == []
+    emptied = cluster("west", flow.target_topic("t"), 5, start=5)
+    assert preflight.takeover(flow, emptied, {}, EMPTY) == []
+
+
+@pytest.mark.parametrize(("flow", "word"), [(FLOW, "tasks_max"), (MM1, "num_streams")])
+def test_more_tasks_than_partitions_are_idle(flow: Flow, word: str) -> None:
+    (found,) = preflight.idle_tasks(replace(flow, parallelism=3), source(1))
+    assert (found.severity, found.kind, found.count) == ("warning", "idle_tasks", 2)
+    assert word in found.action
+    assert preflight.idle_tasks(replace(flow, parallelism=1), source(1)) == []
+    nothing = ClusterSnapshot("east", "east", NOW, {})
+    assert preflight.idle_tasks(replace(flow, parallelism=3), nothing) == []
+
+
+def test_more_replicas_than_brokers_are_refused() -> None:
+    flow = replace(FLOW, replication_factors={"replication.factor": 3, "other": 2})
+    (found,) = preflight.replication_factors(flow, 2)
+    assert (found.severity, found.kind, found.count) == ("critical", "replication_factor", 3)
+    assert preflight.replication_factors(flow, 3) == []
+
+
+def internal(
+    policy: str = "compact", operations: tuple[str, ...] | None = ("READ", "WRITE"), **errors: str
+) -> ClusterSnapshot:
+    every = {0: PartitionSnapshot(0, 0, 0)}
+    name = FLOW.offset_topic
+    topic = TopicSnapshot(name, "id", every, {"cleanup.policy": policy}, None, operations)
+    return ClusterSnapshot("west", "west", NOW, {name: topic}, errors)
+
+
+def judged(snapshot: ClusterSnapshot, *needed: str) -> list[tuple[str, str | None]]:
+    found = preflight.internal_topics(FLOW, snapshot, needed=needed)
+    assert all(one.severity == "critical" and one.action for one in found)
+    return [(one.kind, one.topic) for one in found]
+
+
+def test_internal_topics_have_to_be_compacted() -> None:
+    assert judged(internal(), "READ", "WRITE") == []
+    assert judged(internal("delete")) == [("internal_topic", FLOW.offset_topic)]
+    assert judged(internal("compact,delete")) == [("internal_topic", FLOW.offset_topic)]
+
+
+def test_internal_topics_have_to_be_the_mirrors_to_use() -> None:
+    readable = internal(operations=("READ",))
+    assert judged(readable, "READ", "WRITE") == [("internal_topic", FLOW.offset_topic)]
+    assert judged(readable, "READ") == []
+    assert judged(internal(operations=None), "READ", "WRITE") == [], "the broker does not say"
+    hidden = internal(hidden="permission DESCRIBE is missing")
+    assert judged(hidden, "READ", "WRITE") == [("internal_topic", "hidden")]
+    assert judged(hidden) == [], "who only looks needs less"
+
+
+@pytest.mark.parametrize(
+    ("operations", "there", "kinds"),
+    [
+        (("DESCRIBE",), False, ["may_not_create"]),
+        (("DESCRIBE", "CREATE"), False, []),
+        (None, False, []),
+        (("DESCRIBE",), True, []),
+    ],
+)
+def test_topics_that_have_to_be_created_need_the_permission(
+    operations: tuple[str, ...] | None, there: bool, kinds: list[str]
+) -> None:
+    nothing = ClusterSnapshot("west", "west", NOW, {})
+    every: Mapping[str, Any] = dict.fromkeys(
+        preflight.internal_names(FLOW), internal().topics[FLOW.offset_topic]
+    )
+    found = preflight.creation(
+        FLOW,
+        source(1),
+        target(1) if there else nothing,
+        replace(nothing, topics=dict(every)) if there else nothing,
+        operations,
+    )
+    assert [one.kind for one in found] == kinds
+
+
+def test_groups_to_sync_have_to_exist() -> None:
+    flow = replace(FLOW, consumer_groups=("app-.*",))
+    assert [one.kind for one in preflight.no_groups(flow, ["other"])] == ["no_groups"]
+    assert preflight.no_groups(flow, ["other", "app-1"]) == []
+    assert preflight.no_groups(FLOW, []) == []
