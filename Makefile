@@ -1,5 +1,6 @@
 # The two commands of the tour are `make demo` and `make demo-down`; `make` alone lists them all.
 SCENARIO ?= default
+ENGINE ?= mm1
 
 root := $(CURDIR)
 export PATH := $(root)/.venv/bin:$(PATH)
@@ -14,8 +15,8 @@ help: ## this list
 bootstrap: ## install and build what demo and tests need (cached; some minutes the first time)
 	@lab/bootstrap
 
-demo: bootstrap ## three hosts, two brokers, one mirror, a busy producer, and the report's verdict
-	.venv/bin/ansible-playbook -i inventories/demo playbooks/demo.yml
+demo: bootstrap ## three hosts, two brokers, one mirror, a busy producer, the report's verdict; ENGINE=mm2
+	.venv/bin/ansible-playbook -i inventories/demo -e demo_engine=$(ENGINE) playbooks/demo.yml
 
 demo-down: bootstrap ## remove what demo created
 	.venv/bin/ansible-playbook -i inventories/demo lab/destroy.yml

@@ -133,9 +133,10 @@ class Probe:
         self._admin(cluster).delete_records(wanted)
 
     def members(self, cluster: str, group: str) -> dict[str, Any]:
-        """Tell state and number of members of a group."""
+        """Tell the state of a group and from where its members are."""
         described = self._admin(cluster).describe_groups([group])[group]
-        return {"state": described["group_state"], "members": len(described["members"])}
+        hosts = [member["client_host"] for member in described["members"]]
+        return {"state": described["group_state"], "hosts": hosts}
 
     def tamper(
         self,

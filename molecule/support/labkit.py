@@ -156,6 +156,21 @@ class Unit:
         return self.host.run(*argv).stdout
 
 
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """What differs between the engines when an instance runs on several hosts.
+
+    :param cluster: where its processes find each other, as members of ``group``.
+    :param prefix: stands before a topic's name on the target.
+    :param change: changes something of the instance that its processes are started with.
+    """
+
+    cluster: str
+    group: str
+    prefix: str
+    change: Callable[[Variables], None]
+
+
 class Production:
     """A producer that runs in the background on a lab host."""
 

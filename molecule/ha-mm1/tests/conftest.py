@@ -10,7 +10,19 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
-from labkit import Lab, Unit  # noqa: E402
+from labkit import Engine, Lab, Unit, Variables  # noqa: E402
+
+
+def change(variables: Variables) -> None:
+    """Give the instance another producer property."""
+    instance = variables["mirrormaker_instances"]["mirrormaker"]
+    instance["producer_properties"] = {"linger.ms": 35}
+
+
+@pytest.fixture(scope="session")
+def engine() -> Engine:
+    """What the tests have to know of it."""
+    return Engine(cluster="east", group="mirrormaker-orders", prefix="", change=change)
 
 
 @pytest.fixture(scope="session")

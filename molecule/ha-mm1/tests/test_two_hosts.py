@@ -1,0 +1,1 @@
+../../support/two_hosts.py
