@@ -38,7 +38,8 @@ class Store:
     :param directory: the state directory; it must exist and be writable by the report's user.
 
     Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
-    ``parity`` (digests verified so far; kept by the parity engine).
+    ``mirrors`` (what was read of MirrorMaker 2's topics), ``shifts`` (its offset shifts at the last
+    run), ``parity`` (digests verified so far; kept by the parity engine).
     """
 
     def __init__(self, directory: Path) -> None:
