@@ -1,0 +1,318 @@
+"""What role mirrormaker makes of the model, of what a host remembers, of what its clusters say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+ROLE = ROOT / "roles/mirrormaker"
+Computed = dict[str, dict[str, Any]]
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  vars_files: [{role}/vars/main.yml]
+  vars:
+    logging_file: "{role}/templates/{{{{ __mirrormaker_logging.file }}}}.j2"
+  tasks:
+    - name: Show what is computed
+      ansible.builtin.debug:
+        var: computed
+      vars:
+        computed:
+          node: "{{{{ __mirrormaker_node }}}}"
+          identity: "{{{{ __mirrormaker_identity }}}}"
+          changes: "{{{{ __mirrormaker_identity_changes }}}}"
+          ownership: "{{{{ __mirrormaker_ownership }}}}"
+          command: "{{{{ __mirrormaker_command }}}}"
+          environment: "{{{{ __mirrormaker_environment }}}}"
+          paths: "{{{{ __mirrormaker_paths }}}}"
+          former: "{{{{ __mirrormaker_former_files }}}}"
+          secrets: "{{{{ __mirrormaker_secrets | list }}}}"
+          client: "{{{{ __mirrormaker_client_settings.credentials | list }}}}"
+          logging: "{{{{ lookup('ansible.builtin.template', logging_file) }}}}"
+"""
+
+LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
+CLUSTERS = {
+    alias: {
+        "bootstrap_servers": [f"{alias}1:9092"],
+        "security_protocol": "SASL_PLAINTEXT",
+        "identities": {"mirror": LOGIN},
+    }
+    for alias in ("east", "north", "west")
+}
+
+
+def flow(name: str, engine: str, source: str) -> dict[str, Any]:
+    return {"name": name, "engine": engine, "source": source, "target": "west", "topics": [name]}
+
+
+def answer(*flows: str, brokers: int | None = 1, west: str = "W", **ids: str) -> dict[str, str]:
+    """What ``check --json`` says of flows, named ``<name>:<source>``; ids are those of sources."""
+    seen = [
+        {
+            "name": name,
+            "source": source,
+            "target": "west",
+            "source_cluster_id": ids.get(source),
+            "target_cluster_id": west,
+            "target_brokers": brokers,
+        }
+        for name, source in (one.split(":") for one in flows)
+    ]
+    return {"stdout": json.dumps({"findings": [], "flows": seen})}
+
+
+MM1 = [flow("orders", "mm1", "east")]
+MM2 = [flow("orders", "mm2", "east"), flow("clicks", "mm2", "north")]
+MM2_IDENTITY = {
+    "engine": "mm2",
+    "policy": "prefix",
+    "separator": ".",
+    "target": "west",
+    "target_cluster_id": "W",
+    "source_cluster_ids": {"east": "E", "north": "N"},
+    "replication_factor": 2,
+}
+
+# One host per case: its flows, what it remembers, what the check said.
+CASES: dict[str, dict[str, Any]] = {
+    "mm1": {"flows": MM1, "checked": answer("orders:east", east="E")},
+    "mm2-unchecked": {"flows": MM2},
+    "mm2-checked": {
+        "flows": MM2,
+        "checked": answer("orders:east", "clicks:north", brokers=5, east="E", north="N"),
+    },
+    "mm2-with-log4j1": {"flows": MM2, "instance": {"kafka_version": "3.9.2"}},
+    "several-hosts": {"flows": MM2, "instance": {"hosts": ["a", "b"]}},
+    "more-brokers": {
+        "flows": MM2,
+        "remembered": MM2_IDENTITY,
+        "checked": answer("orders:east", "clicks:north", brokers=5, east="E", north="N"),
+    },
+    "another-target": {
+        "flows": MM2,
+        "remembered": MM2_IDENTITY,
+        "checked": answer("orders:east", "clicks:north", west="V", east="E", north="N"),
+    },
+    "stopped": {"flows": MM2, "remembered": MM2_IDENTITY},
+    "flow-gone": {
+        "flows": MM2[:1],
+        "remembered": MM2_IDENTITY,
+        "checked": answer("orders:east", east="E"),
+    },
+    "alias-renamed": {
+        "flows": [flow("orders", "mm2", "north")],
+        "remembered": MM2_IDENTITY | {"source_cluster_ids": {"east": "E"}},
+        "checked": answer("orders:north", north="E"),
+    },
+    "another-instance-checked": {"flows": MM1, "checked": answer("clicks:north", north="N")},
+    "another-engine": {
+        "flows": MM2,
+        "remembered": {"engine": "mm1", "group_id": "mirrormaker-orders", "policy": "identity"},
+    },
+    "upgraded": {
+        "flows": MM2,
+        "ownership": {"owner": "role mirrormaker", "created_user": True, "releases": ["3.9.2"]},
+    },
+    "quiet": {
+        "flows": MM2,
+        "level": "OFF",
+        "levels": {"org.apache.kafka.clients": "OFF", "org.apache.kafka": "WARN"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
+    """Everything the role computes, by case."""
+    directory = tmp_path_factory.mktemp("role")
+    (directory / "play.yml").write_text(PLAY.format(role=ROLE))
+    (directory / "hosts").write_text("\n".join(CASES))
+    (directory / "host_vars").mkdir()
+    (directory / "group_vars").mkdir()
+    (directory / "group_vars/all.yml").write_text((ROLE / "defaults/main.yml").read_text())
+    for name, case in CASES.items():
+        instance = {"hosts": [name], "flows": [one["name"] for one in case["flows"]]}
+        variables = {
+            "kafka_clusters": CLUSTERS,
+            "mirror_flows": case["flows"],
+            "mirrormaker_instances": {"mirrormaker": instance | case.get("instance", {})},
+            "mirror_accept": [],
+            "mirrormaker_name": "mirrormaker",
+            "mirrormaker_rest_address": "10.0.0.1",
+            "mirrormaker_log_level": case.get("level", "INFO"),
+            "mirrormaker_log_levels": case.get("levels", {}),
+            "kafka_releases_directory": "/opt/kafka/releases",
+            "kafka_java_home": "/java",
+            "__mirrormaker_found": {
+                "user_exists": "ownership" in case,
+                "directory": {
+                    "identity": case.get("remembered"),
+                    "ownership": case.get("ownership"),
+                },
+            },
+        }
+        if "checked" in case:
+            variables["__mirrormaker_checked"] = case["checked"]
+        (directory / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(variables))
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts", "play.yml"],
+        cwd=directory, capture_output=True, text=True, check=False,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
+             "ANSIBLE_FILTER_PLUGINS": str(ROOT / "roles/mirror_model/filter_plugins")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = {name: done.stdout.split(f"ok: [{name}] => ", 1)[1] for name in CASES}
+    read = json.JSONDecoder().raw_decode
+    return {name: read(text)[0]["computed"] for name, text in shown.items()}
+
+
+def test_the_unit_starts_the_script_of_the_instances_own_release(computed: Computed) -> None:
+    assert computed["mm1"]["command"][0] == (
+        "/opt/kafka/releases/kafka_2.13-3.9.2/bin/kafka-mirror-maker.sh"
+    )
+    assert computed["mm2-checked"]["command"][0] == (
+        "/opt/kafka/releases/kafka_2.13-4.3.1/bin/connect-mirror-maker.sh"
+    )
+
+
+def test_every_variable_of_the_command_is_in_the_environment(computed: Computed) -> None:
+    for case in computed.values():
+        named = {part.strip("${}") for part in " ".join(case["command"]).split() if "${" in part}
+        assert named
+        assert named <= set(case["environment"])
+
+
+@pytest.mark.parametrize(
+    ("case", "option", "file"),
+    [
+        ("mm1", "-Dlog4j.configuration=file:", "log4j.properties"),
+        ("mm2-with-log4j1", "-Dlog4j.configuration=file:", "log4j.properties"),
+        ("mm2-checked", "-Dlog4j2.configurationFile=", "log4j2.yaml"),
+    ],
+)
+def test_logging_is_written_for_the_library_of_the_release(
+    computed: Computed, case: str, option: str, file: str
+) -> None:
+    path = f"/etc/mirrormaker/{file}"
+    assert computed[case]["environment"]["KAFKA_LOG4J_OPTS"] == option + path
+    assert path in computed[case]["paths"]
+
+
+def test_what_another_engine_or_release_left_is_known_and_never_what_is_written(
+    computed: Computed,
+) -> None:
+    assert {Path(path).name for path in computed["mm2-checked"]["former"]} == {
+        "consumer.properties", "producer.properties", "log4j.properties",
+    }  # fmt: skip
+    for case in computed.values():
+        assert not set(case["former"]) & set(case["paths"])
+
+
+def test_levels_stay_words_in_yaml(computed: Computed) -> None:
+    loggers = yaml.safe_load(computed["quiet"]["logging"])["Configuration"]["Loggers"]
+    assert loggers["Root"]["level"] == "OFF"
+    assert loggers["Logger"] == [
+        {"name": "org.apache.kafka", "level": "WARN"},
+        {"name": "org.apache.kafka.clients", "level": "OFF"},
+    ]
+    plain = yaml.safe_load(computed["mm2-checked"]["logging"])["Configuration"]["Loggers"]
+    assert "Logger" not in plain
+
+
+def test_the_process_gets_no_raw_password_and_the_client_every_credential(
+    computed: Computed,
+) -> None:
+    assert computed["mm2-checked"]["secrets"] == [
+        "east.mirror.jaas", "north.mirror.jaas", "west.mirror.jaas",
+    ]  # fmt: skip
+    assert "north.mirror.password" in computed["mm2-checked"]["client"]
+
+
+def test_the_address_of_a_node_matters_only_where_there_are_several(computed: Computed) -> None:
+    assert computed["several-hosts"]["node"]["address"] == "10.0.0.1"
+    assert computed["mm2-checked"]["node"]["address"] is None
+
+
+@pytest.mark.parametrize(
+    ("case", "brokers", "remembered"),
+    [
+        pytest.param("mm2-unchecked", None, None, id="unknown"),
+        pytest.param("mm2-checked", 5, 3, id="seen"),
+        pytest.param("more-brokers", 2, 2, id="remembered-before-seen"),
+        pytest.param("stopped", 2, 2, id="remembered-without-check"),
+        pytest.param("another-target", 1, 1, id="remembered-of-another-cluster"),
+    ],
+)
+def test_replication_factors_are_chosen_once_per_target(
+    computed: Computed, case: str, brokers: int | None, remembered: int | None
+) -> None:
+    assert computed[case]["node"]["brokers"] == brokers
+    assert computed[case]["identity"]["replication_factor"] == remembered
+
+
+def test_the_ids_of_the_clusters_are_remembered_as_the_engine_needs_them(
+    computed: Computed,
+) -> None:
+    mm1, mm2 = computed["mm1"]["identity"], computed["mm2-checked"]["identity"]
+    assert (mm1["source_cluster_id"], mm1["target_cluster_id"]) == ("E", "W")
+    assert mm2["source_cluster_ids"] == {"east": "E", "north": "N"}
+
+
+def test_what_was_not_checked_stays_as_it_is_remembered(computed: Computed) -> None:
+    identity = computed["stopped"]["identity"]
+    assert identity["source_cluster_ids"] == {"east": "E", "north": "N"}
+    assert identity["target_cluster_id"] == "W"
+
+
+def test_what_the_check_said_of_another_instance_does_not_count(computed: Computed) -> None:
+    identity = computed["another-instance-checked"]["identity"]
+    assert (identity["source_cluster_id"], identity["target_cluster_id"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "case", ["mm1", "mm2-unchecked", "mm2-checked", "more-brokers", "stopped", "flow-gone"]
+)
+def test_a_flow_that_comes_or_goes_and_a_broker_more_are_no_change(
+    computed: Computed, case: str
+) -> None:
+    assert computed[case]["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("another-target", "target_cluster_id W -> V"),
+        ("alias-renamed", "north"),
+        ("another-engine", "engine mm1 -> mm2"),
+    ],
+)
+def test_what_would_mirror_everything_again_is_named(
+    computed: Computed, case: str, words: str
+) -> None:
+    assert words in "; ".join(computed[case]["changes"])
+
+
+def test_the_id_of_a_former_source_stays_known_until_it_has_another_alias(
+    computed: Computed,
+) -> None:
+    assert computed["flow-gone"]["identity"]["source_cluster_ids"] == {"east": "E", "north": "N"}
+    assert computed["alias-renamed"]["identity"]["source_cluster_ids"] == {"north": "E"}
+
+
+def test_the_removal_knows_every_release_and_whose_the_user_is(computed: Computed) -> None:
+    assert computed["mm1"]["ownership"]["releases"] == ["3.9.2"]
+    assert computed["upgraded"]["ownership"] == {
+        "owner": "role mirrormaker", "created_user": True, "releases": ["3.9.2", "4.3.1"],
+    }  # fmt: skip
