@@ -175,10 +175,10 @@ def forget_lanes(keeper: Keeper) -> None:
 
 def test_what_a_mirror_passed_over_is_told_with_its_number(keeper: Keeper) -> None:
     """The source was cut, or made anew, beyond the position while the mirror stood still."""
-    again, read, unread = (
-        keeper.make("east", f".{name}", 2) for name in ("again", "read", "unread")
+    again, fewer, read, unread = (
+        keeper.make("east", f".{name}", 2) for name in ("again", "fewer", "read", "unread")
     )
-    for topic in (again, read, unread):
+    for topic in (again, fewer, read, unread):
         keeper.fill("east", topic, 100)
         keeper.mirror("east", topic)
     keeper.fill("east", read, 100, start=100)
@@ -190,25 +190,30 @@ def test_what_a_mirror_passed_over_is_told_with_its_number(keeper: Keeper) -> No
     for topic in (read, unread):  # 50 mirrored of each partition, 30 more are cut away
         keeper.admins[0].delete_records({TopicPartition(topic, p): 80 for p in (0, 1)})
         keeper.mirror("east", topic)
-    keeper.admins[0].delete_topics([again])
-    eventually(lambda: again not in keeper.admins[0].list_topics())
-    keeper.admins[0].create_topics([NewTopic(again, 2, 1)])
+    keeper.admins[0].delete_topics([again, fewer])
+    eventually(lambda: not {again, fewer} & set(keeper.admins[0].list_topics()))
+    keeper.admins[0].create_topics([NewTopic(again, 2, 1), NewTopic(fewer, 2, 1)])
     keeper.fill("east", again, 150, start=600)
     keeper.mirror("east", again)  # from offset 50 of each partition on
+    keeper.fill("east", fewer, 20, start=600)  # and the position is still 50
     found, result = keeper.compare()
     assert wrong(found) == {
         "a..again": {"missing": 100, "unverifiable": 100},
+        "a..fewer": {"unverifiable": 100},
         "a..read": {"unverifiable": 60},
         "a..unread": {"unverifiable": 60},
     }
     assert (found["a..again"].source_records, found["a..again"].target_records) == (150, 150)
     assert found["a..again"].verified_records == 50
+    assert found["a..fewer"].in_flight_records == 20
     assert {one.offset for one in found["a..again"].samples["missing"]} <= set(range(50))
     told = {(one.topic.replace(keeper.prefix, ""), one.kind, one.count) for one in result.findings}
     assert told == {
         ("a..again", "reset", None),
         ("a..again", "missing", 100),
         ("a..again", "unverifiable", 100),
+        ("a..fewer", "reset", None),
+        ("a..fewer", "unverifiable", 100),
         ("a..read", "unverifiable", 60),
         ("a..unread", "unverifiable", 60),
         ("a..unread", "unverifiable", 30),  # of each partition

@@ -169,6 +169,12 @@ def test_a_topic_that_cannot_be_read_is_unknown() -> None:
     assert found.ranges == []
 
 
+def test_a_position_past_the_end_is_of_an_earlier_topic() -> None:
+    taken = {"t": {0: 10, 1: 4, 2: 7}, "gone": {0: 5}}
+    after = cluster(topic(logs=((0, 10), (0, 3))))
+    assert plan.of_present_topics(taken, after) == {"t": {0: 10, 2: 7}, "gone": {0: 5}}
+
+
 ranges = st.lists(
     st.tuples(st.sampled_from(["source", "target"]), st.integers(0, 50), st.integers(1, 1000)),
     min_size=1,

@@ -275,6 +275,7 @@ class Job:
                     )
                 )  # fmt: skip
                 continue
+            positions = planning.of_present_topics(positions, on_source)
             found[look.flow.name] = replace(
                 look, positions=positions, target=on_target, source=on_source
             )

@@ -403,6 +403,29 @@ def end_of(log: PartitionSnapshot) -> int:
     return max(log.log_end, log.high_watermark or 0)
 
 
+def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Positions:
+    """Positions without those past the end of their log.
+
+    MirrorMaker 2 keeps its position when a topic is deleted. Until it commits again, such a one is
+    of the earlier topic of that name and says nothing of the present one.
+
+    :param source: taken after the positions, or a mirror at work would seem to be past the end.
+    """
+    ends = {
+        (topic.name, partition): end_of(log)
+        for topic in source.topics.values()
+        for partition, log in topic.partitions.items()
+    }
+    return {
+        topic: {
+            partition: position
+            for partition, position in parts.items()
+            if position <= ends.get((topic, partition), position)
+        }
+        for topic, parts in positions.items()
+    }
+
+
 def within_budget(
     ranges: Sequence[Range], max_bytes: float | None
 ) -> tuple[list[Range], list[Range]]:
