@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 
-from mirror_model import schema  # noqa: E402 (the path above comes first)
+from mirror_model import mm2_names, schema  # noqa: E402 (the path above comes first)
 
 PAGE = ROOT / "docs/variables.md"
 
@@ -38,15 +38,33 @@ LAYERS = """\
 ### Which value wins
 
 A property may be set in several places. The lower row wins; `null` removes what the rows above it
-set. `bootstrap.servers`, security, group and start are written from the model and refused here.
+set. Connections, security, group, start and topics are written from the model and refused here.
 
 | Layer | Where | Written as (engine mm1) |
 |---|---|---|
-| tuned default of the role | below | |
+| tuned default | below | |
 | derived from the model | `kafka_clusters`, `mirror_flows` | |
 | cluster | `kafka_clusters.<alias>.properties` | Kafka's name; consumer: source, producer: target |
 | flow | `mirror_flows[].properties` | `consumer.` or `producer.` and Kafka's name |
 | instance | `consumer_properties`, `producer_properties` | Kafka's name |
+
+Engine mm2 has one file, in which each layer has its prefix:
+
+| Written as | Rendered as |
+|---|---|
+| a security key in `kafka_clusters.<alias>.properties` | `<alias>.<key>` |
+| another key there | `<alias>.<client>.<key>` for each client that knows it |
+| `consumer.<key>` in `mirror_flows[].properties` | `<source>.consumer.<key>` |
+| `producer.override.<key>` or another key there | `<source>-><target>.<key>` |
+| a REST, plug-in or `replication.policy.` key in `worker_properties` | `<key>` |
+| another key there, such as `producer.<key>` | `<target>.<key>` |
+
+MirrorMaker 2 ignores a key under a wrong prefix without a word, so the model owns every prefix and
+refuses every key that the instance's release does not know in its place. For engine mm2, a flow's
+`producer.override.<name>` tunes the producer of its records, and `producer.<name>` in
+`worker_properties` that of all flows. Replication factors that nobody sets are 3, or the number of
+the target's brokers if that is less. Plug-ins need a manifest to be found; with
+`plugin.discovery: hybrid_warn` in `worker_properties` others are found too, some seconds later.
 """
 
 PATTERNS = """\
@@ -58,6 +76,8 @@ Java and Python read alike: literals, `.`, classes such as `[a-z_]`, `\\d`, `\\w
 `(?:...)`, `|`, `*` `+` `?` and `{n}`. Refused are the comma (MirrorMaker 1 turns it into `|`),
 lookaround, flags, back-references, named groups, lazy and possessive quantifiers. MirrorMaker 1
 gets one expression: the entries joined by `|`, behind a negative lookahead if some are excluded.
+MirrorMaker 2 gets the lists, and leaves out by itself Kafka's and its own internal topics and
+what came from the target. `consumer_groups` are written in the same way.
 """
 
 
@@ -129,10 +149,17 @@ def model_pages() -> list[str]:
     lines += ["Keys of `mm1_options`:", "", "| Option | Default | Meaning |", "|---|---|---|"]
     for name, (value, doc) in schema.MM1_OPTIONS.items():
         lines.append(f"| `{name}` | {code(value)} | {doc} |")
-    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer:", ""]
+    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer of engine mm1:", ""]
     lines += properties_table(schema.CONSUMER_DEFAULTS)
-    lines += ["Tuned defaults of the producer:", ""]
+    lines += ["Tuned defaults of the producer of both engines:", ""]
     lines += properties_table(schema.PRODUCER_DEFAULTS)
+    for title, properties in (
+        ("workers of engine mm2 (`<target>.`)", mm2_names.WORKER_DEFAULTS),
+        ("flows of engine mm2 (`<source>-><target>.`)", mm2_names.FLOW_DEFAULTS),
+        ("source's consumer of engine mm2", mm2_names.SOURCE_CONSUMER_DEFAULTS),
+    ):
+        lines += [f"Tuned defaults of the {title}:", ""]
+        lines += properties_table(properties)
     lines += ["### kafka_connect_clusters", "", f"{schema.NOT_YET.capitalize()}.", ""]
     lines += ["### mirror_accept", "", "Dangers accepted by name; unknown entries are refused.", ""]
     lines += [f"- `{name}:<{kind}>`" for name, kind in schema.ACCEPTANCES.items()]

@@ -160,6 +160,16 @@ def test_a_flow_starts_where_it_says(mm2_site: Site, start: str) -> None:
     assert rendered(mm2_site)["east.consumer.auto.offset.reset"] == start
 
 
+def test_plug_ins_are_looked_for_twice_in_the_same_way(mm2_site: Site) -> None:
+    properties = rendered(mm2_site)
+    assert properties["plugin.discovery"] == "service_load"
+    assert properties["west.plugin.discovery"] == "service_load"
+    mm2_site.instance["worker_properties"] = {"plugin.discovery": None, "plugin.path": "/opt/a"}
+    properties = rendered(mm2_site)
+    assert properties["plugin.path"] == properties["west.plugin.path"] == "/opt/a"
+    assert not {"plugin.discovery", "west.plugin.discovery"} & set(properties)
+
+
 def test_without_offset_syncs_their_topic_is_not_mentioned(mm2_site: Site) -> None:
     mm2_site.flow["properties"] = {"emit.offset-syncs.enabled": False}
     assert not any(key.startswith("east->west.offset-syncs.") for key in rendered(mm2_site))
@@ -200,7 +210,8 @@ def is_read(key: str, aliases: set[str], pairs: set[str], line: str) -> bool:
         return first == "west" and rest in mm2_names.WORKER[line]
     return key in mm2_names.REST or bool(re.match(
         r"(clusters|dedicated\.mode\.enable\.internal\.rest|listeners\.https\.ssl\..+"
-        r"|replication\.policy\..+|config\.providers(\..+)?|emit\.heartbeats\.enabled)$", key
+        r"|plugin\.(discovery|path)|replication\.policy\..+|config\.providers(\..+)?"
+        r"|emit\.heartbeats\.enabled)$", key
     ))  # fmt: skip
 
 
@@ -290,7 +301,6 @@ class Reader:
             for key, value in rendered(site, address="10.0.0.1").items()
             if not key.startswith("config.providers")
         }
-        properties["plugin.discovery"] = "service_load"  # looking into every class takes seconds
         self.config = self.make(f"{MIRROR}.MirrorMakerConfig", kafka.map(properties))
         self.pair = self.make(f"{MIRROR}.SourceAndTarget", "east", "west")
 
@@ -348,12 +358,12 @@ def test_every_setting_arrives(mm2_site: Site, kafka: Kafka) -> None:
         "consumer.max.poll.records": 11, "producer.override.linger.ms": 12, "offset.lag.max": 13,
     }  # fmt: skip
     mm2_site.instance["worker_properties"] = {
-        "producer.batch.size": 14, "session.timeout.ms": 15, "replication.policy.separator": "_",
+        "producer.batch.size": 14, "session.timeout.ms": 15000, "replication.policy.separator": "_",
     }  # fmt: skip
     reader = Reader(kafka, mm2_site)
     worker, connector = reader.worker(), reader.connector("Source")
     assert worker["producer.batch.size"] == "14"
-    assert worker["session.timeout.ms"] == "15"
+    assert worker["session.timeout.ms"] == "15000"
     assert worker["offset.flush.interval.ms"] == "10000"
     assert worker["offset.storage.replication.factor"] == "3"
     assert worker["replication.policy.separator"] == "_"

@@ -3,7 +3,7 @@
 Prefixes, as ``MirrorMakerConfig`` of Kafka 3.9 and 4.3 reads them: a cluster's connection and
 security stand under ``<alias>.``, its clients under ``<alias>.consumer.`` and the like, the Connect
 workers of all flows under ``<target>.``, a flow under ``<source>-><target>.``. Without a prefix
-count only the clusters, config providers, replication policy and the nodes' REST server.
+count only the clusters, config providers, replication policy, plug-ins and the nodes' REST server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .mm2_names import (
     FLOW_DEFAULTS,
     FLOW_FACTORS,
     MOST_REPLICAS,
+    PLUGINS,
     POLICIES,
     REST,
     REST_TLS,
@@ -269,6 +270,7 @@ def mm2_properties(
         "emit.heartbeats.enabled": False,
         "replication.policy.class": POLICIES[flows[0]["replication_policy"]],
         **layered({k: v for k, v in own.items() if k in AGREED}),
+        **layered({key: worker_value(instance, key) for key in PLUGINS}),
         **_nodes(instance, own, node.get("address")),
     }
     for alias in aliases:

@@ -72,13 +72,15 @@ WORKER = {
         "metadata.recovery.rebootstrap.trigger.ms", "value.converter.plugin.version",
     },
 }  # fmt: skip
-# Worker properties that MirrorMaker 2 reads without any prefix: the nodes' own REST server ...
+# Worker properties that MirrorMaker 2 reads without any prefix: the nodes' own REST server, ...
 REST = frozenset((
     "access.control.allow.methods", "access.control.allow.origin", "listeners",
     "response.http.headers.config", "rest.advertised.host.name", "rest.advertised.listener",
     "rest.advertised.port", "ssl.client.auth",
 ))  # fmt: skip
 REST_TLS = "listeners.https."
+# ... where plug-ins are looked for, once by the process and once by every worker ...
+PLUGINS = ("plugin.discovery", "plugin.path")
 # ... and what source, checkpoints and workers have to agree on.
 AGREED = frozenset((
     "replication.policy.internal.topic.separator.enabled", "replication.policy.separator"
@@ -103,9 +105,15 @@ FLOW_DEFAULTS: dict[str, Any] = {
     "refresh.topics.interval.seconds": 60,
     "sync.topic.acls.enabled": False,
 }
+# A start looks for plug-ins by their manifests instead of through every class; a node that dies is
+# missed after six seconds, and its work goes to the others at once, not after five minutes.
 WORKER_DEFAULTS: dict[str, Any] = {
+    "heartbeat.interval.ms": 2000,
     "offset.flush.interval.ms": 10000,
     "offset.flush.timeout.ms": 30000,
+    "plugin.discovery": "service_load",
+    "scheduled.rebalance.max.delay.ms": 0,
+    "session.timeout.ms": 6000,
 }
 # Tuned at unchanged guarantees: idempotence with five requests in flight keeps the order.
 SOURCE_CONSUMER_DEFAULTS: dict[str, Any] = {

@@ -97,7 +97,8 @@ FLOW = (
     ),
     Key("topics_exclude", "texts", "Topics to leave out, written like `topics`.", []),
     Key(
-        "consumer_groups", "texts", "Consumer groups whose offsets follow.", [],
+        "consumer_groups", "texts",
+        "Consumer groups whose offsets follow, written like `topics`.", [],
         engines=("mm2", "mm2-connect"),
     ),
     Key(
@@ -118,13 +119,16 @@ FLOW = (
     ),
     Key(
         "properties", "properties", "Kafka properties of this flow, verbatim; for `mm1` each "
-        "begins with `consumer.` or `producer.`.", {},
+        "begins with `consumer.` or `producer.`, for `mm2` see below.", {},
     ),
 )  # fmt: skip
 
 INSTANCE = (
     Key("hosts", "texts", "Inventory hosts that run it; several hosts share the work.", []),
-    Key("flows", "texts", "Names of `mirror_flows`; `mm1` takes exactly one.", []),
+    Key(
+        "flows", "texts", "Names of `mirror_flows`; `mm1` takes exactly one, `mm2` any number into "
+        "one target.", [],
+    ),
     Key(
         "state", "choice", "Whether the process runs.", "started",
         choices=("started", "stopped", "absent"),
@@ -146,7 +150,8 @@ INSTANCE = (
         "removes a default.", {}, engines=("mm1",),
     ),
     Key(
-        "worker_properties", "properties", "Worker properties in Kafka's own names.", {},
+        "worker_properties", "properties", "Worker properties in Kafka's own names; null "
+        "removes a default.", {},
         engines=("mm2",),
     ),
 )  # fmt: skip
