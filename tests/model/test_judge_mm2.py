@@ -284,6 +284,19 @@ def test_separator_that_no_topic_could_hold(mm2_site: Site, separator: str) -> N
     refused(mm2_site, f"{WORKER}['replication.policy.separator']", "use '.'")
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_alias_that_holds_the_separator(mm2_site: Site, side: str) -> None:
+    mm2_site["flows"].pop()
+    mm2_site.instance.update(
+        {"flows": ["orders"], "worker_properties": {"replication.policy.separator": "_"}}
+    )
+    mm2_site["clusters"]["eu_1"] = {"bootstrap_servers": ["eu1:9092"]}
+    mm2_site.flow[side] = "eu_1"
+    refused(mm2_site, f"mirror_flows[orders].{side}", "'eu_1'", "another")
+    mm2_site.instance["worker_properties"] = {"replication.policy.separator": "."}
+    assert mm2_site.judge()["errors"] == []
+
+
 @pytest.mark.parametrize("value", ["10000", True, 0, 1.5])
 def test_flush_interval_is_a_number(mm2_site: Site, value: Any) -> None:
     mm2_site.instance["worker_properties"] = {"offset.flush.interval.ms": value}

@@ -197,6 +197,7 @@ def _judge_instance(
         )
         return
     for flow in flows:
+        _judge_aliases(found, flow, separator_of(instance))
         own = unmirrored(flow, instance)
         for topic in filter(is_literal, flow["topics"]):
             if any(re.fullmatch(pattern, topic) for pattern in own):
@@ -211,6 +212,16 @@ def _judge_instance(
             _judge_number(found, f"{key} of '{flow['name']}' or its instance", value)
     for alias in dict.fromkeys([*(flow["source"] for flow in flows), targets[0]]):
         _judge_cluster(found, alias, kafka_version_of(instance, "mm2"))
+
+
+def _judge_aliases(found: Inventory, flow: Mapping[str, Any], separator: str) -> None:
+    for side in ("source", "target"):
+        if separator in flow[side]:
+            found.refuse(
+                f"{found.paths[flow['name']]}.{side}: '{flow[side]}' holds the separator "
+                f"'{separator}', so MirrorMaker 2 could not tell the alias from the topic's name; "
+                "set another replication.policy.separator in worker_properties of the instance"
+            )
 
 
 def _judge_acks(
