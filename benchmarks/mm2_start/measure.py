@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+"""How long a dedicated MirrorMaker 2 copies nothing around starts, stops and kills, by setting.
+
+Two single-node KRaft brokers and the mirror's processes run on loopback and end with this program.
+Every trial has an alias and a topic of its own, so all of them start from nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+RELEASE = "kafka_2.13-4.3.1"
+PARTITIONS = 6
+RATE = 1000
+LIMIT = 420.0
+
+
+class MeasurementError(Exception):
+    """The experiment did not come as far as what it wants to measure."""
+
+
+# Each variant is what it adds to stock's properties.
+DISCOVERY = {"plugin.discovery": "service_load"}
+SESSION = {"west.session.timeout.ms": "6000", "west.heartbeat.interval.ms": "2000"}
+FLUSH = {"west.offset.flush.interval.ms": "10000", "west.offset.flush.timeout.ms": "30000"}
+DELAY = {"west.scheduled.rebalance.max.delay.ms": "0"}
+VARIANTS: dict[str, dict[str, str]] = {
+    "stock": {},
+    "discovery": DISCOVERY,
+    "session": SESSION,
+    "flush": FLUSH,
+    "delay": DELAY,
+    "all": {**DISCOVERY, **SESSION, **FLUSH, **DELAY},
+}
+
+
+class Node:
+    """One Java process with a log of its own."""
+
+    def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
+        self.log = log
+        self.started = time.monotonic()
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                # Ended with us, even if we are killed.
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **environment},
+            )
+
+    def cpu(self) -> float:
+        """Processor time it took so far, in seconds; neighbours change it less than the clock."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def joined(self) -> None:
+        """Wait until the node is a member of the workers' group."""
+        wait_for("the worker", lambda: b"Successfully joined group" in self.log.read_bytes())
+
+    def end(self, number: signal.Signals) -> int:
+        """Send a signal and wait for the end; returns the exit code as a shell shows it."""
+        self.process.send_signal(number)
+        code = self.process.wait(90)
+        return code if code >= 0 else 128 - code
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """A properties file."""
+    return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+@contextmanager
+def broker(kafka: Path, directory: Path) -> Iterator[str]:
+    """A running single-node cluster; gives its bootstrap address."""
+    directory.mkdir()
+    plain, controller = free_ports(2)
+    configuration = directory / "server.properties"
+    configuration.write_text(
+        properties_text({
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "log.dirs": str(directory / "data"),
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+        })
+    )  # fmt: skip
+    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{kafka}/libs/*"]
+    identity = f"bench{plain:05d}".ljust(22, "A")
+    format_storage = ["kafka.tools.StorageTool", "format", f"--cluster-id={identity}"]
+    subprocess.run(
+        [*java, *format_storage, "-c", str(configuration)], check=True, stdout=subprocess.DEVNULL
+    )
+    node = Node([*java, "kafka.Kafka", str(configuration)], directory / "log")
+    try:
+        wait_for("a broker", lambda: answers(plain), 90)
+        yield f"127.0.0.1:{plain}"
+    finally:
+        node.process.kill()
+        node.process.wait(30)
+
+
+def answers(port: int) -> bool:
+    """Whether something listens on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(what: str, happened: Callable[[], bool], limit: float = LIMIT) -> float:
+    """Wait until something is so; returns the moment it was seen."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        if happened():
+            return time.monotonic()
+        time.sleep(0.05)
+    raise MeasurementError(f"{what} did not come within {limit:.0f} s")
+
+
+class Load:
+    """A thread that writes numbered records to every partition of a topic, and counts them."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.topic = topic
+        self.acknowledged = 0
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        futures = []
+        number = 0
+        begun = time.monotonic()
+        while not self._stop.wait(0.02):
+            for _ in range(int((time.monotonic() - begun) * RATE) - number):
+                value = str(number).encode().ljust(100)
+                futures.append(
+                    self._producer.send(self.topic, value, partition=number % PARTITIONS)
+                )
+                number += 1
+        self._producer.flush(60)
+        self.acknowledged = sum(1 for one in futures if one.succeeded())
+
+    def end(self) -> None:
+        """Stop writing once everything is acknowledged."""
+        self._stop.set()
+        self._thread.join(90)
+        self._producer.close()
+
+
+class Watch:
+    """A thread that looks at a topic's end offsets every 0.1 s."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap)
+        self._topic = topic
+        self._stop = threading.Event()
+        self.samples: list[tuple[float, tuple[int, ...]]] = []
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        # A consumer asked for a topic that is not there waits for its whole timeout.
+        while not self._stop.wait(0.1) and self._topic not in self._consumer.topics():
+            self.samples.append((time.monotonic(), (0,) * PARTITIONS))
+        while not self._stop.wait(0.1):
+            with suppress(KafkaError):
+                ends = self._consumer.end_offsets(self._partitions)
+                self.samples.append((time.monotonic(), tuple(ends[p] for p in self._partitions)))
+
+    def end(self) -> None:
+        """Stop looking."""
+        self._stop.set()
+        self._thread.join(60)
+        self._consumer.close()
+
+    def now(self) -> tuple[int, ...]:
+        """End offsets as they were last seen."""
+        return self.samples[-1][1] if self.samples else (0,) * PARTITIONS
+
+    def fresh(self) -> tuple[int, ...]:
+        """End offsets seen after this call began."""
+        begun = time.monotonic()
+        wait_for("a look", lambda: bool(self.samples) and self.samples[-1][0] > begun + 0.3, 20)
+        return self.now()
+
+    def growth(self, base: tuple[int, ...]) -> float:
+        """Wait until every partition has a record beyond `base`; the moment of the last one."""
+        return wait_for(
+            "new records on the target",
+            lambda: all(new > old for new, old in zip(self.now(), base, strict=True)),
+        )
+
+    def longest_stall(self, since: float) -> float:
+        """Longest time any partition did not grow since a moment, in seconds."""
+        samples = [one for one in self.samples if one[0] >= since]
+        longest = 0.0
+        for number in range(PARTITIONS):
+            grown = samples[0]
+            for sample in samples:
+                if sample[1][number] > grown[1][number]:
+                    longest = max(longest, sample[0] - grown[0])
+                    grown = sample
+            longest = max(longest, samples[-1][0] - grown[0])
+        return longest
+
+
+@dataclass
+class Lab:
+    """Both clusters, and where files go."""
+
+    kafka: Path
+    directory: Path
+    east: str
+    west: str
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+
+class Mirror:
+    """One flow with a topic of its own under load, and the processes that mirror it."""
+
+    def __init__(self, lab: Lab, variant: Mapping[str, str], nodes: int) -> None:
+        self.lab = lab
+        number = next(lab.numbers)
+        self.alias = f"east{number}"
+        self.directory = lab.directory / self.alias
+        self.directory.mkdir()
+        self.ports = free_ports(nodes)
+        self.starts = 0
+        self.marks: list[tuple[str, tuple[int, ...]]] = []
+        self.running: dict[int, Node] = {}
+        topic = f"load{number}"
+        admin = KafkaAdminClient(bootstrap_servers=lab.east)
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        admin.close()
+        base = {
+            "clusters": f"{self.alias},west",
+            f"{self.alias}.bootstrap.servers": lab.east,
+            "west.bootstrap.servers": lab.west,
+            f"{self.alias}->west.enabled": "true",
+            f"{self.alias}->west.topics": topic,
+            f"{self.alias}->west.tasks.max": "6",
+            f"{self.alias}->west.offset-syncs.topic.location": "target",
+            f"west->{self.alias}.enabled": "false",
+            f"west->{self.alias}.emit.heartbeats.enabled": "false",
+            "replication.policy.class": "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "checkpoints.topic.replication.factor": "1",
+            "heartbeats.topic.replication.factor": "1",
+            "offset.storage.replication.factor": "1",
+            "config.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+        }
+        for number, port in enumerate(self.ports):
+            rest = {
+                "dedicated.mode.enable.internal.rest": "true",
+                "listeners": f"http://127.0.0.1:{port}",
+            }
+            (self.directory / f"{number}.properties").write_text(
+                properties_text({**base, **(rest if nodes > 1 else {}), **variant})
+            )
+        self.target_topic = f"{self.alias}.{topic}"
+        self.load = Load(lab.east, topic)
+        self.watch = Watch(lab.west, self.target_topic)
+
+    def start(self, number: int) -> Node:
+        """Start one node."""
+        self.starts += 1
+        script = str(self.lab.kafka / "bin" / "connect-mirror-maker.sh")
+        node = Node(
+            [script, str(self.directory / f"{number}.properties"), "--clusters", "west"],
+            self.directory / f"{self.starts}-{number}.log",
+            LOG_DIR=str(self.directory / f"logs-{number}"),
+            KAFKA_HEAP_OPTS="-Xms256M -Xmx1G",
+        )
+        self.running[number] = node
+        return node
+
+    def settle(self, seconds: float = 12) -> None:
+        """Let it mirror for a while, and be sure that every partition moves at the end of it."""
+        time.sleep(seconds)
+        self.watch.growth(self.watch.now())
+
+    def mark(self, name: str) -> None:
+        """Whatever reaches the target from now on counts under this name."""
+        self.marks.append((name, self.watch.fresh()))
+
+    def counts(self) -> dict[str, float]:
+        """End the load, drain, read the target: records written again since each mark, and lost."""
+        self.load.end()
+        expected = self.load.acknowledged
+        wait_for("the rest", lambda: sum(self.watch.now()) >= expected)
+        time.sleep(2)
+        remaining = sum(self.watch.fresh())
+        consumer = KafkaConsumer(bootstrap_servers=self.lab.west, auto_offset_reset="earliest")
+        consumer.assign([TopicPartition(self.target_topic, number) for number in range(PARTITIONS)])
+        seen: set[bytes] = set()
+        repeated = dict.fromkeys((name for name, _ in self.marks), 0.0)
+        deadline = time.monotonic() + LIMIT
+        while remaining > 0 and time.monotonic() < deadline:
+            for partition, records in consumer.poll(500).items():
+                remaining -= len(records)
+                for record in records:
+                    if record.value in seen:
+                        repeated[self._marked(partition.partition, record.offset)] += 1
+                    seen.add(record.value)
+        consumer.close()
+        return {**{f"duplicates_{name}": one for name, one in repeated.items()},
+                "records": expected, "lost": expected - len(seen)}  # fmt: skip
+
+    def _marked(self, partition: int, offset: int) -> str:
+        return next(name for name, ends in reversed(self.marks) if offset >= ends[partition])
+
+    def leader(self) -> int:
+        """The node that leads the workers' group, as the nodes' logs tell."""
+        logs = [node.log.read_text(errors="replace") for node in self.running.values()]
+        joined = [line for log in logs for line in log.splitlines() if "leaderUrl='" in line]
+        latest = max(joined, key=lambda line: line[:25])
+        return self.ports.index(int(latest.split("leaderUrl='http://127.0.0.1:")[1].split("/")[0]))
+
+    def end(self) -> None:
+        """End everything this flow started."""
+        for node in self.running.values():
+            node.process.kill()
+            node.process.wait(30)
+        self.load.end()
+        self.watch.end()
+
+
+@contextmanager
+def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]:
+    """A flow that ends with the block."""
+    one = Mirror(lab, variant, nodes)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+def restarts(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
+    """One process: first start, SIGTERM and start, kill -9 and start."""
+    result: dict[str, float] = {}
+    with mirror(lab, variant, 1) as flow:
+        flow.mark("first_start")
+        node = flow.start(0)
+        result["first_start_s"] = flow.watch.growth((0,) * PARTITIONS) - node.started
+        result["first_start_cpu_s"] = node.cpu()
+        flow.settle()
+        stopped = time.monotonic()
+        result["sigterm_exit"] = node.end(signal.SIGTERM)
+        result["sigterm_ends_s"] = time.monotonic() - stopped
+        flow.mark("after_sigterm")
+        node = flow.start(0)
+        result["after_sigterm_s"] = flow.watch.growth(flow.marks[-1][1]) - node.started
+        result["after_sigterm_cpu_s"] = node.cpu()
+        flow.settle()
+        node.end(signal.SIGKILL)
+        killed = time.monotonic()
+        flow.mark("after_kill")
+        node = flow.start(0)
+        result["after_kill_s"] = flow.watch.growth(flow.marks[-1][1]) - killed
+        result["after_kill_cpu_s"] = node.cpu()
+        flow.settle()
+        result |= flow.counts()
+    return result
+
+
+def takeover(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
+    """Two processes: started at once, the follower killed, the leader killed, a rolling restart."""
+    result: dict[str, float] = {}
+    with mirror(lab, variant, 2) as flow:
+        flow.mark("first_start")
+        node = flow.start(0)
+        other = flow.start(1)
+        result["first_start_s"] = flow.watch.growth((0,) * PARTITIONS) - node.started
+        node.joined()
+        other.joined()
+        flow.settle()
+        for role in ("follower", "leader"):
+            victim = flow.leader() if role == "leader" else 1 - flow.leader()
+            flow.running.pop(victim).end(signal.SIGKILL)
+            killed = time.monotonic()
+            flow.mark(f"{role}_killed")
+            result[f"{role}_killed_s"] = flow.watch.growth(flow.marks[-1][1]) - killed
+            flow.settle()
+            returned = time.monotonic()
+            flow.start(victim).joined()
+            flow.settle()
+            result[f"{role}_returns_stall_s"] = flow.watch.longest_stall(returned)
+        flow.mark("rolling_restart")
+        for role in ("follower", "leader"):
+            number = flow.leader() if role == "leader" else 1 - flow.leader()
+            stopped = time.monotonic()
+            flow.running[number].end(signal.SIGTERM)
+            flow.start(number).joined()
+            flow.settle()
+            result[f"{role}_restart_stall_s"] = flow.watch.longest_stall(stopped)
+        result |= flow.counts()
+    return result
+
+
+SCENARIOS: dict[str, Callable[[Lab, Mapping[str, str]], dict[str, float]]] = {
+    "restarts": restarts,
+    "takeover": takeover,
+}
+
+
+def ratios(trials: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, float]:
+    """Median of every time of every variant, as part of stock's in the same run."""
+    result: dict[str, float] = {}
+    stock = trials.get("stock", [])
+    for name, ones in trials.items():
+        for key in ones[0] if ones and stock and name != "stock" else ():
+            base = median(one[key] for one in stock)
+            if base > 0 and key.endswith("_s"):
+                result[f"{name}.{key}"] = round(median(one[key] for one in ones) / base, 2)
+    return result
+
+
+def main() -> int:
+    """Run the trials that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
+    parser.add_argument("--cache", type=Path, default=os.environ.get("MIRROR_LAB_CACHE", default))
+    parser.add_argument("--scenario", choices=SCENARIOS, default="restarts")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--together", action="store_true", help="all variants of a trial at once")
+    parser.add_argument("--keep", type=Path, help="directory for files and logs that stay")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    trials: dict[str, list[dict[str, float]]] = {name: [] for name in options.variants}
+    with ExitStack() as stack:
+        directory = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        directory.mkdir(exist_ok=True)
+        archive = Path(options.cache) / "archives" / f"{RELEASE}.tgz"
+        subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
+        kafka = directory / RELEASE
+        east = stack.enter_context(broker(kafka, directory / "east"))
+        west = stack.enter_context(broker(kafka, directory / "west"))
+        lab = Lab(kafka, directory, east, west)
+        for number in range(options.trials):
+            with ThreadPoolExecutor(len(options.variants) if options.together else 1) as pool:
+                scenario = SCENARIOS[options.scenario]
+                names = {pool.submit(scenario, lab, VARIANTS[n]): n for n in options.variants}
+                for done in as_completed(names):
+                    name, result = names[done], done.result()
+                    trials[name].append({key: round(one, 2) for key, one in result.items()})
+                    print(number + 1, name, trials[name][-1], flush=True)
+                    report = {"ratios": ratios(trials), "trials": trials}
+                    options.output.write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
