@@ -75,6 +75,17 @@ def test_transaction_markers_at_the_end_are_no_lag() -> None:
     assert (found.lag_records, found.state) == (0, "IDLE")
 
 
+def test_transaction_markers_that_expired_are_no_loss() -> None:
+    waiting = {("t", 0): (99, 100)}
+    before = lag.observation(
+        source(0, 100, at=NOW - 900_000), {"t": {0: 99}}, lag.drained(waiting, {("t", 0): None})
+    )
+    assert row(source(100, 100), 99, history=(before,)).state == "IDLE"
+    assert row(source(100, 100), 98, history=(before,)).lost == 2, "another position"
+    assert row(source(102, 102), 99, history=(before,)).lost == 2
+    assert row(source(100, 100), 99, history=(seen(900, 100, 99),)).lost == 1
+
+
 def test_position_within_an_open_transaction_is_no_reset() -> None:
     assert row(source(0, 100, high=120), 115).state == "OK"
 

@@ -16,6 +16,7 @@ from mirror_report.model import (
     GroupSnapshot,
     OffsetSync,
     PartitionSnapshot,
+    Place,
     Standing,
     TopicSnapshot,
     WorkerState,
@@ -86,16 +87,23 @@ def test_estimate_ends_at_the_log_end() -> None:
     ("source_end", "target_end", "sync", "reset"),
     [
         (1000, 700, None, ()),
-        (500, 700, (600, 500), ()),
         (1000, 400, (600, 500), ()),
         (1000, 700, (600, 500), ("t",)),
     ],
-    ids=["no sync", "sync past the source's end", "sync past the target's end", "topic made anew"],
+    ids=["no sync", "sync past the target's end", "topic made anew"],
 )
 def test_without_a_sync_that_fits_there_is_no_estimate(
     source_end: int, target_end: int, sync: tuple[int, int] | None, reset: tuple[str, ...]
 ) -> None:
     assert estimate(source(source_end), target(target_end), standing(sync), *reset) is None
+
+
+def observed(
+    one: Standing,
+    drained: Mapping[Place, int] | None = None,
+    ends: tuple[int, int] = (10_000, 10_000),
+) -> dict[str, Any]:
+    return shifts.observe(source(ends[0]), target(ends[1]), one, FLOW, drained or {})
 
 
 def shift(
@@ -106,11 +114,12 @@ def shift(
     committed: int | None = None,
     ids: tuple[str, str] = ("id", "id"),
     reset: tuple[str, ...] = (),
+    drained: Mapping[Place, int] | None = None,
 ) -> list[Finding]:
     """Findings after a sync became another."""
-    then = shifts.observe(source(10_000), target(10_000), standing(before, committed), FLOW)
+    then = observed(standing(before, committed), drained or {})
     seen = source(10_000, log_start, ids[0])
-    after = shifts.observe(seen, target(10_000, ids[1]), standing(now), FLOW)
+    after = shifts.observe(seen, target(10_000, ids[1]), standing(now), FLOW, {})
     return shifts.judge(FLOW, seen, after, then, reset)
 
 
@@ -141,6 +150,12 @@ def test_no_more_is_called_gone_than_the_source_dropped_unmirrored() -> None:
     assert found.count == 9
 
 
+def test_markers_behind_the_last_record_are_no_loss_when_they_expire() -> None:
+    (found,) = shift((548, 540), (550, 541), log_start=550)
+    assert found.count == 1
+    assert shift((548, 540), (550, 541), log_start=550, drained={("t", 0): 550}) == []
+
+
 @pytest.mark.parametrize(
     ("ids", "reset"), [(("new", "id"), ()), (("id", "new"), ()), (("id", "id"), ("t",))]
 )
@@ -149,21 +164,35 @@ def test_topics_made_anew_have_no_shift(ids: tuple[str, str], reset: tuple[str, 
 
 
 def test_first_look_has_nothing_to_compare_with() -> None:
-    seen = shifts.observe(source(1000), target(1000), standing((900, 100)), FLOW)
-    assert shifts.judge(FLOW, source(1000), seen, {}, ()) == []
+    assert shifts.judge(FLOW, source(1000), observed(standing((900, 100))), {}, ()) == []
 
 
 def test_partitions_added_later_are_not_compared() -> None:
-    now = shifts.observe(source(1000), target(1000), standing((900, 100)), FLOW)
+    now = observed(standing((900, 100)))
     before = {"t": {**now["t"], "partitions": {"1": [0, 0, 1]}}}
     assert shifts.judge(FLOW, source(1000), now, before, ()) == []
 
 
-def test_syncs_of_former_topics_are_not_remembered() -> None:
-    assert shifts.observe(source(100), target(1000), standing((900, 100)), FLOW) == {}
-    assert shifts.observe(source(1000), target(100), standing((900, 100)), FLOW) == {}
+def test_syncs_beyond_the_logs_are_not_taken() -> None:
+    assert observed(standing((900, 100)), ends=(100, 1000)) == {}
+    assert observed(standing((900, 100)), ends=(1000, 100)) == {}
     elsewhere = replace(FLOW, replication_policy="identity")
-    assert shifts.observe(source(1000), target(1000), standing((900, 100)), elsewhere) == {}
+    assert shifts.observe(source(1000), target(1000), standing((900, 100)), elsewhere, {}) == {}
+
+
+def test_what_was_not_seen_again_stays_remembered() -> None:
+    before = observed(standing((900, 100)))
+    assert shifts.remember(before, {}) == before
+    other = {"t": {**before["t"], "partitions": {"1": [5, 5, 6]}}}
+    assert shifts.remember(before, other)["t"]["partitions"] == {
+        "0": [900, 100, 901], "1": [5, 5, 6],
+    }  # fmt: skip
+
+
+def test_what_was_remembered_of_a_former_topic_is_forgotten() -> None:
+    before = observed(standing((900, 100)))
+    anew = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
+    assert shifts.remember(before, anew) == anew
 
 
 RUNNING = (
@@ -201,11 +230,19 @@ def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
     ],
 )
 def test_what_a_mirror_lacks_to_run(states: tuple[WorkerState, ...], lacking: list[str]) -> None:
-    assert workers.not_running(Standing({}, workers=states), tasks_expected=True) == lacking
+    assert workers.not_running(FLOW, Standing({}, workers=states), tasks_expected=True) == lacking
 
 
 def test_without_a_topic_no_task_is_expected() -> None:
-    assert workers.not_running(Standing({}, workers=RUNNING[:1]), tasks_expected=False) == []
+    assert workers.not_running(FLOW, Standing({}, workers=RUNNING[:1]), tasks_expected=False) == []
+
+
+def test_groups_are_synced_by_a_connector_of_their_own() -> None:
+    flow = replace(FLOW, consumer_groups=("app-.*",))
+    lacking = workers.not_running(flow, Standing({}, workers=RUNNING), tasks_expected=True)
+    assert lacking == ["MirrorCheckpointConnector has not started"]
+    states = (*RUNNING, WorkerState("MirrorCheckpointConnector", None, "RUNNING", None))
+    assert workers.not_running(flow, Standing({}, workers=states), tasks_expected=True) == []
 
 
 MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g")

@@ -69,7 +69,7 @@ class CheckResult:
 class LagResult:
     """Lag of all flows asked for, and what was found on the way.
 
-    :param shifts: flow -> shifts of its offsets as they are now, for the next run to compare with.
+    :param shifts: flow -> shifts of its offsets, for the next run to compare with.
     """
 
     rows: list[PartitionLag] = field(default_factory=list)
@@ -324,7 +324,7 @@ def _not_taken_up(
     own = [one for one in group.members if not hosts or one.host in seen_from]
     if flow.engine == "mm2":
         standing = standing_of(clients, flow, memories)
-        work = ", ".join(workers.not_running(standing, tasks_expected=bool(source.topics)))
+        work = ", ".join(workers.not_running(flow, standing, tasks_expected=bool(source.topics)))
     else:
         wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
         held = {place for member in group.members for place in member.partitions}
@@ -514,12 +514,11 @@ def _lag_of(
                 "that docs/report.md lists", flow=flow.name)
         for message in standing.problems
     )  # fmt: skip
-    result.shifts[flow.name] = shifts.observe(source, observed.target, standing, flow)
-    result.findings.extend(
-        shifts.judge(
-            flow, source, result.shifts[flow.name], manifests["shifts"].get(flow.name, {}), anew
-        )
-    )
+    drained = lag_checks.drained(waiting, ages)
+    seen = shifts.observe(source, observed.target, standing, flow, drained)
+    before = manifests["shifts"].get(flow.name, {})
+    result.findings.extend(shifts.judge(flow, source, seen, before, anew))
+    result.shifts[flow.name] = shifts.remember(before, seen)
     again = (
         f"write a record without value for each of its keys into {flow.offset_topic}"
         if flow.engine == "mm2"
@@ -538,7 +537,7 @@ def _lag_of(
         for name, (old, new) in target_reset.items()
     )
     try:
-        store.append_history(flow.name, lag_checks.observation(source, positions))
+        store.append_history(flow.name, lag_checks.observation(source, positions, drained))
     except StateError as error:
         result.findings.append(failure(error, flow.name))
 

@@ -47,8 +47,9 @@ def estimates(
             continue
         end = max(here.log_end, here.high_watermark or 0)
         target_end = max(there.log_end, there.high_watermark or 0)
-        if sync.upstream >= end or sync.downstream >= target_end:
+        if sync.downstream >= target_end:
             continue
+        # The source was asked first: under load the sync may be ahead of that.
         position = min(end, sync.upstream + target_end - sync.downstream)
         committed = standing.positions.get(name, {}).get(partition)
         committed_at_ms = standing.committed_at_ms.get((name, partition), 0)

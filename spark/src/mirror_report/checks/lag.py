@@ -24,9 +24,25 @@ History = Sequence[Mapping[str, Any]]
 """Earlier observations, oldest first, as :func:`observation` makes them."""
 
 
-def observation(source: ClusterSnapshot, positions: Positions) -> dict[str, Any]:
-    """What one look at a flow leaves for the next: ends and positions by topic and partition."""
+def drained(
+    waiting: Mapping[Place, tuple[int, int]], ages: Mapping[Place, int | None]
+) -> dict[Place, int]:
+    """Log end of partitions in which nothing but transaction markers is left to mirror.
+
+    :param waiting: as :func:`waiting` made it; ``ages``: timestamp (ms) of the oldest record.
+    """
+    return {at: end for at, (_, end) in waiting.items() if at in ages and ages[at] is None}
+
+
+def observation(
+    source: ClusterSnapshot, positions: Positions, drained: Mapping[Place, int] | None = None
+) -> dict[str, Any]:
+    """What one look at a flow leaves for the next, by topic and partition."""
+    through: dict[str, dict[str, int]] = {}
+    for (name, partition), end in (drained or {}).items():
+        through.setdefault(name, {})[str(partition)] = end
     return {
+        "drained": through,
         "taken_at_ms": source.taken_at_ms,
         "ends": {
             name: {str(p): one.log_end for p, one in topic.partitions.items()}
@@ -111,7 +127,8 @@ def measure(
             lost = 0
             if position is not None:
                 records = max(0, one.log_end - max(position, one.log_start))
-                lost = max(0, one.log_start - position)
+                # MirrorMaker 2 commits the last record's offset: markers after it were never due.
+                lost = max(0, one.log_start - max(position, _drained(history, at, position)))
                 if records and at in ages and ages[at] is None:
                     records = 0
                 if records == 0:
@@ -145,6 +162,19 @@ def measure(
         for name in source.errors
     ]
     return rows
+
+
+def _drained(history: History, at: Place, position: int) -> int:
+    """How far a position was found to reach, markers included; 0 if it never was."""
+    name, number = at[0], str(at[1])
+    return max(
+        (
+            one.get("drained", {}).get(name, {}).get(number, 0)
+            for one in history
+            if one.get("positions", {}).get(name, {}).get(number) == position
+        ),
+        default=0,
+    )
 
 
 def _past(history: History, at: Place) -> list[tuple[int, int, int | None]]:

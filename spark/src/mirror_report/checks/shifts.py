@@ -12,17 +12,23 @@ from typing import Any
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, Standing, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Finding, Place, Standing, TopicSnapshot
 
 SHOWN = 5
 
 
 def observe(
-    source: ClusterSnapshot, target: ClusterSnapshot, standing: Standing, flow: Flow
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    standing: Standing,
+    flow: Flow,
+    drained: Mapping[Place, int],
 ) -> dict[str, Any]:
     """Shifts as they are now: topic -> ids, and partition -> [sync, sync, next offset to copy].
 
-    :returns: JSON types only; partitions whose sync does not belong to their logs are left out.
+    :param drained: log end of partitions in which only transaction markers are left.
+    :returns: JSON types only; partitions whose sync lies beyond their logs are left out: it is a
+        former topic's, or younger than what was asked of the source.
     """
     seen: dict[str, Any] = {}
     for (name, partition), sync in sorted(standing.syncs.items()):
@@ -32,7 +38,11 @@ def observe(
         if sync.upstream >= _end(ours, partition) or sync.downstream >= _end(theirs, partition):
             continue
         # The record of a sync has been copied.
-        following = max(standing.positions.get(name, {}).get(partition, 0), sync.upstream + 1)
+        following = max(
+            standing.positions.get(name, {}).get(partition, 0),
+            sync.upstream + 1,
+            drained.get((name, partition), 0),
+        )
         topic = seen.setdefault(
             name,
             {"source_id": ours.topic_id, "target_id": theirs.topic_id, "partitions": {}},
@@ -44,6 +54,20 @@ def observe(
 def _end(topic: TopicSnapshot, partition: int) -> int:
     one = topic.partitions.get(partition)
     return 0 if one is None else max(one.log_end, one.high_watermark or 0)
+
+
+def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
+    """What the next run compares with: what was seen, and before that what is still valid."""
+    kept = {**before, **seen}
+    for name, topic in seen.items():
+        former = before.get(name)
+        if former is not None and _same_topics(former, topic):
+            kept[name] = {**topic, "partitions": {**former["partitions"], **topic["partitions"]}}
+    return kept
+
+
+def _same_topics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one[key] == other[key] for key in ("source_id", "target_id"))
 
 
 def judge(
@@ -65,11 +89,7 @@ def judge(
     found: list[Finding] = []
     for name, topic in seen.items():
         before = remembered.get(name)
-        if (
-            before is None
-            or name in reset_topics
-            or any(before[key] != topic[key] for key in ("source_id", "target_id"))
-        ):
+        if before is None or name in reset_topics or not _same_topics(before, topic):
             continue
         surplus: dict[str, int] = {}
         passed: dict[str, int] = {}

@@ -6,7 +6,8 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, Standing, WorkerState
 
-SOURCE_CONNECTOR = "MirrorSourceConnector"
+COPIES = "MirrorSourceConnector"
+SYNCS_GROUPS = "MirrorCheckpointConnector"
 
 
 def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]:
@@ -26,19 +27,24 @@ def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]
     ]
 
 
-def not_running(standing: Standing, *, tasks_expected: bool) -> list[str]:
-    """What keeps the connector that copies records from doing so; empty: it runs."""
-    own = [one for one in standing.workers if one.connector == SOURCE_CONNECTOR]
-    states = {one.task for one in own}
-    lacking = [
-        f"{_name(one)} is {one.state}" + (f" ({one.error})" if one.error else "")
-        for one in own
-        if one.state != "RUNNING"
-    ]
-    if None not in states:
-        lacking.append(f"{SOURCE_CONNECTOR} has not started")
-    elif tasks_expected and states == {None}:
-        lacking.append(f"{SOURCE_CONNECTOR} has no task")
+def not_running(flow: Flow, standing: Standing, *, tasks_expected: bool) -> list[str]:
+    """What keeps the flow's connectors from their work; empty: they run.
+
+    :param tasks_expected: there is something to copy.
+    """
+    lacking: list[str] = []
+    for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
+        own = [one for one in standing.workers if one.connector == connector]
+        lacking += [
+            f"{_name(one)} is {one.state}" + (f" ({one.error})" if one.error else "")
+            for one in own
+            if one.state != "RUNNING"
+        ]
+        tasks = {one.task for one in own}
+        if None not in tasks:
+            lacking.append(f"{connector} has not started")
+        elif tasks_expected and connector == COPIES and tasks == {None}:
+            lacking.append(f"{connector} has no task")
     return lacking
 
 
