@@ -40,7 +40,7 @@ class MeasurementError(Exception):
 
 
 # Each variant is what it adds to stock's properties.
-DISCOVERY = {"plugin.discovery": "service_load"}
+DISCOVERY = {"plugin.discovery": "service_load", "west.plugin.discovery": "service_load"}
 SESSION = {"west.session.timeout.ms": "6000", "west.heartbeat.interval.ms": "2000"}
 FLUSH = {"west.offset.flush.interval.ms": "10000", "west.offset.flush.timeout.ms": "30000"}
 DELAY = {"west.scheduled.rebalance.max.delay.ms": "0"}
