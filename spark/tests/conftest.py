@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -254,6 +255,11 @@ class MirrorMaker2:
                  "--clusters", "west"],
                 stdout=log, stderr=log, env=os.environ | environment,
             )  # fmt: skip
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, to stop it in its tracks and let it go on."""
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def end(self) -> None:
         """Kill it as a crash does."""

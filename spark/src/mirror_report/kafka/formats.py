@@ -196,7 +196,7 @@ def _string(data: bytes | None) -> tuple[str, bytes]:
     data = data or b""
     length = int.from_bytes(data[:2], "big", signed=True)
     text = data[2 : 2 + length]
-    if len(data) < 2 or length < 0 or len(text) != length:
+    if len(data) < 2 or len(text) != length:
         raise FormatError(f"{_shown(data)} does not begin with a STRING")
     try:
         return text.decode(), data[2 + length :]
