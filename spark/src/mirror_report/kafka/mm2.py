@@ -23,7 +23,7 @@ from mirror_report.model import (
     WorkerState,
 )
 
-READ_SECONDS = 20.0
+READ_SECONDS = 120.0
 SYNCS_READ = 200_000
 """Offset syncs looked at from the end; a partition without one there has no estimate."""
 
