@@ -11,17 +11,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import client
 from client import Offsets
 from kafka import TopicPartition
+from kafka.errors import CoordinatorNotAvailableError
 from kafka.structs import OffsetAndMetadata
 from ledger import Record
 
 EARLIEST = -2
 LATEST = -1
+COORDINATOR_SECONDS = 60
 
 
 class Probe:
@@ -114,13 +117,22 @@ class Probe:
         self._admin(cluster).create_partitions({topic: partitions})
 
     def move(self, cluster: str, group: str, offsets: dict[str, dict[str, int]]) -> dict[str, str]:
-        """Set committed offsets of a group that has no members."""
+        """Set committed offsets of a group that has no members; the first makes the group."""
         wanted = {
             TopicPartition(topic, int(partition)): OffsetAndMetadata(offset, "", -1)
             for topic, parts in offsets.items()
             for partition, offset in parts.items()
         }
-        result = self._admin(cluster).alter_group_offsets(group, wanted)
+        deadline = time.monotonic() + COORDINATOR_SECONDS
+        while True:
+            try:
+                result = self._admin(cluster).alter_group_offsets(group, wanted)
+                break
+            except CoordinatorNotAvailableError:
+                # The first group of a cluster makes the brokers create their topic of offsets.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
         return {f"{p.topic}-{p.partition}": error.__name__ for p, error in result.items()}
 
     def truncate(self, cluster: str, offsets: dict[str, dict[str, int]]) -> None:

@@ -15,7 +15,6 @@ def harmed(lab, mirror):
     lab.produce("truncated", count=400)
     lab.produce("recreated", count=400)
     lab.wait_mirrored("orders", topics)
-    lab.report("run")
     mirror.control("stop")
     lab.produce("truncated", count=400)
     position = lab.probe(lab.positions("orders"))[0]

@@ -20,19 +20,21 @@ def renamed_alias(variables):
     variables["mirror_flows"][1]["source"] = "south"
 
 
-def other_engine(variables):
-    flow = {"name": "taken", "engine": "mm1", "source": "east", "target": "west"}
-    variables["mirror_flows"].append({**flow, "topics": ["stopped"]})
+def taken_over(variables):
+    flow = {"name": "taken", "engine": "mm2", "source": "west", "target": "east"}
+    flow |= {"topics": ["foreign"], "replication_policy": "identity"}
+    variables["mirror_flows"].append(flow)
     instance = {"hosts": ["mirror1"], "flows": ["taken"], "heap": "256m"}
     variables["mirrormaker_instances"]["mirrormaker-taken"] = instance
 
 
 @pytest.fixture(scope="module")
 def foreign(lab):
-    """Records on the target under the name that MirrorMaker 1 would use."""
-    lab.probe({"do": "create", "cluster": "west", "topics": {"stopped": {"num_partitions": 2}}})
-    step = {"do": "tamper", "cluster": "east", "into": "west", "topic": "stopped", "partition": 0}
-    assert lab.probe({**step, "begin": 0, "count": 3, "how": "duplicated"}) == [3]
+    """A topic on both sides, as another mirror left it: it holds records, no position is known."""
+    create = {"do": "create", "topics": {"foreign": {"num_partitions": 1}}}
+    lab.probe({**create, "cluster": "east"}, {**create, "cluster": "west"})
+    lab.produce("foreign", count=100)
+    lab.produce("foreign", count=100, cluster="west")
 
 
 @pytest.mark.usefixtures("foreign")
@@ -41,7 +43,7 @@ def foreign(lab):
     [
         pytest.param(changed_policy, "policy", id="changed-policy"),
         pytest.param(renamed_alias, "south", id="renamed-alias"),
-        pytest.param(other_engine, "takeover:taken", id="another-engine"),
+        pytest.param(taken_over, "takeover:taken", id="records-of-another-mirror"),
     ],
 )
 def test_a_change_that_repeats_or_loses_records_is_refused(lab, mirror, outputs, change, named):
