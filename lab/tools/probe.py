@@ -8,6 +8,7 @@ Standard output: the list of the steps' answers, as JSON. Offsets are ``{topic: 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -123,16 +124,16 @@ class Probe:
             for topic, parts in offsets.items()
             for partition, offset in parts.items()
         }
+        # The first group of a cluster makes the brokers create their topic of offsets.
         deadline = time.monotonic() + COORDINATOR_SECONDS
         while True:
-            try:
+            with contextlib.suppress(CoordinatorNotAvailableError):
                 result = self._admin(cluster).alter_group_offsets(group, wanted)
-                break
-            except CoordinatorNotAvailableError:
-                # The first group of a cluster makes the brokers create their topic of offsets.
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.5)
+                if not any(error.retriable for error in result.values()):
+                    break
+            if time.monotonic() > deadline:
+                raise SystemExit(f"no coordinator of group {group}")
+            time.sleep(0.5)
         return {f"{p.topic}-{p.partition}": error.__name__ for p, error in result.items()}
 
     def truncate(self, cluster: str, offsets: dict[str, dict[str, int]]) -> None:

@@ -356,7 +356,12 @@ class Lab:
             *arguments,
             str(ROOT / "playbooks" / name),
         ]
-        environment = {**ENVIRONMENT, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false"}
+        environment = {
+            **ENVIRONMENT,
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_FORCE_COLOR": "0",  # Molecule asks for colours
+            "ANSIBLE_INJECT_FACT_VARS": "false",
+        }
         done = subprocess.run(
             argv,
             capture_output=True,
