@@ -105,6 +105,7 @@ class Host:
 
     def copy(self, folder: Path, to: str) -> None:
         """Copy a directory's content into a directory of the host."""
+        self.run("mkdir", "-p", to)
         argv = ["podman", "cp", f"{folder}/.", f"{self.container}:{to}/"]
         subprocess.run(argv, check=True, capture_output=True, env=ENVIRONMENT)
 
