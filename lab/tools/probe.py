@@ -190,7 +190,7 @@ class Probe:
 
 
 async def _described(admin: Any, group: str) -> Any:
-    # The client's own call fails on groups of Connect's workers: it decodes what they were assigned.
+    # The client's own call fails on Connect's workers: it decodes what they were assigned.
     coordinators = await admin._find_coordinator_ids([group])
     request = admin._describe_groups_request([group])
     answer = await admin._manager.send(request, node_id=coordinators[group])
