@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import ssl
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -152,3 +153,15 @@ def test_a_cluster_that_never_answered_did_not_refuse():
     )
     assert told.refusal() is None
     assert told.texts() == ["KafkaConnectionError: 111 ECONNREFUSED"]
+
+
+def test_a_key_without_its_certificate_is_told_and_not_quoted():
+    with pytest.raises(client.ClusterError, match="no PEM text") as problem:
+        client.tls_context({"ssl_certificate": "none", "ssl_key": "CANARY"})
+    assert "CANARY" not in str(problem.value)
+
+
+def test_host_names_are_verified():
+    context = client.tls_context({})
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED

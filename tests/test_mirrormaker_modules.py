@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 
-def load(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "roles/mirrormaker/library" / f"{name}.py"
+def load(role: str, name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / f"roles/{role}/library/{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec
     assert spec.loader
@@ -21,8 +21,8 @@ def load(name: str) -> ModuleType:
     return module
 
 
-credentials = load("mirrormaker_credentials")
-state = load("mirrormaker_state")
+credentials = load("mirror_model", "service_credentials")
+state = load("mirrormaker", "mirrormaker_state")
 
 
 def test_unchanged_credentials_keep_their_generation():

@@ -249,6 +249,26 @@ def test_client_of_kafka_python(site: Site) -> None:
     }
 
 
+PAIR = {"ssl_certificate": "CERTIFICATE\n", "ssl_key": "CANARY-key\n"}
+
+
+def test_a_client_certificate_reaches_every_client(site: Site) -> None:
+    site["clusters"]["east"] |= {"security_protocol": "SSL", "identities": {"mirror": PAIR}}
+    files = clusters.kafka_credentials(site["clusters"], "east", "mirror")
+    assert set(files) == {"east.mirror.ca.pem", "east.mirror.cert.pem", "east.mirror.key.pem"}
+    client = clusters.kafka_python_client(site["clusters"], "east", "mirror")
+    assert PAIR.items() <= client.items()
+    properties = clusters.client_properties(site["clusters"], "east", "mirror", "unit")
+    directory = "/run/credentials/unit.service"
+    assert {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": f"${{dir:{directory}:east.mirror.cert.pem}}",
+        "ssl.keystore.key": f"${{dir:{directory}:east.mirror.key.pem}}",
+    }.items() <= properties.items()
+    assert "CANARY" not in str(properties)
+    assert "CANARY" not in str(report(site))
+
+
 def test_the_report_gets_what_runs(site: Site) -> None:
     site.instance["mm1_options"] = {"offset.commit.interval.ms": 2000}
     model = report(site, accept=["identity:mirrormaker", "enable.auto.commit:orders"])

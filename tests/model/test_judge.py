@@ -290,12 +290,6 @@ def test_connect_clusters_of_a_later_version(site: Site) -> None:
     refused(site, "kafka_connect_clusters", "not yet supported in this version")
 
 
-@pytest.mark.parametrize("key", ["ssl_certificate", "ssl_key"])
-def test_client_certificates_of_a_later_version(site: Site, key: str) -> None:
-    site["clusters"]["east"]["identities"]["mirror"][key] = "CANARY"
-    refused(site, f"kafka_clusters.east.identities.mirror.{key}", "not yet supported")
-
-
 @pytest.mark.parametrize(("key", "value"), [("tasks_max", 2), ("consumer_groups", ["a"]),
                                             ("connect", "main")])  # fmt: skip
 def test_flow_key_of_another_engine(site: Site, key: str, value: Any) -> None:
@@ -539,6 +533,34 @@ def test_unknown_protocol(site: Site, key: str, value: str) -> None:
 def test_unknown_mechanism(site: Site) -> None:
     site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = "GSSAPI"
     refused(site, "identities.mirror.sasl_mechanism", "SCRAM-SHA-512")
+
+
+PAIR = {
+    "ssl_certificate": "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
+    "ssl_key": "-----BEGIN PRIVATE KEY-----\nCANARY\n-----END PRIVATE KEY-----\n",
+}
+
+
+def test_a_client_certificate(site: Site) -> None:
+    site["clusters"]["east"] |= {"security_protocol": "SSL", "identities": {"mirror": PAIR}}
+    assert site.judge()["errors"] == []
+
+
+@pytest.mark.parametrize("key", sorted(PAIR))
+def test_half_a_client_certificate(site: Site, key: str) -> None:
+    site["clusters"]["east"]["identities"]["mirror"][key] = PAIR[key]
+    refused(site, "kafka_clusters.east.identities.mirror", "belong together")
+
+
+def test_a_client_certificate_without_encryption(site: Site) -> None:
+    site["clusters"]["west"]["identities"] = {"mirror": PAIR}
+    refused(site, "kafka_clusters.west.identities.mirror.ssl_certificate", "SASL_SSL")
+
+
+def test_a_key_that_java_cannot_read(site: Site) -> None:
+    rsa = PAIR["ssl_key"].replace("PRIVATE", "RSA PRIVATE")
+    site["clusters"]["east"]["identities"]["mirror"] |= {**PAIR, "ssl_key": rsa}
+    refused(site, "kafka_clusters.east.identities.mirror.ssl_key", "openssl pkcs8")
 
 
 def test_certificate_authority_without_encryption(site: Site) -> None:

@@ -126,6 +126,11 @@ def to_jaas(identity: Mapping[str, Any]) -> Any:
     return _call("render", "to_jaas", identity)
 
 
+def to_plain_users(identities: Sequence[Mapping[str, Any]]) -> Any:
+    """Complete value of a broker's sasl.jaas.config for PLAIN, SECRET."""
+    return _call("render", "to_plain_users", identities)
+
+
 class FilterModule:
     """The filters this role brings along."""
 
@@ -144,5 +149,6 @@ class FilterModule:
                 to_java_properties,
                 to_environment_file,
                 to_jaas,
+                to_plain_users,
             )
         }

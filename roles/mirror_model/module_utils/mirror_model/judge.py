@@ -154,6 +154,15 @@ def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> No
     path = f"{path}.{name}"
     if not check_map(path, identity, IDENTITY, found.refuse):
         return
+    if bool(identity.get("ssl_certificate")) != bool(identity.get("ssl_key")):
+        found.refuse(f"{path}: ssl_certificate and ssl_key belong together; add the other one")
+    for key, kind, cure in (
+        ("ssl_certificate", "CERTIFICATE", "look the file up instead of naming it"),
+        ("ssl_key", "PRIVATE KEY", "convert it with openssl pkcs8 -topk8 -nocrypt"),
+    ):
+        value = identity.get(key)
+        if isinstance(value, str) and f"-----BEGIN {kind}-----" not in value:
+            found.refuse(f"{path}.{key}: holds no PEM text with BEGIN {kind}; {cure}")
     for key in ("username", "password"):
         value = identity.get(key)
         if isinstance(value, str) and any(char in value for char in "\n\r\0"):
@@ -174,6 +183,12 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
             missing = [k for k in ("sasl_mechanism", "username", "password") if not identity.get(k)]
             if missing:
                 found.refuse(f"{path}.identities.{name}: {' and '.join(missing)} missing; add it")
+    certified = sorted(name for name, who in identities.items() if who.get("ssl_certificate"))
+    if certified and not uses_tls(cluster):
+        found.refuse(
+            f"{path}.identities.{certified[0]}.ssl_certificate: {cluster['security_protocol']} "
+            "does not encrypt; set security_protocol to SSL or SASL_SSL, or remove it"
+        )
     if cluster.get("ssl_ca"):
         if not uses_tls(cluster):
             found.refuse(

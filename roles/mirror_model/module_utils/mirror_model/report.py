@@ -103,5 +103,6 @@ def _mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]
 
 def _report_cluster(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
     client = kafka_python_client(clusters, alias, identity)
-    client.pop("password", None)
+    for secret in ("password", "ssl_certificate", "ssl_key"):
+        client.pop(secret, None)
     return client | {"identity": identity, "ssl_ca": "ssl_ca" in client}

@@ -22,7 +22,6 @@ class Key:
     required: bool = False
     choices: tuple[str, ...] = ()
     pattern: str = ""
-    later: bool = False
     engines: tuple[str, ...] = ()
 
 
@@ -79,8 +78,13 @@ IDENTITY = (
     Key("sasl_mechanism", "choice", "How the identity proves itself.", choices=MECHANISMS),
     Key("username", "text", "The user name."),
     Key("password", "secret", "The password; keep it in a vault."),
-    Key("ssl_certificate", "text", "Client certificate as PEM text.", later=True),
-    Key("ssl_key", "secret", "Private key of the client certificate as PEM text.", later=True),
+    Key("ssl_certificate", "text", "Client certificate, with its chain, as PEM text."),
+    Key(
+        "ssl_key",
+        "secret",
+        "Private key of the client certificate as PEM text: PKCS#8, not "
+        "encrypted; keep it in a vault.",
+    ),
 )
 
 FLOW = (
@@ -310,8 +314,6 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], report: Report) -> b
         if value.get(key.name) is None:
             if key.required:
                 report(f"{path}.{key.name}: is missing; {key.doc}")
-        elif key.later:
-            report(f"{path}.{key.name}: {NOT_YET}; remove it")
         else:
             check_value(f"{path}.{key.name}", value[key.name], key, report)
     return True

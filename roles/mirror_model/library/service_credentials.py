@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Keep an instance's credentials; a changed one gets a new generation before it is written."""
+"""Keep a service's credentials; a changed one gets a new generation before it is written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
 ---
-module: mirrormaker_credentials
-short_description: Keep the credentials of a MirrorMaker instance
+module: service_credentials
+short_description: Keep the credentials of a service
 description:
   - Writes each credential as a file that only root reads, and removes the ones no longer wanted.
   - Remembers a random generation per credential beside them. A credential that will change gets
@@ -41,7 +41,7 @@ author:
 
 EXAMPLES = r"""
 - name: Keep the credentials
-  mirrormaker_credentials:
+  service_credentials:
     directory: /etc/mirrormaker/credentials
     generations: /etc/mirrormaker/generations.json
     credentials:
