@@ -105,7 +105,7 @@ def mirror_report_model(
 
 
 def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> Any:
-    """Advisories against one process (mm1, broker, client) of a release: [{cve, text, refused}]."""
+    """Advisories against one kind of process of a release: [{cve, text, refused}]."""
     return _call(
         "advisories", "kafka_advisories", str(version), process, accept, table=_advisories()
     )
