@@ -82,6 +82,7 @@ class Cluster:
 
     :param identity: names the credentials: ``<alias>.<identity>.password`` and so on.
     :param ssl_ca: whether a ``<alias>.<identity>.ca.pem`` credential exists.
+    :param ssl_certificate: whether there is ``.cert.pem`` with its ``.key.pem``.
     """
 
     alias: str
@@ -91,6 +92,7 @@ class Cluster:
     username: str | None = None
     identity: str = "report"
     ssl_ca: bool = False
+    ssl_certificate: bool = False
 
     def credential(self, kind: str) -> str:
         """Name of one credential of this cluster, kind being password, jaas, ca.pem, ..."""

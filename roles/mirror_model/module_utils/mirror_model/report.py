@@ -103,6 +103,7 @@ def _mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]
 
 def _report_cluster(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
     client = kafka_python_client(clusters, alias, identity)
-    for secret in ("password", "ssl_certificate", "ssl_key"):
+    for secret in ("password", "ssl_key"):
         client.pop(secret, None)
-    return client | {"identity": identity, "ssl_ca": "ssl_ca" in client}
+    certificates = {key: key in client for key in ("ssl_ca", "ssl_certificate")}
+    return client | certificates | {"identity": identity}

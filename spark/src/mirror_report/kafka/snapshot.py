@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -83,14 +84,38 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         options["sasl_plain_username"] = cluster.username
         options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
     if cluster.security_protocol.endswith("SSL"):
-        authority = credentials.read(cluster.credential("ca.pem")) if cluster.ssl_ca else None
-        try:
-            options["ssl_context"] = ssl.create_default_context(cadata=authority)
-        except ssl.SSLError as error:
-            raise AuthenticationError(
-                f"clusters.{cluster.alias}.ssl_ca holds no PEM certificate: {error.reason}"
-            ) from error
+        options["ssl_context"] = tls_context(cluster, credentials)
     return options
+
+
+def tls_context(cluster: Cluster, credentials: Credentials) -> ssl.SSLContext:
+    """Whom to trust, and the identity's own certificate; host names are verified.
+
+    :raises AuthenticationError: what should be PEM text is not.
+    """
+    authority = credentials.read(cluster.credential("ca.pem")) if cluster.ssl_ca else None
+    try:
+        context = ssl.create_default_context(cadata=authority)
+    except ssl.SSLError as error:
+        raise AuthenticationError(
+            f"clusters.{cluster.alias}.ssl_ca holds no PEM certificate: {error.reason}"
+        ) from error
+    if cluster.ssl_certificate:
+        # Python takes a key from a file alone; this one is nowhere but in memory.
+        with os.fdopen(os.memfd_create("pair"), "w", encoding="utf-8") as pair:
+            pair.writelines(
+                credentials.read(cluster.credential(kind)) + "\n"
+                for kind in ("key.pem", "cert.pem")
+            )
+            pair.flush()
+            try:
+                context.load_cert_chain(f"/proc/self/fd/{pair.fileno()}")
+            except ssl.SSLError as error:
+                raise AuthenticationError(
+                    f"clusters.{cluster.alias}: ssl_certificate and ssl_key of {cluster.identity} "
+                    f"are no PEM text, or not one pair: {error.reason}"
+                ) from error
+    return context
 
 
 @contextlib.contextmanager
@@ -136,6 +161,12 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
             f"{where} refuses identity {cluster.identity} (user {cluster.username}, "
             f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}. Compare user, "
             f"password and mechanism in kafka_clusters.{cluster.alias}.identities with the broker"
+        )
+    if "ALERT_CERTIFICATE" in text:
+        return AuthenticationError(
+            f"{where}: {reason}, said by the broker: it does not take the certificate of identity "
+            f"{cluster.identity}. Correct ssl_certificate in kafka_clusters.{cluster.alias}"
+            ".identities, or what the broker trusts"
         )
     if any(word in text for word in ("certificate", "CERTIFICATE")):
         return AuthenticationError(

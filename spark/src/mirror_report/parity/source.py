@@ -58,6 +58,10 @@ def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
     if cluster.security_protocol.endswith("SSL") and cluster.ssl_ca:
         client["ssl.truststore.type"] = "PEM"
         secret["ssl.truststore.certificates"] = "ca.pem"
+    if cluster.security_protocol.endswith("SSL") and cluster.ssl_certificate:
+        client["ssl.keystore.type"] = "PEM"
+        secret["ssl.keystore.certificate.chain"] = "cert.pem"
+        secret["ssl.keystore.key"] = "key.pem"
     if secret:
         if credentials is None:
             raise ParityError(
