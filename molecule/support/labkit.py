@@ -105,6 +105,7 @@ class Host:
 
     def copy(self, folder: Path, to: str) -> None:
         """Copy a directory's content into a directory of the host."""
+        self.run("mkdir", "-p", to)
         argv = ["podman", "cp", f"{folder}/.", f"{self.container}:{to}/"]
         subprocess.run(argv, check=True, capture_output=True, env=ENVIRONMENT)
 
@@ -356,7 +357,12 @@ class Lab:
             *arguments,
             str(ROOT / "playbooks" / name),
         ]
-        environment = {**ENVIRONMENT, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false"}
+        environment = {
+            **ENVIRONMENT,
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_FORCE_COLOR": "0",  # Molecule asks for colours
+            "ANSIBLE_INJECT_FACT_VARS": "false",
+        }
         done = subprocess.run(
             argv,
             capture_output=True,

@@ -1,1 +1,1 @@
-../../support/two_hosts.py
+../../support/test_two_hosts.py

@@ -14,7 +14,9 @@ def delivered(lab):
     counts = {"east": 10000, "north": 6000}
     for cluster, count in counts.items():
         lab.produce("orders", count=count, cluster=cluster)
-    lab.wait_mirrored("orders", ["orders"])
+    for topic in ("truncated", "recreated"):
+        lab.produce(topic, count=400)
+    lab.wait_mirrored("orders", ["orders", "truncated", "recreated"])
     lab.wait_mirrored("orders-north", ["orders"])
     return counts
 
@@ -58,7 +60,8 @@ def test_partitions_added_later_arrive_from_their_first_record(lab, measured):
 def test_a_consumer_group_can_go_on_at_the_target(lab, delivered, measured):
     assert delivered
     ends = lab.probe({"do": "ends", "cluster": "east", "topics": ["orders"]})[0]["orders"]
-    lab.probe({"do": "move", "cluster": "east", "group": GROUP, "offsets": {"orders": ends}})
+    move = {"do": "move", "cluster": "east", "group": GROUP, "offsets": {"orders": ends}}
+    assert set(lab.probe(move)[0].values()) == {"NoError"}
     step = {"do": "positions", "cluster": "west", "group": GROUP}
     synced = wait("the group on the target", lambda: lab.probe(step)[0].get("east.orders"))
     measured(source=ends, target=synced)
@@ -95,6 +98,8 @@ def test_the_report_calls_a_whole_mirror_whole(lab, delivered, measured):
     counts = {
         ("orders", "orders"): delivered["east"],
         ("orders", "late.one"): 4000,
+        ("orders", "truncated"): 400,
+        ("orders", "recreated"): 400,
         ("orders-north", "orders"): delivered["north"],
     }
     for (flow, topic), count in counts.items():

@@ -394,7 +394,7 @@ def _baseline_of(clients: Clients, flow: Flow, full_history: bool) -> dict[str, 
             for p, one in ours.partitions.items()
         }
         target = {
-            str(p): one.log_start if full_history else max(one.log_end, one.high_watermark or 0)
+            str(p): one.log_start if full_history else one.end
             for p, one in (theirs.partitions if theirs else {}).items()
         }
         skip = None
@@ -702,7 +702,7 @@ def _nothing_seen(store: Store, flows: Sequence[Flow], measured: LagResult) -> l
 
 def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -> bool:
     return any(
-        max(one.log_end, one.high_watermark or 0) > starts.get(name, {}).get(str(p), 0)
+        one.end > starts.get(name, {}).get(str(p), 0)
         for name, topic in snapshot.topics.items()
         for p, one in topic.partitions.items()
     )

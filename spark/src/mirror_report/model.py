@@ -77,6 +77,11 @@ class PartitionSnapshot:
     log_end: int
     high_watermark: int | None = None
 
+    @property
+    def end(self) -> int:
+        """End of what a mirror copies: it does not wait for transactions to commit."""
+        return max(self.log_end, self.high_watermark or 0)
+
 
 @dataclass(frozen=True)
 class TopicSnapshot:

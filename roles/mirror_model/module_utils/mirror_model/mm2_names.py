@@ -174,7 +174,11 @@ REMOVED_IN_4 = {
     "metric.reporters",
     "internal.leave.group.on.close": "remove it; no setting replaces it",
 }
-
+_CONVERTERS = {
+    f"{part}.converter{more}": "remove it; MirrorMaker 2 copies bytes"
+    for part in ("key", "value", "header")
+    for more in ("", ".plugin.version")
+}
 # What the model writes itself: a second word for it could only contradict.
 OWNED_FLOW_KEYS = {
     "topics": "set mirror_flows[].topics",
@@ -195,12 +199,7 @@ OWNED_FLOW_KEYS = {
     "connector.class": "remove it",
     "source.cluster.alias": "set mirror_flows[].source",
     "target.cluster.alias": "set mirror_flows[].target",
-    "key.converter": "remove it; MirrorMaker 2 copies bytes",
-    "value.converter": "remove it; MirrorMaker 2 copies bytes",
-    "header.converter": "remove it; MirrorMaker 2 copies bytes",
-    "key.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
-    "value.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
-    "header.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
+    **_CONVERTERS,
     "connector.plugin.version": "set kafka_version of the instance",
     "consumer.auto.offset.reset": "set mirror_flows[].start",
     "config.providers": "remove it; the role uses the provider for its credentials",
@@ -212,12 +211,7 @@ OWNED_WORKER_KEYS = {
     "config.storage.topic": "remove it; it is named after the source",
     "offset.storage.topic": "remove it; it is named after the source",
     "status.storage.topic": "remove it; it is named after the source",
-    "key.converter": "remove it; MirrorMaker 2 copies bytes",
-    "value.converter": "remove it; MirrorMaker 2 copies bytes",
-    "header.converter": "remove it; MirrorMaker 2 copies bytes",
-    "key.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
-    "value.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
-    "header.converter.plugin.version": "remove it; MirrorMaker 2 copies bytes",
+    **_CONVERTERS,
     "config.providers": "remove it; the role uses the provider for its credentials",
     "clusters": "remove it; they follow from the flows",
     "dedicated.mode.enable.internal.rest": "remove it; it follows from hosts of the instance",

@@ -45,12 +45,10 @@ def estimates(
         here, there = ours.partitions.get(partition), theirs.partitions.get(partition)
         if here is None or there is None:
             continue
-        end = max(here.log_end, here.high_watermark or 0)
-        target_end = max(there.log_end, there.high_watermark or 0)
-        if sync.downstream >= target_end:
+        if sync.downstream >= there.end:
             continue
         # The source was asked first: under load the sync may be ahead of that.
-        position = min(end, sync.upstream + target_end - sync.downstream)
+        position = min(here.end, sync.upstream + there.end - sync.downstream)
         committed = standing.positions.get(name, {}).get(partition)
         committed_at_ms = standing.committed_at_ms.get((name, partition), 0)
         if committed is not None and sync.timestamp_ms < committed_at_ms and committed > position:

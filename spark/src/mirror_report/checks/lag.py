@@ -202,7 +202,7 @@ def _state(
     now_ms: int,
     warn: Warn,
 ) -> LagState:
-    end = max(snapshot.log_end, snapshot.high_watermark or 0)
+    end = snapshot.end
     if position is None or records is None:
         return "RESET" if reset else "UNKNOWN"
     before = past[-1] if past else None

@@ -11,7 +11,6 @@ from mirror_report.model import (
     ClusterSnapshot,
     Finding,
     GroupSnapshot,
-    PartitionSnapshot,
     Positions,
 )
 
@@ -26,7 +25,7 @@ def takeover(
     filled = sorted(
         name
         for name, topic in target.topics.items()
-        if any(_end(one) > one.log_start for one in topic.partitions.values())
+        if any(one.end > one.log_start for one in topic.partitions.values())
     )
     if not filled:
         return []
@@ -44,10 +43,6 @@ def takeover(
             count=len(filled),
         )
     ]
-
-
-def _end(one: PartitionSnapshot) -> int:
-    return max(one.log_end, one.high_watermark or 0)
 
 
 def idle_tasks(flow: Flow, source: ClusterSnapshot) -> list[Finding]:

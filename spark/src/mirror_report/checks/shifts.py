@@ -53,7 +53,7 @@ def observe(
 
 def _end(topic: TopicSnapshot, partition: int) -> int:
     one = topic.partitions.get(partition)
-    return 0 if one is None else max(one.log_end, one.high_watermark or 0)
+    return 0 if one is None else one.end
 
 
 def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:

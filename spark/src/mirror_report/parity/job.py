@@ -107,7 +107,7 @@ class Job:
                     or log is None
                     or topic.topic_id != known
                     or log.log_start > one.start
-                    or planning.end_of(log) < one.end
+                    or log.end < one.end
                 ):
                     found.add((one.flow, one.topic))
             look.plan.topics = [
@@ -308,7 +308,7 @@ class Job:
                         starts[topic.flow, side, origin, partition] = 2**62
                     for partition, log in logs.items():
                         key = (topic.flow, side, origin, partition)
-                        end = planning.end_of(log)
+                        end = log.end
                         starts[key] = log.log_start
                         begin = max(log.log_start, following.get(partition, log.log_start))
                         new = Range(topic.flow, side, origin, topic.topic, partition, begin, end)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity import compacted
 
 Side = Literal["source", "target"]
@@ -352,7 +352,7 @@ def _plan_side(
     shrunk = sorted(
         partition
         for partition, read in (remembered.next if remembered else floor).items()
-        if partition in snapshot.partitions and end_of(snapshot.partitions[partition]) < read
+        if partition in snapshot.partitions and snapshot.partitions[partition].end < read
     )
     if reset:
         done.reopened.append(
@@ -361,7 +361,7 @@ def _plan_side(
     elif shrunk:
         for partition in shrunk:
             read = (remembered.next if remembered else floor)[partition]
-            end = end_of(snapshot.partitions[partition])
+            end = snapshot.partitions[partition].end
             done.reopened.append(Reopened("rewind", *_where(place), partition, f"{read} → {end}"))
     if reset or shrunk:
         done.drops.append(Drop(place.flow, place.side, place.origin))
@@ -376,13 +376,13 @@ def _plan_side(
     for partition, log in sorted(snapshot.partitions.items()):
         # Without a baseline, history begins with what is there at the first look.
         begin = floor.get(partition, 0 if baseline and not reset else log.log_start)
-        wanted = remembered.next.get(partition, begin) if remembered else min(begin, end_of(log))
+        wanted = remembered.next.get(partition, begin) if remembered else min(begin, log.end)
         if log.log_start > wanted:
             done.gaps.append(Gap(*_where(place), partition, wanted, log.log_start, taken_at_ms))
         read = max(wanted, log.log_start)
         first[partition] = remembered.first.get(partition, read) if remembered else read
         following[partition] = read
-        if end_of(log) > read:
+        if log.end > read:
             done.ranges.append(
                 Range(
                     place.flow,
@@ -391,16 +391,11 @@ def _plan_side(
                     place.topic,
                     partition,
                     read,
-                    end_of(log),
+                    log.end,
                     _record_bytes(snapshot),
                 )
             )
     done.begin[key] = SideMemory(snapshot.topic_id, first, following)
-
-
-def end_of(log: PartitionSnapshot) -> int:
-    """End of what a mirror copies: MirrorMaker 1 does not wait for transactions to commit."""
-    return max(log.log_end, log.high_watermark or 0)
 
 
 def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Positions:
@@ -412,7 +407,7 @@ def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Position
     :param source: taken after the positions, or a mirror at work would seem to be past the end.
     """
     ends = {
-        (topic.name, partition): end_of(log)
+        (topic.name, partition): log.end
         for topic in source.topics.values()
         for partition, log in topic.partitions.items()
     }
@@ -485,7 +480,7 @@ def join(ranges: Iterable[Range]) -> list[list[Range]]:
 
 
 def _record_bytes(snapshot: TopicSnapshot) -> float:
-    records = sum(end_of(log) - log.log_start for log in snapshot.partitions.values())
+    records = sum(log.end - log.log_start for log in snapshot.partitions.values())
     if not snapshot.bytes or records <= 0:
         return RECORD_BYTES
     return max(1.0, snapshot.bytes / records)
