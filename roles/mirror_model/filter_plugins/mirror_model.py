@@ -104,6 +104,18 @@ def mirror_report_model(
     )  # fmt: skip
 
 
+def mirror_permissions(
+    clusters: Mapping[str, Any], flows: Any, instances: Any, report_identity: str = "report"
+) -> Any:
+    """What the placed flows need on each cluster: rows of ACLs, none of which implies another."""
+    return _call("permissions", "mirror_permissions", clusters, flows, instances, report_identity)
+
+
+def to_kafka_acls(permissions: Sequence[Mapping[str, Any]], clusters: Mapping[str, Any]) -> Any:
+    """Alias to commands of kafka-acls.sh that add these permissions."""
+    return _call("permissions", "to_kafka_acls", permissions, clusters)
+
+
 def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> Any:
     """Advisories against one kind of process of a release: [{cve, text, refused}]."""
     return _call(
@@ -145,6 +157,8 @@ class FilterModule:
                 kafka_credentials,
                 kafka_python_client,
                 mirror_report_model,
+                mirror_permissions,
+                to_kafka_acls,
                 kafka_advisories,
                 to_java_properties,
                 to_environment_file,

@@ -85,6 +85,14 @@ IDENTITY = (
         "Private key of the client certificate as PEM text: PKCS#8, not "
         "encrypted; keep it in a vault.",
     ),
+    Key(
+        "principal",
+        "text",
+        "As whom the brokers know the identity, as `User:mirror`; needed where "
+        "they map names (`ssl.principal.mapping.rules`). By default `User:` and the user name, or "
+        "with SSL the certificate's subject.",
+        pattern=r"[A-Za-z]+:.+",
+    ),
 )
 
 FLOW = (
