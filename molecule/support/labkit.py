@@ -232,7 +232,7 @@ class Lab:
         self.variables: Variables = yaml.safe_load(text)
         self.prefix = self.variables["lab_prefix"]
         self.clusters: Variables = self.variables["kafka_clusters"]
-        self.secrets = CACHE / "secrets" / self.prefix
+        self.secrets: Path = CACHE / "secrets" / self.prefix
         self.retired: list[str] = []
         groups = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]
         self.hosts = self._group(groups, "lab")
