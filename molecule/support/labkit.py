@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -234,6 +235,7 @@ class Lab:
         self.clusters: Variables = self.variables["kafka_clusters"]
         self.secrets: Path = CACHE / "secrets" / self.prefix
         self.retired: list[str] = []
+        self.authorities = ["lab"]
         groups = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]
         self.hosts = self._group(groups, "lab")
         self.mirrors = self._group(groups, "mirrormaker")
@@ -271,13 +273,29 @@ class Lab:
         """PEM text of one of the lab's certificates or keys: a file's name."""
         return (self.secrets / "tls" / name).read_text(encoding="ascii")
 
+    def authority(self) -> str:
+        """PEM text of the authorities that clients trust now."""
+        return "".join(self.certificate(f"{name}.ca.pem") for name in self.authorities)
+
+    def renew(self, *names: str, authority: str = "lab") -> None:
+        """Make certificates anew, with new keys; the next run of the site uses them."""
+        for name in names:
+            for ending in ("pem", "key"):
+                (self.secrets / "tls" / f"{name}.{ending}").unlink()
+        document = {
+            "directory": str(self.secrets / "tls"),
+            "certificates": [{"name": name, "authority": authority} for name in names],
+        }
+        argv = [sys.executable, str(ROOT / "lab/certificates.py")]
+        subprocess.run(argv, input=json.dumps(document), text=True, check=True, capture_output=True)
+
     def connection(self, cluster: str, identity: str = "admin") -> dict[str, Any]:
         """Say how the lab's tools reach a cluster."""
         model = self.clusters[cluster]
         connection = {key: model[key] for key in ("bootstrap_servers", "security_protocol")}
         who = model["identities"][identity]
         if model["security_protocol"].endswith("SSL"):
-            connection["ssl_ca"] = self.certificate("lab.ca.pem")
+            connection["ssl_ca"] = self.authority()
         if "ssl_certificate" in who:
             connection["ssl_certificate"] = self.certificate(f"{cluster}-{identity}.pem")
             connection["ssl_key"] = self.certificate(f"{cluster}-{identity}.key")
