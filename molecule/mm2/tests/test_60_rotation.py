@@ -1,4 +1,4 @@
-"""Certificates, authorities and passwords of every kind change while data flows; nothing is lost."""
+"""Certificates and authorities change while data flows: one restart each, nothing is lost."""
 
 from __future__ import annotations
 
