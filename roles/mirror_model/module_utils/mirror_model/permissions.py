@@ -183,6 +183,10 @@ def _of_report(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row
                 "DESCRIBE_CONFIGS": "the report cannot tell whether the brokers create topics",
             }),
         ]  # fmt: skip
+    if flow["consumer_groups"]:
+        rows += _rows(source, "cluster", _literal(CLUSTER), {
+            "DESCRIBE": "the report does not see the groups whose offsets follow",
+        })  # fmt: skip
     own = internal_topics(flow, instance)
     kept = ["offset_topic", "status_topic", "offset_syncs_topic", "config_topic"]
     kept += ["checkpoints_topic"] if flow["consumer_groups"] else []
