@@ -13,7 +13,7 @@ from typing import Any
 
 from . import kafka_names, regex
 from .advisories import line_of
-from .clusters import client_properties
+from .clusters import client_properties, credentials_directory
 from .filled import cluster_of, kafka_version_of, layered
 from .mm2_names import (
     AGREED,
@@ -137,7 +137,7 @@ def _connection(
     clusters: Mapping[str, Any], alias: str, name: str, line: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config providers for the file, and connection and security of one cluster."""
-    connection = client_properties(clusters, alias, "mirror", name)
+    connection = client_properties(clusters, alias, "mirror", credentials_directory(name))
     providers = {k: v for k, v in connection.items() if k.startswith("config.providers")}
     own = cluster_of(clusters, alias)["properties"]
     security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
