@@ -92,7 +92,10 @@ CLUSTER = (
 
 IDENTITY = (
     Key(
-        "sasl_mechanism", "choice", "How the identity proves itself.", choices=MECHANISMS,
+        "sasl_mechanism",
+        "choice",
+        "How the identity proves itself.",
+        choices=MECHANISMS,
         reasons=NO_MECHANISMS,
     ),
     Key("username", "text", "The user name."),
@@ -104,7 +107,7 @@ IDENTITY = (
         "Private key of the client certificate as PEM text: PKCS#8, not "
         "encrypted; keep it in a vault.",
     ),
-)  # fmt: skip
+)
 
 FLOW = (
     Key(
