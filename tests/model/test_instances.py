@@ -262,8 +262,9 @@ def test_a_client_certificate_reaches_every_client(site: Site) -> None:
     assert set(files) == {"east.mirror.ca.pem", "east.mirror.cert.pem", "east.mirror.key.pem"}
     client = clusters.kafka_python_client(site["clusters"], "east", "mirror")
     assert PAIR.items() <= client.items()
-    properties = clusters.client_properties(site["clusters"], "east", "mirror", "unit")
-    directory = "/run/credentials/unit.service"
+    directory = clusters.credentials_directory("unit")
+    assert directory == "/run/credentials/unit.service"
+    properties = clusters.client_properties(site["clusters"], "east", "mirror", directory)
     assert {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": f"${{dir:{directory}:east.mirror.cert.pem}}",

@@ -88,6 +88,13 @@ def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) 
     return _call("clusters", "kafka_python_client", clusters, alias, identity)
 
 
+def kafka_operator_files(
+    clusters: Mapping[str, Any], identities: Mapping[str, Any], directory: str
+) -> Any:
+    """{properties, credentials} of Kafka's scripts as chosen identities; credentials is SECRET."""
+    return _call("operators", "operator_files", clusters, identities, directory)
+
+
 def mirror_report_model(
     clusters: Mapping[str, Any],
     flows: Any,
@@ -156,6 +163,7 @@ class FilterModule:
                 mirror_identity_changes,
                 kafka_credentials,
                 kafka_python_client,
+                kafka_operator_files,
                 mirror_report_model,
                 mirror_permissions,
                 to_kafka_acls,

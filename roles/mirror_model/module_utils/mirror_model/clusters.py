@@ -100,20 +100,24 @@ def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) 
     }
 
 
+def credentials_directory(unit: str) -> str:
+    """Where systemd shows a service its credentials."""
+    return f"{CREDENTIALS}/{unit}.service"
+
+
 def client_properties(
-    clusters: Mapping[str, Any], alias: str, identity: str, unit: str
+    clusters: Mapping[str, Any], alias: str, identity: str, directory: str
 ) -> dict[str, Any]:
-    """Java client properties with which a unit reaches one cluster.
+    """Java client properties with which a process reaches one cluster.
 
     :param clusters: ``kafka_clusters``.
     :param alias: which cluster.
     :param identity: for which purpose.
-    :param unit: name of the systemd service whose credential directory holds the secrets.
+    :param directory: where the process finds its credentials.
     :returns: property name to value; secrets appear as config-provider references, never in clear.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
     cluster = cluster_of(clusters, alias)
-    directory = f"{CREDENTIALS}/{unit}.service"
     files = kafka_credentials(clusters, alias, identity)
     properties: dict[str, Any] = {
         "bootstrap.servers": list(cluster["bootstrap_servers"]),

@@ -20,6 +20,7 @@ from .judge_mm1 import (
 )
 from .judge_mm2 import judge_mm2
 from .judge_names import judge_names
+from .judge_secrets import judge_secrets, judge_stores
 from .mm2 import CLIENTS
 from .schema import (
     ACCEPTANCES,
@@ -83,6 +84,7 @@ def findings(
     _judge_loops(found)
     judge_mm1_dangers(found)
     judge_mm2(found)
+    judge_secrets(found)
     _judge_versions(found, advisories)
     _judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
@@ -101,6 +103,7 @@ def _judge_acceptances(found: Inventory, cves: set[str], instances: Any) -> None
     members: dict[str, Iterable[Any]] = {
         "flow": found.named,
         "instance": instances if isinstance(instances, Mapping) else (),
+        "cluster": found.clusters,
     }
     for entry in found.accept:
         danger, colon, name = entry.partition(":")
@@ -172,7 +175,6 @@ def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> No
 def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
     cluster = {"security_protocol": "PLAINTEXT", **cluster}
     identities = cluster.get("identities") or {}
-    properties = cluster.get("properties") or {}
     if uses_sasl(cluster):
         if not identities.get("mirror"):
             found.refuse(
@@ -197,11 +199,7 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
             )
         if "-----BEGIN CERTIFICATE-----" not in cluster["ssl_ca"]:
             found.refuse(f"{path}.ssl_ca: is not PEM text; look the file up instead of naming it")
-        stores = sorted(name for name in properties if str(name).startswith("ssl.truststore."))
-        if stores:
-            found.refuse(
-                f"{path}.properties['{stores[0]}']: contradicts ssl_ca; keep one of the two"
-            )
+    judge_stores(found, path, cluster)
 
 
 def _judge_flows(found: Inventory, flows: Any) -> None:
