@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from mirror_report import commands, config
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.certificates import CertificateError, examine, read
+from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
 from mirror_report.model import Certificate, Finding
 
 NOW = 1_800_000_000_000
@@ -45,7 +46,7 @@ class Pair:
                 x509.NameAttribute(NameOID.COMMON_NAME, name),
             ]
         )
-        self.certificate = (
+        self.certificate: x509.Certificate = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(by.certificate.subject if by else subject)
@@ -182,7 +183,7 @@ def test_refused_because_it_ended_is_critical() -> None:
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., int]]:
     """Serve TLS handshakes with a certificate on a local port, and nothing behind them."""
-    listeners = []
+    listeners: list[socket.socket] = []
 
     def served(pair: Pair, client_authority: Pair | None = None) -> int:
         place = tmp_path / f"{len(listeners)}.pem"
@@ -287,3 +288,34 @@ def test_without_tls_no_connection_is_opened(protocol: str) -> None:
         assert examine(cluster, Credentials({}), {"broker 1": (LOOPBACK, port)}) == []
         with pytest.raises(TimeoutError):
             listener.accept()
+
+
+def test_brokers_of_the_configuration_are_split() -> None:
+    cluster = Cluster("east", ("east1:9094", "[::1]:9095"), "SSL")
+    assert bootstrap(cluster) == {"east1:9094": ("east1", 9094), "[::1]:9095": ("::1", 9095)}
+
+
+def test_check_tells_why_a_cluster_is_refused(serve: Callable[..., int]) -> None:
+    ended = Pair("east1", datetime(2021, 1, 1, tzinfo=UTC), by=AUTHORITY)
+    given = {"bootstrap_servers": [f"{LOOPBACK}:{serve(ended)}"], "security_protocol": "SSL"}
+    settings = config.parse(
+        {
+            "version": 1,
+            "clusters": {
+                "east": given | {"ssl_ca": True},
+                "west": {"bootstrap_servers": [f"{LOOPBACK}:1"]},
+            },
+            "flows": [
+                {"name": "f", "source": "east", "target": "west", "include": "t", "group_id": "g"}
+            ],
+            "credentials": {"east.report.ca.pem": AUTHORITY.pem},
+        }
+    )
+    found = {one.kind: one for one in commands.check(settings).findings}
+    assert set(found) == {
+        "authentication", "unreachable", "permission_unknown", "certificate_expiry",
+    }  # fmt: skip
+    assert found["certificate_expiry"].severity == "critical"
+    assert f"certificate of {given['bootstrap_servers'][0]} on east" in (
+        found["certificate_expiry"].message
+    )

@@ -20,7 +20,7 @@ from mirror_report.checks.estimates import estimates
 from mirror_report.checks.sysconfig import read_environment
 from mirror_report.checks.verdict import failure, finding, verdict, worst_first
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.kafka.certificates import examine
+from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.kafka.records import Tail, oldest_waiting
@@ -231,14 +231,18 @@ def _certificates(settings: Settings, clients: Clients, flows: Sequence[Flow]) -
     found: list[Finding] = []
     for alias in dict.fromkeys(_aliases(flows)):
         cluster = settings.clusters[alias]
+        if not cluster.uses_tls:
+            continue
+        kinds = {"certificate_expiry", "not_checked"}
         try:
             brokers = clients.get(alias).listeners()
         except ReportError:
-            # Said already; an authority or a client certificate that has ended may be the reason.
-            brokers = {}
+            # That is said already; only a certificate that has ended may explain it.
+            brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
         seen = examine(cluster, settings.credentials, brokers)
         now_ms = time.time_ns() // 1_000_000
-        found += certificates.judge(seen, settings.warn.certificate_days, now_ms)
+        judged = certificates.judge(seen, settings.warn.certificate_days, now_ms)
+        found += [one for one in judged if one.kind in kinds]
     return found
 
 

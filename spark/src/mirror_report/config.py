@@ -98,6 +98,11 @@ class Cluster:
     ssl_ca: bool = False
     ssl_certificate: bool = False
 
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.security_protocol.endswith("SSL")
+
     def credential(self, kind: str) -> str:
         """Name of one credential of this cluster, kind being password, jaas, ca.pem, ..."""
         return f"{self.alias}.{self.identity}.{kind}"

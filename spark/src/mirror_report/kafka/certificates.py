@@ -49,7 +49,7 @@ def examine(
 
     :param brokers: how each is called -> host and port of the listener that clients use.
     """
-    if not cluster.security_protocol.endswith("SSL"):
+    if not cluster.uses_tls:
         return []
     found: list[Certificate] = []
     try:
@@ -69,6 +69,12 @@ def examine(
         return found + list(
             pool.map(lambda one: _shown(cluster.alias, context, *one), sorted(brokers.items()))
         )
+
+
+def bootstrap(cluster: Cluster) -> dict[str, tuple[str, int]]:
+    """Brokers of the configuration, for a cluster that does not list its own."""
+    split = {one: one.rpartition(":") for one in cluster.bootstrap_servers}
+    return {one: (host.strip("[]"), int(port)) for one, (host, _, port) in split.items()}
 
 
 def _stored(cluster: Cluster, role: Literal["authority", "client"], text: str) -> list[Certificate]:

@@ -83,7 +83,7 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         options["sasl_mechanism"] = cluster.sasl_mechanism
         options["sasl_plain_username"] = cluster.username
         options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
-    if cluster.security_protocol.endswith("SSL"):
+    if cluster.uses_tls:
         options["ssl_context"] = tls_context(cluster, credentials)
     return options
 

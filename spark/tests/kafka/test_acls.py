@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,21 +122,26 @@ class Lab:
 
     def allow(self, *granted: Row) -> None:
         """Grant permissions, and wait until the authorizer knows."""
-        for alias, bootstrap in self.plain.items():
-            own = [one for one in granted if one[0] == alias]
-            if own:
-                with admin(bootstrap) as client:
-                    client.create_acls([_acl(one) for one in own])
-                    _until(lambda own=own, client=client: _acls(client) >= {o[1:] for o in own})
+        self._change(granted, there=True)
 
     def deny(self, *taken: Row) -> None:
         """Take permissions away, and wait until the authorizer knows."""
+        self._change(taken, there=False)
+
+    def _change(self, changed: Collection[Row], *, there: bool) -> None:
         for alias, bootstrap in self.plain.items():
-            own = [one for one in taken if one[0] == alias]
-            if own:
-                with admin(bootstrap) as client:
+            own = [one for one in changed if one[0] == alias]
+            if not own:
+                continue
+            with admin(bootstrap) as client:
+                if there:
+                    client.create_acls([_acl(one) for one in own])
+                else:
                     client.delete_acls([_filter(*one[1:]) for one in own])
-                    _until(lambda own=own, client=client: not _acls(client) & {o[1:] for o in own})
+                deadline = time.monotonic() + 20
+                while any((one[1:] in _acls(client)) != there for one in own):
+                    assert time.monotonic() < deadline, "the authorizer does not know the change"
+                    time.sleep(0.05)
 
     def topics(self) -> dict[str, set[str]]:
         """Names of all topics by cluster."""
@@ -181,13 +186,6 @@ def _acls(client: Any) -> set[tuple[str, str, str, str]]:
         )
         for one in found
     }
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < deadline, "the authorizer did not take the change over"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
