@@ -20,6 +20,7 @@ from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
+from mirror_report.kafka.snapshot import AuthenticationError, connect
 from mirror_report.model import Certificate, Finding
 
 NOW = 1_800_000_000_000
@@ -319,3 +320,12 @@ def test_check_tells_why_a_cluster_is_refused(serve: Callable[..., int]) -> None
     assert f"certificate of {given['bootstrap_servers'][0]} on east" in (
         found["certificate_expiry"].message
     )
+
+
+def test_without_an_authority_the_report_asks_for_pem(serve: Callable[..., int]) -> None:
+    cluster = Cluster("east", (f"{LOOPBACK}:{serve(Pair('east1', by=AUTHORITY))}",), "SSL")
+    with (
+        pytest.raises(AuthenticationError, match=r"needs PEM: set kafka_clusters.east.ssl_ca"),
+        connect(cluster, Credentials({})),
+    ):
+        pass

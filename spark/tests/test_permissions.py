@@ -56,9 +56,21 @@ def test_missing_permission_is_named_with_its_command() -> None:
     )
 
 
-def test_what_another_identity_lacks_is_unknown() -> None:
-    (found,) = judge(row(), topic("east.pay", WRITE=False), replace(WEST, identity="report"))
-    assert found.severity == "unknown"
+@pytest.mark.parametrize(
+    ("one", "severity"),
+    [
+        (row(operation="READ"), "unknown"),
+        (row(resource="group", operation="DESCRIBE"), "unknown"),
+        (row(operation="DESCRIBE_CONFIGS"), "warning"),
+        (row(resource="cluster", name="kafka-cluster", operation="DESCRIBE"), "warning"),
+    ],
+)
+def test_what_another_identity_lacks_does_not_end_the_mirror(
+    one: Permission, severity: str
+) -> None:
+    answers = {(one.resource, one.name): Access(True, {one.operation: False})}
+    (found,) = judge(one, answers, replace(WEST, identity="report"))
+    assert found.severity == severity
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,13 @@ def principal_of(cluster: Cluster) -> str:
 
 def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
     row = lack.row
-    # It ends a mirror, or what it would have copied; the report only sees less.
-    severity: Severity = "unknown"
+    severity: Severity
     if cluster.identity == "mirror":
         severity = "critical" if lack.pressing else "warning"
+    else:
+        # Without settings, and what belongs to the cluster, the report still proves records.
+        less = row.resource == "cluster" or row.operation == "DESCRIBE_CONFIGS"
+        severity = "warning" if less else "unknown"
     example = "" if lack.example in (row.name, CLUSTER) else f" (asked about {lack.example})"
     return finding(
         "missing_permission",

@@ -128,7 +128,7 @@ def _allowed(client: ClusterClient, operation: str, names: Collection[str]) -> d
 
 
 async def _create(admin: Any, names: list[str]) -> dict[str, int]:
-    answer = await admin._manager.send(
+    answer = await admin._send_request_to_controller(
         CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(
@@ -145,7 +145,7 @@ async def _create(admin: Any, names: list[str]) -> dict[str, int]:
 
 
 async def _grow(admin: Any, names: list[str]) -> dict[str, int]:
-    answer = await admin._manager.send(
+    answer = await admin._send_request_to_controller(
         CreatePartitionsRequest(
             topics=[
                 CreatePartitionsRequest.CreatePartitionsTopic(name=one, count=1, assignments=None)
