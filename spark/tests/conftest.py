@@ -16,7 +16,11 @@ from pathlib import Path
 import pytest
 
 KAFKA = "kafka_2.13-4.3.1"
-SASL_USERS = {"reader": 'se"cr\\et é $x', "nobody": "nothing-allowed"}
+SASL_USERS = {
+    "reader": 'se"cr\\et é $x',
+    "nobody": "nothing-allowed",
+    "mirror": "what-a-mirror-needs",
+}
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         options["sasl_mechanism"] = cluster.sasl_mechanism
         options["sasl_plain_username"] = cluster.username
         options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
-    if cluster.security_protocol.endswith("SSL"):
+    if cluster.uses_tls:
         options["ssl_context"] = tls_context(cluster, credentials)
     return options
 
@@ -169,6 +169,13 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
             ".identities, or what the broker trusts"
         )
     if any(word in text for word in ("certificate", "CERTIFICATE")):
+        if not cluster.ssl_ca:
+            return AuthenticationError(
+                f"{where}: {reason}. No authority that this host trusts vouches for the broker's "
+                "certificate, or it does not name this host. kafka-python needs PEM: set "
+                f"kafka_clusters.{cluster.alias}.ssl_ca (a truststore in properties serves Java "
+                "alone)"
+            )
         return AuthenticationError(
             f"{where}: {reason}. kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the "
             "broker's certificate, or the certificate does not name this host"
@@ -240,11 +247,22 @@ class ClusterClient:
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return len(self.admin.describe_cluster()["brokers"])
 
-    def operations(self) -> tuple[str, ...] | None:
-        """What our identity may do with the cluster; ``None`` if the broker does not say."""
+    def listeners(self) -> dict[str, tuple[str, int]]:
+        """How each running broker is called -> host and port by which clients reach it."""
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            found = self.admin.describe_cluster()["authorized_operations"]
-        return None if found is None else tuple(found)
+            return {
+                f"broker {one['broker_id']} ({one['host']}:{one['port']})": (
+                    one["host"],
+                    int(one["port"]),
+                )
+                for one in self.admin.describe_cluster()["brokers"]
+                if not one.get("is_fenced")
+            }
+
+    def names(self, matches: Callable[[str], bool]) -> list[str]:
+        """Names of the topics our identity may see, as far as they match."""
+        with explained(self.cluster, "list topics", "DESCRIBE on the topics"):
+            return sorted(filter(matches, self.admin.list_topics()))
 
     def groups(self) -> list[str]:
         """Ids of the consumer groups our identity may see."""
