@@ -444,3 +444,12 @@ def test_missing_topic_that_may_not_be_created_blocks_the_mirror(granted: Lab) -
     assert verdict(found).exit_code == EXIT_CODES["warning"]
     assert any("whether its brokers create topics could not be asked" in one.message
                for one in found)  # fmt: skip
+
+
+def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
+    settings = granted.settings("mm2", MM2)
+    (flow,) = settings.flows
+    both = dataclasses.replace(settings, flows=(flow, dataclasses.replace(flow, name="other")))
+    with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
+        found = commands.check(both).findings
+    assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
