@@ -101,3 +101,9 @@ def test_an_archive_signed_by_somebody_else_is_refused(lab, orders, payments, ou
     }
     message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", variables)
     assert "does not prove" in message
+
+
+def test_another_archive_under_the_installed_version_is_refused(lab, orders, payments, outputs):
+    changed = {"kafka_archive_sha512": "0" * 128}
+    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", changed)
+    assert "another archive" in message

@@ -1,4 +1,4 @@
-"""Certificates and authorities change while data flows: one restart each, nothing is lost."""
+"""Certificates, authorities and users change while data flows: one restart each, nothing is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def changing(lab, mirror, outputs, measured):
     """Run the site with what changed while both sources are written; nothing may be lost."""
     brokers = [Unit(lab.host(name), "kafka-broker.service") for name in HOSTS]
 
-    def change(restarts, *, broker_restarts=(0, 0, 0)):
+    def change(restarts, *, broker_restarts=(0, 0, 0), **changed):
         since = [unit.host.now() for unit in (mirror, *brokers)]
         with (
             lab.producing("orders", rate=200) as east,
@@ -22,7 +22,7 @@ def changing(lab, mirror, outputs, measured):
         ):
             east.wait_more(200)
             north.wait_more(200)
-            variables = {"test_ca": lab.authority()}
+            variables = {"test_ca": lab.authority(), **changed}
             outputs.append(lab.playbook("site.yml", variables, "-vvv", "--diff").text)
             east.wait_more(200)
             north.wait_more(200)
@@ -69,6 +69,20 @@ def test_a_new_authority_takes_the_place_of_the_old_one(lab, changing):
     changing(1, broker_restarts=(1, 1, 1))
     lab.authorities = ["next"]
     changing(1, broker_restarts=(1, 1, 1))
+
+
+def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing):
+    def both(variables):
+        identities = variables["kafka_clusters"]["west"]["identities"]
+        identities["previous"] = dict(identities["mirror"])
+        identities["mirror"] |= {"username": "west-mirror-2", "password": 'another "one" \\ é'}
+
+    def new_alone(variables):
+        both(variables)
+        del variables["kafka_clusters"]["west"]["identities"]["previous"]
+
+    changing(1, broker_restarts=(0, 0, 1), **lab.changed(both))
+    changing(0, broker_restarts=(0, 0, 1), **lab.changed(new_alone))
 
 
 def test_the_report_still_calls_the_mirror_whole(lab, measured):
