@@ -1,4 +1,4 @@
-"""Certificates, authorities and users change while data flows: one restart each, nothing is lost."""
+"""Certificates, authorities and users change while data flows: one restart each, no loss."""
 
 from __future__ import annotations
 
