@@ -453,3 +453,18 @@ def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
     with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
         found = commands.check(both).findings
     assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
+
+
+def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str) -> None:
+    settings = lab.settings("mm2", MM2)
+    anybody = {
+        alias: config.Cluster(alias, (address,), identity="mirror")
+        for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
+    }
+    found = commands.check(dataclasses.replace(settings, clusters=anybody)).findings
+    (unknown,) = [one for one in found if "permission" in one.kind]
+    assert unknown.kind == "permission_unknown"
+    # None of its topics exists, and about those Kafka does not say.
+    asked = unknown.message.partition("could not be asked: ")[2].split("; ")
+    assert {one.partition(" on topic")[0] for one in asked} == {"READ", "WRITE"}
+    assert all("does not exist yet" in one for one in asked)
