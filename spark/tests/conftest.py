@@ -285,8 +285,9 @@ def mirror_maker2(
 
 @pytest.fixture(scope="session")
 def auto_creating_broker(start_broker: Callable[..., Broker]) -> str:
-    """Bootstrap address of a cluster that creates topics on first use."""
-    return start_broker(**{"auto.create.topics.enable": "true"}).bootstrap
+    """Bootstrap address of a cluster that creates topics on first use and enforces no ACLs."""
+    open_to_all = {"auto.create.topics.enable": "true", "authorizer.class.name": ""}
+    return start_broker(**open_to_all).bootstrap
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -22,6 +23,7 @@ from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
 from mirror_report.kafka.snapshot import AuthenticationError, connect
 from mirror_report.model import Certificate, Finding
+from mirror_report.state.store import Store
 
 NOW = 1_800_000_000_000
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -329,3 +331,49 @@ def test_without_an_authority_the_report_asks_for_pem(serve: Callable[..., int])
         connect(cluster, Credentials({})),
     ):
         pass
+
+
+def test_lag_and_check_warn_of_a_real_brokers_certificate(
+    start_broker: Callable[..., Any], source_broker: Any, sasl_users: Any, tmp_path: Path
+) -> None:
+    broker = Pair("west1", datetime.now(UTC) + timedelta(days=10, hours=1), by=AUTHORITY)
+    keystore = tmp_path / "keystore.pem"
+    keystore.write_text(broker.key_pem + broker.pem)
+    protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_SSL"
+    started = start_broker(
+        **{
+            "listener.security.protocol.map": protocols,
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(keystore),
+        }
+    )
+    west = {
+        "bootstrap_servers": [started.sasl], "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN", "username": "reader", "ssl_ca": True,
+    }  # fmt: skip
+    document = {
+        "version": 1,
+        "clusters": {
+            "east": {"bootstrap_servers": [source_broker.bootstrap]},
+            "west": west,
+        },
+        "flows": [
+            {"name": "f", "source": "east", "target": "west", "include": "t", "group_id": "g"}
+        ],
+        "credentials": {
+            "west.report.ca.pem": AUTHORITY.pem,
+            "west.report.password": sasl_users["reader"],
+        },
+    }
+    settings = config.parse(document)
+    for found in (
+        commands.lag(settings, Store(tmp_path / "state")).findings,
+        commands.check(settings).findings,
+    ):
+        (one,) = [one for one in found if one.kind == "certificate_expiry"]
+        assert one.severity == "warning"
+        assert f"certificate of broker 1 ({started.sasl}) on west (CN=west1," in one.message
+        assert "ends in 10 day(s)" in one.message
+    unbound = config.parse(document | {"warn": {"certificate_days": 10}})
+    found = commands.lag(unbound, Store(tmp_path / "state")).findings
+    assert "certificate_expiry" not in {one.kind for one in found}

@@ -78,6 +78,10 @@ def test_what_another_identity_lacks_does_not_end_the_mirror(
     [
         (Cluster("west", ("w:1",), username="m"), "User:m"),
         (Cluster("west", ("w:1",)), "User:ANONYMOUS"),
+        (
+            Cluster("west", ("w:1",), "SSL", ssl_certificate=True),
+            "User:<subject of its certificate>",
+        ),
         (Cluster("west", ("w:1",), username="m", principal="User:CN=a b"), "User:CN=a b"),
     ],
 )
@@ -173,7 +177,7 @@ def test_topics_outside_of_the_prefix_are_not_judged() -> None:
 
 def test_prefix_under_which_nothing_is_visible_and_nothing_allowed_is_missing() -> None:
     (found,) = judge(wide(), probe(False), topics=[])
-    assert (found.severity, found.kind) == ("critical", "missing_permission")
+    assert (found.severity, found.kind, found.topic) == ("critical", "missing_permission", None)
     assert f"asked about east.pay{NOBODYS}" in found.message
 
 

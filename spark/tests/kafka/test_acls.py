@@ -453,3 +453,41 @@ def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
     with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
         found = commands.check(both).findings
     assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
+
+
+def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str) -> None:
+    settings = lab.settings("mm2", MM2)
+    anybody = {
+        alias: config.Cluster(alias, (address,), identity="mirror")
+        for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
+    }
+    found = commands.check(dataclasses.replace(settings, clusters=anybody)).findings
+    (unknown,) = [one for one in found if "permission" in one.kind]
+    assert unknown.kind == "permission_unknown"
+    # None of its topics exists, and about those Kafka does not say.
+    asked = unknown.message.partition("could not be asked: ")[2].split("; ")
+    assert {one.partition(" on topic")[0] for one in asked} == {"READ", "WRITE"}
+    assert all("does not exist yet" in one for one in asked)
+
+
+@pytest.mark.parametrize("described", [True, False], ids=["listed", "not listed"])
+@pytest.mark.parametrize("operation", ["CREATE", "DESCRIBE_CONFIGS"])
+def test_operation_on_the_cluster_is_asked_where_it_is_not_listed(
+    granted: Lab, operation: str, described: bool
+) -> None:
+    (describe,) = rows("psrc", "cluster", "kafka-cluster", "DESCRIBE")
+    (row,) = rows("psrc", "cluster", "kafka-cluster", operation)
+    with contextlib.nullcontext() if described else without(granted, describe):
+        (found,) = granted.check("mm1", [row])
+        granted.allow(row)
+        allowed = granted.check("mm1", [row])
+        granted.deny(row)
+    assert f"lacks {operation} on the cluster on psrc" in found.message
+    assert allowed == []
+
+
+def test_what_a_cluster_does_not_list_and_cannot_be_asked_is_unknown(granted: Lab) -> None:
+    with without(granted, *rows("psrc", "cluster", "kafka-cluster", "DESCRIBE")):
+        needed = rows("psrc", "cluster", "kafka-cluster", "IDEMPOTENT_WRITE")
+        (found,) = granted.check("mm1", needed)
+    assert "IDEMPOTENT_WRITE on the cluster (Kafka does not say)" in found.message

@@ -134,7 +134,10 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
 
 def principal_of(cluster: Cluster) -> str:
     """Whom ACLs call our identity, as far as the configuration tells."""
-    return cluster.principal or f"User:{cluster.username or 'ANONYMOUS'}"
+    if cluster.principal:
+        return cluster.principal
+    unnamed = "<subject of its certificate>" if cluster.ssl_certificate else "ANONYMOUS"
+    return f"User:{cluster.username or unnamed}"
 
 
 def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
@@ -153,7 +156,7 @@ def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
         f"{cluster.alias}{example}" + (f": {row.why}" if row.why else ""),
         grant(cluster, row),
         flow=flow.name,
-        topic=lack.example if row.resource == "topic" else None,
+        topic=lack.example if row.resource == "topic" and lack.example != nobodys(row) else None,
         severity=severity,
     )
 
