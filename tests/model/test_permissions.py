@@ -142,7 +142,7 @@ def test_mm2_without_groups(mm2: Site) -> None:
     mm2.flow.update({"consumer_groups": [], "topics": ["orders"]})
     assert of(mm2, "east", "mirror") == ["topic orders READ", "topic orders DESCRIBE_CONFIGS"]
     assert of(mm2, "west", "mirror") == [
-        *WORKERS, *(f"topic east.orders {one}" for one in MIRRORED), *SYNCS,
+        *WORKERS, *(f"topic east.orders {one}" for one in MIRRORED), *SYNCS[:2],
     ]  # fmt: skip
 
 
@@ -213,6 +213,12 @@ def test_the_report_on_mm2(mm2: Site) -> None:
         "topic east.checkpoints.internal DESCRIBE",
         "topic east.checkpoints.internal DESCRIBE_CONFIGS",
     ])  # fmt: skip
+
+
+def test_nobody_is_given_offset_syncs_that_nobody_writes(mm2: Site) -> None:
+    assert "offset-syncs" in str(rows(mm2))
+    mm2.flow["properties"] = {"emit.offset-syncs.enabled": False}
+    assert "offset-syncs" not in str(rows(mm2))
 
 
 def test_what_several_flows_need_is_given_once(mm1: Site) -> None:
