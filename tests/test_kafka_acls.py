@@ -186,6 +186,7 @@ def brokers(start_broker: Any) -> tuple[Broker, Broker]:  # noqa: F811 (a fixtur
 
 TOPICS = ["orders", "payments.eu"]
 SYNCED = "billing"
+WRITTEN_MS = time.time_ns() // 1_000_000
 
 
 def fill(lab: Lab, mirrored: list[str], internal: Iterable[str] = ()) -> None:
@@ -200,7 +201,7 @@ def fill(lab: Lab, mirrored: list[str], internal: Iterable[str] = ()) -> None:
         producer = KafkaProducer(bootstrap_servers=getattr(lab, alias).bootstrap, acks="all")
         for name in names:
             if name not in set(internal):
-                producer.send(name, value=b"1", timestamp_ms=1).get(30)
+                producer.send(name, value=b"1", timestamp_ms=WRITTEN_MS).get(30)
         producer.close()
 
 
@@ -474,7 +475,7 @@ def test_what_kafkas_own_tool_is_told_is_what_the_module_adds(
     subprocess.run(
         ["bash", "-eu", "-c", script], check=True, cwd=kafka_home,
         env={**os.environ, "PATH": f"{kafka_home}/bin:{os.environ['PATH']}",
-             "KAFKA_HEAP_OPTS": "-Xmx128m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+             "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
     )  # fmt: skip
     with mm1.admin("west") as admin:
         wanted = {acls.acl(row) for row in every if row["cluster"] == "west"}

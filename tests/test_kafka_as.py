@@ -105,13 +105,13 @@ def test_properties_of_the_cluster_reach_scripts_as_far_as_they_are_for_all() ->
     own = {"ssl.protocol": "TLSv1.3", "request.timeout.ms": 9, "acks": 1, "my.plugin": "x"}
     clusters = {**SITE["clusters"], "west": {**SITE["clusters"]["west"], "properties": own}}
     properties = operator_files(clusters, {"west": []}, "/c")["properties"]["west.properties"]
-    assert own.items() - properties.items() == {("acks", 1)}
+    assert {name: properties.get(name) for name in own} == {**own, "acks": None}
 
 
 @pytest.mark.parametrize(
     ("identities", "words"),
     [
-        ({"eest": ["mirror"]}, "did you mean 'east'?"),
+        ({"eastt": ["mirror"]}, "did you mean 'east'?"),
         ({"east": ["admin"]}, "kafka_as_identities.east: 'admin' is no identity"),
         ({"east": "mirror"}, "must be a list"),
         ({"east": []}, "known: mirror, report"),
@@ -159,7 +159,7 @@ def test_what_is_chosen(tmp_path: Path, words: str, wanted: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("eest kafka-topics.sh", "unknown cluster 'eest'; did you mean 'east'?"),
+        ("eastt kafka-topics.sh", "unknown cluster 'eastt'; did you mean 'east'?"),
         ("nowhere kafka-topics.sh", "unknown cluster 'nowhere'; known: east, west"),
         ("east adminn kafka-topics.sh", "unknown identity 'adminn' of east; did you mean 'admin'?"),
         ("west admin kafka-topics.sh", "nobody logs in there"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+import string
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_mm2_without_groups(mm2: Site) -> None:
     mm2.flow.update({"consumer_groups": [], "topics": ["orders"]})
     assert of(mm2, "east", "mirror") == ["topic orders READ", "topic orders DESCRIBE_CONFIGS"]
     assert of(mm2, "west", "mirror") == [
-        *WORKERS, *(f"topic east.orders {one}" for one in MIRRORED), *SYNCS,
+        *WORKERS, *(f"topic east.orders {one}" for one in MIRRORED), *SYNCS[:2],
     ]  # fmt: skip
 
 
@@ -212,6 +213,12 @@ def test_the_report_on_mm2(mm2: Site) -> None:
         "topic east.checkpoints.internal DESCRIBE",
         "topic east.checkpoints.internal DESCRIBE_CONFIGS",
     ])  # fmt: skip
+
+
+def test_nobody_is_given_offset_syncs_that_nobody_writes(mm2: Site) -> None:
+    assert "offset-syncs" in str(rows(mm2))
+    mm2.flow["properties"] = {"emit.offset-syncs.enabled": False}
+    assert "offset-syncs" not in str(rows(mm2))
 
 
 def test_what_several_flows_need_is_given_once(mm1: Site) -> None:
@@ -386,42 +393,41 @@ def test_java_writes_these_subjects_so(java: Callable[[str], Any]) -> None:
         assert java_name(java, certificate_of(subject)) == written
 
 
-def test_java_and_we_agree_on_any_subject(java: Callable[[str], Any]) -> None:
-    types = [
-        kind
-        for kind in _ASN1Type
-        if kind.name
-        in (
-            "UTF8String",
-            "PrintableString",
-            "IA5String",
-            "BMPString",
-            "T61String",
-            "UniversalString",
-        )
-    ]
-    oids = [CN, ORG, NameOID.USER_ID, NameOID.EMAIL_ADDRESS, NameOID.SERIAL_NUMBER, NameOID.TITLE]
-    values = st.text(
-        st.sampled_from(' ab\r\n\t\0,=+<>#;"\\/*@é日ß\u00a0') | st.characters(max_codepoint=0xFFFF,
-                                                                    exclude_categories=["Cs"]),
-        min_size=1, max_size=60,
-    ) | st.just("x" * 300)  # fmt: skip
+PRINTABLE = string.ascii_letters + string.digits + " '()+,-./:=?"
 
-    @settings(max_examples=300, deadline=None)
-    @given(st.lists(st.tuples(st.sampled_from(oids), values, st.sampled_from(types)), min_size=1,
-                    max_size=4))  # fmt: skip
-    def agree(attributes: list[tuple[x509.ObjectIdentifier, str, Any]]) -> None:
-        made = []
-        for oid, value, kind in attributes:
-            plain = kind.name in ("PrintableString", "IA5String", "T61String")
-            text = value.encode("ascii", "replace").decode() if plain else value
-            made.append(x509.RelativeDistinguishedName(
-                [x509.NameAttribute(oid, text, _type=kind, _validate=False)]
-            ))  # fmt: skip
-        certificate = certificate_of(x509.Name(made))
+
+@pytest.mark.filterwarnings("ignore:Attribute's length")
+def test_java_and_we_agree_on_any_subject(java: Callable[[str], Any]) -> None:
+    oids = [CN, ORG, NameOID.USER_ID, NameOID.EMAIL_ADDRESS, NameOID.SERIAL_NUMBER, NameOID.TITLE]
+    ours = ' ab\r\n\t\0,=+<>#;"\\/*@é日ß\u00a0😀'
+    everything = st.sampled_from(ours) | st.characters(exclude_categories=["Cs"])
+    kinds = {"UTF8String": everything, "UniversalString": everything,
+             "PrintableString": st.sampled_from(PRINTABLE),
+             "IA5String": st.characters(max_codepoint=127),
+             "T61String": st.characters(max_codepoint=127)}  # fmt: skip
+    values = st.one_of(*(
+        st.tuples(st.just(kind), st.text(some, min_size=1, max_size=40) | st.just("x" * 300))
+        for kind, some in kinds.items()
+    ))  # fmt: skip
+
+    @settings(max_examples=500, deadline=None)
+    @given(st.lists(st.tuples(st.sampled_from(oids), values), min_size=1, max_size=4))
+    def agree(attributes: list[tuple[x509.ObjectIdentifier, tuple[str, str]]]) -> None:
+        certificate = certificate_of(x509.Name([
+            x509.RelativeDistinguishedName(
+                [x509.NameAttribute(oid, text, _type=_ASN1Type[kind], _validate=False)]
+            )
+            for oid, (kind, text) in attributes
+        ]))  # fmt: skip
         assert principals.subject_of(certificate) == java_name(java, certificate)
 
     agree()
+
+
+def test_a_subject_that_java_garbles_is_not_guessed() -> None:
+    old = x509.NameAttribute(CN, "mirror", _type=_ASN1Type.BMPString)
+    with pytest.raises(ModelError, match="set principal"):
+        principals.subject_of(certificate_of(x509.Name([old])))
 
 
 @pytest.mark.parametrize(

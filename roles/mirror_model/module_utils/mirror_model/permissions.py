@@ -102,9 +102,7 @@ def _of_mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row]:
     groups = _names(flow["consumer_groups"])
     own = internal_topics(flow, instance)
     workers = [own[f"{topic}_topic"] for topic in ("config", "offset", "status")]
-    set_to = layered({"emit.offset-syncs.enabled": True, "sync.topic.configs.enabled": True},
-                     FLOW_DEFAULTS, flow["properties"])  # fmt: skip
-    enabled = {key for key, value in set_to.items() if str(value).lower() == "true"}
+    enabled = _enabled(flow)
     topics = {
         "CREATE": "MirrorMaker 2 does not create the topics on the target and only warns",
         "WRITE": "MirrorMaker 2's tasks fail at the first record",
@@ -135,11 +133,10 @@ def _of_mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row]:
         }),
     ]  # fmt: skip
     if "emit.offset-syncs.enabled" in enabled:
-        rows += _rows(target, "topic", _literal(own["offset_syncs_topic"]), {
-            "CREATE": "MirrorMaker 2 cannot keep offset syncs",
-            "WRITE": "MirrorMaker 2 cannot keep offset syncs",
-            "READ": "MirrorMaker 2 floods its journal, and group offsets do not follow",
-        })  # fmt: skip
+        syncs = dict.fromkeys(("CREATE", "WRITE"), "MirrorMaker 2 cannot keep offset syncs")
+        if groups:
+            syncs["READ"] = "MirrorMaker 2 floods its journal, and group offsets do not follow"
+        rows += _rows(target, "topic", _literal(own["offset_syncs_topic"]), syncs)
     if groups:
         rows += _rows(target, "topic", _literal(own["checkpoints_topic"]), {
             "CREATE": "group offsets do not follow",
@@ -154,6 +151,13 @@ def _of_mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row]:
                       {"DESCRIBE": "ACLs do not follow: an error at every interval"})  # fmt: skip
         rows += _rows(target, "cluster", _literal(CLUSTER), {"ALTER": "ACLs do not follow"})
     return rows
+
+
+def _enabled(flow: Mapping[str, Any]) -> set[str]:
+    """What of MirrorMaker 2's switches is on."""
+    kafkas = {"emit.offset-syncs.enabled": True, "sync.topic.configs.enabled": True}
+    values = layered(kafkas, FLOW_DEFAULTS, flow["properties"])
+    return {key for key, value in values.items() if str(value).lower() == "true"}
 
 
 def _of_report(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row]:
@@ -188,17 +192,19 @@ def _of_report(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row
             "DESCRIBE": "the report does not see the groups whose offsets follow",
         })  # fmt: skip
     own = internal_topics(flow, instance)
-    kept = ["offset_topic", "status_topic", "offset_syncs_topic", "config_topic"]
-    kept += ["checkpoints_topic"] if flow["consumer_groups"] else []
-    for topic, why in (
-        ("offset_topic", "the report cannot tell how far the mirror is"),
-        ("status_topic", "the report cannot tell which task failed"),
-        ("offset_syncs_topic", "the report cannot tell how far the mirror is between two commits"),
-    ):
-        rows += _rows(target, "topic", _literal(own[topic]), {"READ": why})
+    read = {
+        own["offset_topic"]: "the report cannot tell how far the mirror is",
+        own["status_topic"]: "the report cannot tell which task failed",
+    }
+    if "emit.offset-syncs.enabled" in _enabled(flow):
+        read[own["offset_syncs_topic"]] = "the report cannot estimate between two commits"
+    kept = [*read, own["config_topic"]]
+    kept += [own["checkpoints_topic"]] if flow["consumer_groups"] else []
+    for topic, why in read.items():
+        rows += _rows(target, "topic", _literal(topic), {"READ": why})
     return [
         *rows,
-        *_rows(target, "topic", _literal(*(own[topic] for topic in kept)), {
+        *_rows(target, "topic", _literal(*kept), {
             "DESCRIBE": "the report cannot tell whether MirrorMaker 2's topics are there",
             "DESCRIBE_CONFIGS": "the report cannot tell whether they are compacted",
         }),

@@ -58,10 +58,10 @@ def subject_of(certificate: str) -> str:
     """The subject of a certificate as Java's ``X500Principal.getName()`` writes it.
 
     :param certificate: PEM text; the first certificate counts.
-    :raises ModelError: it cannot be read.
+    :raises ModelError: it cannot be read, or Java would garble it.
 
-    Format: RFC 2253, with the choices of ``sun.security.x509.AVA`` (Java 17): ``=`` is escaped too,
-    and a type without a word has its encoded value in hexadecimal digits.
+    Format: RFC 2253, with the choices of ``sun.security.x509.AVA`` (Java 17): ``=`` and ``#`` are
+    escaped everywhere, and a type without a word has its encoded value in hexadecimal digits.
     """
     # Ansible depends on it; the hosts' interpreters never come here.
     from cryptography import x509  # noqa: PLC0415
@@ -79,6 +79,9 @@ def subject_of(certificate: str) -> str:
 def _attribute(oid: str, value: str | bytes, tag: int) -> str:
     if isinstance(value, bytes) or oid not in WORDS or tag == UNIVERSAL_STRING:
         return f"{WORDS.get(oid, oid)}=#{_encoded(value, tag).hex()}"
+    if tag == BMP_STRING:
+        # Java reads its pairs of bytes as UTF-8.
+        raise ModelError("ssl_certificate: its subject is a BMPString; set principal instead")
     text = "".join(
         "\\00" if char == "\0" else f"\\{char}" if char in ESCAPED else char for char in value
     )
