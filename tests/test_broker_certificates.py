@@ -62,6 +62,14 @@ def test_a_good_certificate_has_no_problem(files):
     assert files.problems() == []
 
 
+def test_authorities_are_exchanged_with_both_in_one_file(files):
+    files.make("other", authority="former")
+    both = files["former.ca.pem"] + files["lab.ca.pem"]
+    for name in ("source1", "other"):
+        assert filters.certificate_problems(files[f"{name}.pem"], files[f"{name}.key"], both,
+                                            "source1") == []  # fmt: skip
+
+
 def test_a_wildcard_names_the_hosts_of_its_domain(files):
     files.make("all", hosts=["*.example.org", "localhost"])
     assert files.problems("all", host="source1.example.org") == []

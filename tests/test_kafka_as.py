@@ -368,7 +368,9 @@ def clusters(release: Path, place: Path) -> Iterator[dict[str, Any]]:
         assert broker.poll() is None, log.read_text(errors="replace")[-4000:]
         assert time.monotonic() < deadline, log.read_text(errors="replace")[-4000:]
         time.sleep(0.2)
-    authority = (files / "lab.ca.pem").read_text()
+    # As while authorities are exchanged: the old one and the new one.
+    certificates.authority(files, "former")
+    authority = (files / "former.ca.pem").read_text() + (files / "lab.ca.pem").read_text()
     yield {
         "east": {
             "bootstrap_servers": [f"localhost:{login}"],
