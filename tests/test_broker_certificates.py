@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,20 +11,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-ROOT = Path(__file__).parents[1]
+from tests.loading import certificates as lab
+from tests.loading import load
 
-
-def load(path: str, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-lab = load("lab/certificates.py", "lab_certificates_for_brokers")
 filters = load("roles/kafka_broker/filter_plugins/kafka_broker.py", "kafka_broker_filters")
 
 

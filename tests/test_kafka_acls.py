@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -12,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -39,8 +37,8 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     kafka_home,
     start_broker,
 )
+from tests.loading import ROOT, load
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spark/src"
 sys.path.insert(0, str(PACKAGE))
 
@@ -49,19 +47,7 @@ from mirror_report.checks import preflight  # noqa: E402
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
-
-def load(path: str, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "roles" / path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-load("mirror_model/module_utils/kafka_admin_client.py", "ansible.module_utils.kafka_admin_client")
-acls = load("kafka_acls/library/kafka_acls.py", "kafka_acls")
+acls = load("roles/kafka_acls/library/kafka_acls.py", "kafka_acls")
 
 
 def login(user: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,9 +24,9 @@ from mirror_model.errors import ModelError
 from mirror_model.operators import operator_files
 from mirror_model.render import to_java_properties
 
+from tests.loading import ROOT, certificates, load
 from tests.model.conftest import CACHE, SITE
 
-ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "roles/kafka_as/files/kafka_as.py"
 RELEASE = "kafka_2.13-4.3.1"
 GROUP = "games"  # a group that every Debian has and nobody is a member of
@@ -36,17 +34,6 @@ PASSWORD = 'CANARY"p\\a ss$x é'
 SERVERS = "--bootstrap-server"
 
 
-def load(path: str, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-certificates = load("lab/certificates.py", "lab_certificates_for_kafka_as")
 program = load("roles/kafka_as/files/kafka_as.py", "kafka_as")
 
 # The program's table, and where the library keeps what each script takes.

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-SPEC = importlib.util.spec_from_file_location(
-    "lab_certificates", Path(__file__).parents[1] / "lab/certificates.py"
-)
-assert SPEC
-assert SPEC.loader
-certificates = importlib.util.module_from_spec(SPEC)
-sys.modules["lab_certificates"] = certificates
-SPEC.loader.exec_module(certificates)
+from tests.loading import certificates
 
 HOST = certificates.Wanted("source1", ["source1", "localhost"])
 
