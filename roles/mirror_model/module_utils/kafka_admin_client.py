@@ -160,6 +160,10 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
                 because += " (a listener of another security_protocol does that too)"
             if "ALERT_CERTIFICATE" in because:
                 because += " (said by the broker: it does not take ssl_certificate)"
+            elif "mismatch" in because:
+                because += " (the broker's certificate does not name the host of bootstrap_servers)"
+            elif "CERTIFICATE_VERIFY_FAILED" in because:
+                because += " (ssl_ca does not vouch for the broker's certificate as it is now)"
             raise ClusterError(
                 f"{servers} did not answer within {timeout:g} s: {because}"
             ) from error
