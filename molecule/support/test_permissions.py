@@ -51,7 +51,8 @@ KEYS = ("cluster", "principal", "resource", "name", "pattern", "operation")
 
 def names(finding, row):
     """Whether a finding names exactly this permission."""
-    words = (row["principal"], row["operation"], row["name"], row["cluster"])
+    name = "the cluster" if row["resource"] == "cluster" else row["name"]
+    words = (row["principal"], row["operation"], name, row["cluster"])
     return all(word in finding["message"] for word in words)
 
 
