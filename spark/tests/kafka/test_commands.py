@@ -3,8 +3,6 @@
 import contextlib
 import itertools
 import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -21,7 +18,6 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from mirror_report import cli, commands, config
 from mirror_report.kafka import mm1
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
-from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
 NUMBERS = itertools.count()
@@ -563,22 +559,3 @@ def test_run_without_spark_says_how_to_install_it(mirrored: Pair) -> None:
     assert kinds(report.findings) == ["parity_unavailable"]
     assert "package pyspark is missing" in report.findings[0].message
     assert "pip install" in report.findings[0].action
-
-
-def test_run_of_a_whole_mirror_ends_with_zero(mirrored: Pair, jars_directory: Path) -> None:
-    mirrored.mirror(3)
-    path = mirrored.directory / "config.yaml"
-    settings = {"master": "local[1]", "heap": "512m", "jars_directory": str(jars_directory)}
-    path.write_text(json.dumps(mirrored.document(spark=settings)))
-    # A process of its own, as on a host: its JVM ends with it.
-    run = subprocess.run(
-        [sys.executable, "-m", "mirror_report.cli", "--config", str(path), "run", "--json"],
-        capture_output=True, text=True, check=False, timeout=300,
-        env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])},
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr + run.stdout
-    plain = json.loads(run.stdout)
-    jsonschema.validate(plain, render_json.schema())
-    (parity,) = plain["parity"]
-    assert (parity["status"], parity["verified_records"]) == ("verified", 10)
-    assert (plain["coverage"], plain["findings"]) == (1.0, [])

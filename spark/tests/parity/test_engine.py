@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    NewTopic,
-    ResourcePattern,
-    ResourceType,
-)
+from kafka.admin import NewTopic
 from parity_mirror import RECORDS, T0, Mirror, counts, eventually, only
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
-from mirror_report.config import Cluster, Flow, Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
     Finding,
@@ -31,8 +22,6 @@ from mirror_report.model import (
     TopicParity,
 )
 from mirror_report.observe import Take
-from mirror_report.parity import source
-from mirror_report.parity.plan import Range
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -317,39 +306,3 @@ def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirr
         ("parity_unavailable", "unknown")
     ]
     assert result.topics == []
-
-
-def test_spark_logs_in_with_a_secret_it_never_sees(
-    mirror: Mirror, source_broker: Any, sasl_users: dict[str, str], tmp_path: Path
-) -> None:
-    topic = mirror.topic("secured")
-    mirror.produce(topic, 20)
-    mirror.admins[0].create_acls(
-        [
-            ACL(
-                "User:reader", "*", operation, ACLPermissionType.ALLOW,
-                ResourcePattern(ResourceType.TOPIC, topic, ACLResourcePatternType.LITERAL),
-            )
-            for operation in (ACLOperation.DESCRIBE, ACLOperation.READ)
-        ]
-    )  # fmt: skip
-    password = sasl_users["reader"]
-    quoted = password.replace("\\", "\\\\").replace('"', '\\"')
-    (tmp_path / "east.report.jaas").write_text(
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        f'username="reader" password="{quoted}";',
-        encoding="utf-8",
-    )
-    east = Cluster("east", (source_broker.sasl,), "SASL_PLAINTEXT", "PLAIN", "reader")
-    ends = Take(mirror.settings).source(mirror.settings.flows[0]).topics[topic].partitions
-    ranges = [
-        Range("flow", "source", topic, topic, partition, 0, log.log_end)
-        for partition, log in ends.items()
-        if log.log_end
-    ]
-    rows = source.read(mirror.spark, ranges, source.options(east, tmp_path))
-    assert rows.count() == 20
-    plan = rows._jdf.queryExecution().toString()
-    assert "kafka" in plan.lower()
-    assert quoted not in plan
-    assert password not in plan

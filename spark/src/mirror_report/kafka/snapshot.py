@@ -176,10 +176,7 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
                 f"kafka_clusters.{cluster.alias}.ssl_ca (a truststore in properties serves Java "
                 "alone)"
             )
-        return AuthenticationError(
-            f"{where}: {reason}. kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the "
-            "broker's certificate, or the certificate does not name this host"
-        )
+        return AuthenticationError(f"{where}: {reason}. {_distrust(cluster, text)}")
     if any(word in text for word in ("socket disconnected", "Handshake failed", "SSL")):
         return UnreachableError(
             f"{where} closes the connection: {reason}. Does security_protocol "
@@ -188,6 +185,22 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     return UnreachableError(
         f"{where} is unreachable: {reason or 'no answer'}. Check the address, the network and "
         "that the broker runs"
+    )
+
+
+def _distrust(cluster: Cluster, text: str) -> str:
+    """Why a broker's certificate is not good, and the cure."""
+    if "expired" in text or "not yet valid" in text:
+        return "Give that broker a new certificate"
+    if "mismatch" in text:
+        return (
+            "The broker's certificate does not name the address it is reached by: use a name it "
+            f"has in kafka_clusters.{cluster.alias}.bootstrap_servers and advertised.listeners, or "
+            "give that broker a certificate with this one"
+        )
+    return (
+        f"kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the broker's certificate: take "
+        "the authority that signed it"
     )
 
 
