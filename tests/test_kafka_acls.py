@@ -33,6 +33,7 @@ from mirror_model.report import mirror_report_model
 from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     SASL_USERS,
     Broker,
+    certificates,
     jars_directory,
     kafka_home,
     start_broker,
@@ -387,8 +388,8 @@ def controller(mm1: Lab, tmp_path: Path) -> Controller:
 
 def test_commands_are_printed_and_no_host_is_asked(tmp_path: Path) -> None:
     lab = Lab(
-        Broker("127.0.0.1:1", "127.0.0.1:2"),
-        Broker("127.0.0.1:3", "127.0.0.1:4"),
+        Broker(*(f"127.0.0.1:{port}" for port in range(1, 7))),
+        Broker(*(f"127.0.0.1:{port}" for port in range(7, 13))),
         {"engine": "mm1", "topics": ["orders", r"it\..*"]},
     )
     # The only host of the play has a name that never resolves.

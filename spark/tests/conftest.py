@@ -85,6 +85,14 @@ def _need(condition: bool, what: str) -> None:
 
 
 @pytest.fixture(scope="session")
+def jars_directory() -> Path:
+    """The Spark jars of the lab's cache."""
+    found = _cache() / "jars"
+    _need(any(found.glob("spark-sql-kafka*.jar")), f"jars in {found} are")
+    return found
+
+
+@pytest.fixture(scope="session")
 def kafka_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked distribution of the lab's cache."""
     archive = _cache() / "archives" / f"{KAFKA}.tgz"

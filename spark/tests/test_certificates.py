@@ -59,7 +59,10 @@ class Pair:
             .not_valid_after(ends)
             .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
             .add_extension(
-                x509.SubjectAlternativeName([x509.IPAddress(ip_address(LOOPBACK))]), critical=False
+                x509.SubjectAlternativeName(
+                    [x509.IPAddress(ip_address(LOOPBACK)), x509.DNSName("localhost")]
+                ),
+                critical=False,
             )
             .sign(by.key if by else self.key, hashes.SHA256())
         )
@@ -339,7 +342,10 @@ def test_lag_and_check_warn_of_a_real_brokers_certificate(
     broker = Pair("west1", datetime.now(UTC) + timedelta(days=10, hours=1), by=AUTHORITY)
     keystore = tmp_path / "keystore.pem"
     keystore.write_text(broker.key_pem + broker.pem)
-    protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_SSL"
+    protocols = (
+        "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_SSL,SCRAM:SASL_SSL,CERTIFIED:SSL,"
+        "ELSEWHERE:SASL_SSL,EXPIRED:SASL_SSL"
+    )
     started = start_broker(
         **{
             "listener.security.protocol.map": protocols,
