@@ -118,8 +118,6 @@ def keys_table(keys: tuple[schema.Key, ...]) -> list[str]:
         doc = cell(key.doc)
         if key.engines:
             doc += f" Engines: {', '.join(key.engines)}."
-        if key.later:
-            doc += " Reserved."
         lines.append(f"| `{key.name}` | {value} | {default} | {doc} |")
     return [*lines, ""]
 

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import sys
-from pathlib import Path
-from types import ModuleType
+import ssl
 
 import pytest
 
-ROLES = Path(__file__).parents[1] / "roles"
+from tests.loading import kafka_admin_client as client
+from tests.loading import load
 
-
-def load(path: str, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROLES / path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-# On a host, Ansible puts both beside each other into ansible.module_utils.
-client = load(
-    "mirror_model/module_utils/kafka_admin_client.py", "ansible.module_utils.kafka_admin_client"
-)
 state = load(
-    "kafka_topics/module_utils/kafka_topic_state.py", "ansible.module_utils.kafka_topic_state"
+    "roles/kafka_topics/module_utils/kafka_topic_state.py", "ansible.module_utils.kafka_topic_state"
 )
-mirrored = load("kafka_topics/library/kafka_mirrored_topics.py", "kafka_mirrored_topics")
+mirrored = load("roles/kafka_topics/library/kafka_mirrored_topics.py", "kafka_mirrored_topics")
 
 DEFAULTS = {
     "retention.ms": {"value": "604800000", "config_source": "DEFAULT_CONFIG"},
@@ -152,3 +135,15 @@ def test_a_cluster_that_never_answered_did_not_refuse():
     )
     assert told.refusal() is None
     assert told.texts() == ["KafkaConnectionError: 111 ECONNREFUSED"]
+
+
+def test_a_key_without_its_certificate_is_told_and_not_quoted():
+    with pytest.raises(client.ClusterError, match="no PEM text") as problem:
+        client.tls_context({"ssl_certificate": "none", "ssl_key": "CANARY"})
+    assert "CANARY" not in str(problem.value)
+
+
+def test_host_names_are_verified():
+    context = client.tls_context({})
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.loading import load
 
-def load(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "roles/mirrormaker/library" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-credentials = load("mirrormaker_credentials")
-state = load("mirrormaker_state")
+credentials = load("roles/mirror_model/library/service_credentials.py", "service_credentials")
+state = load("roles/mirrormaker/library/mirrormaker_state.py", "mirrormaker_state")
 
 
 def test_unchanged_credentials_keep_their_generation():

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import ssl
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def settings(connection: Mapping[str, Any]) -> dict[str, Any]:
     """kafka-python arguments for one cluster.
 
     :param connection: bootstrap_servers, security_protocol, and as needed sasl_mechanism,
-        username, password, ssl_ca (PEM text).
+        username, password, ssl_ca, ssl_certificate, ssl_key (PEM text).
     """
     arguments: dict[str, Any] = {
         "bootstrap_servers": connection["bootstrap_servers"],
@@ -58,8 +59,14 @@ def settings(connection: Mapping[str, Any]) -> dict[str, Any]:
         arguments["sasl_mechanism"] = connection["sasl_mechanism"]
         arguments["sasl_plain_username"] = connection["username"]
         arguments["sasl_plain_password"] = connection["password"]
-    if connection.get("ssl_ca"):
-        arguments["ssl_context"] = ssl.create_default_context(cadata=connection["ssl_ca"])
+    if arguments["security_protocol"].endswith("SSL"):
+        context = ssl.create_default_context(cadata=connection.get("ssl_ca"))
+        if connection.get("ssl_certificate"):
+            with tempfile.NamedTemporaryFile("w", encoding="ascii") as pair:
+                pair.write(connection["ssl_key"] + connection["ssl_certificate"])
+                pair.flush()
+                context.load_cert_chain(pair.name)
+        arguments["ssl_context"] = context
     return arguments
 
 

@@ -19,6 +19,16 @@ from typing import Any
 import client
 from client import Offsets
 from kafka import TopicPartition
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
 from kafka.errors import CoordinatorNotAvailableError
 from kafka.structs import OffsetAndMetadata
 from ledger import Record
@@ -151,6 +161,23 @@ class Probe:
         found = admin._manager.run(_described, admin, group)
         return {"state": found.group_state, "hosts": [one.client_host for one in found.members]}
 
+    def grant(self, cluster: str, rows: list[dict[str, str]]) -> None:
+        """Give permissions: maps with principal, resource, name, pattern and operation."""
+        self._admin(cluster).create_acls([
+            ACL(row["principal"], "*", ACLOperation[row["operation"]], ACLPermissionType.ALLOW,
+                ResourcePattern(*_pattern(row)))
+            for row in rows
+        ])  # fmt: skip
+
+    def revoke(self, cluster: str, rows: list[dict[str, str]]) -> int:
+        """Take permissions away; returns how many there were."""
+        answers = self._admin(cluster).delete_acls([
+            ACLFilter(row["principal"], "*", ACLOperation[row["operation"]],
+                      ACLPermissionType.ALLOW, ResourcePatternFilter(*_pattern(row)))
+            for row in rows
+        ])  # fmt: skip
+        return sum(len(matches) for _, matches, _ in answers)
+
     def tamper(
         self,
         *,
@@ -187,6 +214,11 @@ class Probe:
             future.get(timeout=30)
         producer.close(timeout=10)
         return len(futures)
+
+
+def _pattern(row: Mapping[str, str]) -> tuple[Any, str, Any]:
+    kind = ResourceType[row["resource"].upper().replace("-", "_")]
+    return kind, row["name"], ACLResourcePatternType[row["pattern"].upper()]
 
 
 async def _described(admin: Any, group: str) -> Any:

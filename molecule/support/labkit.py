@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,6 +96,10 @@ class Host:
         """Run a shell script and return what it printed."""
         return self.run("sh", "-c", script, check=check).stdout
 
+    def now(self) -> str:
+        """The host's own time, as journalctl takes it; what happened before lies before it."""
+        return "@" + self.shell("sleep 1; date +%s").strip()
+
     def read(self, path: str) -> str:
         """Read a file."""
         return self.run("cat", path).stdout
@@ -150,6 +155,11 @@ class Unit:
     def control(self, verb: str) -> None:
         """Call ``systemctl`` and wait for it."""
         self.host.run("systemctl", verb, self.name)
+
+    def starts(self, since: str) -> int:
+        """How often systemd has started it since :meth:`Host.now` said so."""
+        lines = self.journal(since).splitlines()
+        return sum(line.startswith("Started ") for line in lines)
 
     def journal(self, since: str = "-1h") -> str:
         """Read what it logged."""
@@ -223,9 +233,9 @@ class Lab:
         self.variables: Variables = yaml.safe_load(text)
         self.prefix = self.variables["lab_prefix"]
         self.clusters: Variables = self.variables["kafka_clusters"]
-        self.passwords = json.loads(
-            (CACHE / "secrets" / self.prefix / "passwords.json").read_text(encoding="utf-8")
-        )
+        self.secrets: Path = CACHE / "secrets" / self.prefix
+        self.retired: list[str] = []
+        self.authorities = ["lab"]
         groups = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]
         self.hosts = self._group(groups, "lab")
         self.mirrors = self._group(groups, "mirrormaker")
@@ -236,16 +246,63 @@ class Lab:
     def _group(self, groups: Variables, name: str) -> tuple[Host, ...]:
         return tuple(Host(self.prefix, host) for host in groups["children"][name]["hosts"])
 
+    def host(self, name: str) -> Host:
+        """One host by its name."""
+        (found,) = (host for host in self.hosts if host.name == name)
+        return found
+
+    @property
+    def passwords(self) -> dict[str, dict[str, str]]:
+        """The password of every identity of every cluster, as it is now."""
+        text = (self.secrets / "passwords.json").read_text(encoding="utf-8")
+        passwords: dict[str, dict[str, str]] = json.loads(text)
+        return passwords
+
+    def retire(self, cluster: str, identity: str) -> None:
+        """Give an identity a new password in the vault; the next run of the site makes it so."""
+        passwords = self.passwords
+        self.retired.append(passwords[cluster][identity])
+        passwords[cluster][identity] = f'{cluster}{identity}"\\$ é{secrets.token_hex(8)}'
+        (self.secrets / "passwords.json").write_text(json.dumps(passwords), encoding="utf-8")
+
+    def archive(self, version: str) -> Path:
+        """The cached archive of a Kafka release."""
+        return CACHE / "archives" / f"kafka_2.13-{version}.tgz"
+
+    def certificate(self, name: str) -> str:
+        """PEM text of one of the lab's certificates or keys: a file's name."""
+        return (self.secrets / "tls" / name).read_text(encoding="ascii")
+
+    def authority(self) -> str:
+        """PEM text of the authorities that clients trust now."""
+        return "".join(self.certificate(f"{name}.ca.pem") for name in self.authorities)
+
+    def renew(self, *names: str, authority: str = "lab") -> None:
+        """Make certificates anew, with new keys; the next run of the site uses them."""
+        for name in names:
+            for ending in ("pem", "key"):
+                (self.secrets / "tls" / f"{name}.{ending}").unlink()
+        document = {
+            "directory": str(self.secrets / "tls"),
+            "certificates": [{"name": name, "authority": authority} for name in names],
+        }
+        argv = [sys.executable, str(ROOT / "lab/certificates.py")]
+        subprocess.run(argv, input=json.dumps(document), text=True, check=True, capture_output=True)
+
     def connection(self, cluster: str, identity: str = "admin") -> dict[str, Any]:
         """Say how the lab's tools reach a cluster."""
         model = self.clusters[cluster]
-        return {
-            "bootstrap_servers": model["bootstrap_servers"],
-            "security_protocol": model["security_protocol"],
-            "sasl_mechanism": model["identities"][identity]["sasl_mechanism"],
-            "username": model["identities"][identity]["username"],
-            "password": self.passwords[cluster][identity],
-        }
+        connection = {key: model[key] for key in ("bootstrap_servers", "security_protocol")}
+        who = model["identities"][identity]
+        if model["security_protocol"].endswith("SSL"):
+            connection["ssl_ca"] = self.authority()
+        if "ssl_certificate" in who:
+            connection["ssl_certificate"] = self.certificate(f"{cluster}-{identity}.pem")
+            connection["ssl_key"] = self.certificate(f"{cluster}-{identity}.key")
+        if "username" in who:
+            connection |= {key: who[key] for key in ("sasl_mechanism", "username")}
+            connection["password"] = self.passwords[cluster][identity]
+        return connection
 
     def probe(self, *steps: Mapping[str, Any]) -> list[Any]:
         """Run the steps of ``lab/tools/probe.py`` and return their answers."""
@@ -345,9 +402,13 @@ class Lab:
         return {key: value for key, value in variables.items() if value != self.variables.get(key)}
 
     def playbook(
-        self, name: str, variables: Variables | None = None, *arguments: str, check: bool = True
+        self,
+        name: str | Path,
+        variables: Variables | None = None,
+        *arguments: str,
+        check: bool = True,
     ) -> Result:
-        """Run one playbook against this scenario's hosts."""
+        """Run one playbook of the repository, or a file, against this scenario's hosts."""
         argv = [
             "ansible-playbook",
             "--inventory",

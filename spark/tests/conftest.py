@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,15 +18,40 @@ from pathlib import Path
 import pytest
 
 KAFKA = "kafka_2.13-4.3.1"
-SASL_USERS = {"reader": 'se"cr\\et é $x', "nobody": "nothing-allowed"}
+SASL_USERS = {
+    "reader": 'se"cr\\et é $x',
+    "nobody": "nothing-allowed",
+    "mirror": "what-a-mirror-needs",
+}
+
+
+LISTENERS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "SASL": "SASL_PLAINTEXT",
+    "SCRAM": "SASL_SSL",
+    "CERTIFIED": "SSL",
+    "ELSEWHERE": "SASL_SSL",
+    "EXPIRED": "SASL_SSL",
+    "CONTROLLER": "PLAINTEXT",
+}
 
 
 @dataclass(frozen=True)
 class Broker:
-    """One running broker: everything allowed on ``bootstrap``, ACLs enforced on ``sasl``."""
+    """One running broker: everything allowed on ``bootstrap``, ACLs enforced elsewhere.
+
+    :param sasl: wants a login, PLAIN.
+    :param scram: TLS, and wants a login; ``elsewhere`` and ``expired`` too, with a certificate of
+        another host and with one of the past.
+    :param certified: TLS, and knows its clients by their certificates; CN=report may do anything.
+    """
 
     bootstrap: str
     sasl: str
+    scram: str
+    certified: str
+    elsewhere: str
+    expired: str
 
 
 def _free_ports(count: int) -> list[int]:
@@ -35,6 +62,12 @@ def _free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
+
+
+@pytest.fixture(scope="session")
+def free_port() -> int:
+    """A local port that nobody listens on."""
+    return _free_ports(1)[0]
 
 
 def _cache() -> Path:
@@ -69,6 +102,47 @@ def kafka_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / KAFKA
 
 
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """PEM files: lab.ca, other.ca; certificates and keys of broker, elsewhere, expired, report."""
+    directory = tmp_path_factory.mktemp("certificates")
+    wanted = [
+        {"name": "broker"},
+        {"name": "elsewhere", "hosts": ["elsewhere"]},
+        {"name": "expired", "days": -1},
+        {"name": "report"},
+        {"name": "stranger", "authority": "other"},
+    ]
+    asked = {"directory": str(directory), "certificates": wanted}
+    command = [sys.executable, str(Path(__file__).parents[2] / "lab/certificates.py")]
+    subprocess.run(command, input=json.dumps(asked).encode(), check=True, capture_output=True)
+    for name in ("broker", "elsewhere", "expired"):
+        pair = [(directory / f"{name}.{kind}").read_text() for kind in ("key", "pem")]
+        (directory / f"{name}.pair").write_text("".join(pair))
+    return directory
+
+
+def _secured(pems: Path) -> dict[str, str]:
+    """Properties of the listeners with TLS."""
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(pems / "broker.pair"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(pems / "lab.ca.pem"),
+        "listener.name.certified.ssl.client.auth": "required",
+        **{
+            f"listener.name.{name}.scram-sha-512.sasl.jaas.config": scram
+            for name in ("scram", "elsewhere", "expired")
+        },
+        **{
+            f"listener.name.{name}.ssl.keystore.{key}": value
+            for name in ("elsewhere", "expired")
+            for key, value in (("type", "PEM"), ("location", str(pems / f"{name}.pair")))
+        },
+    }
+
+
 def _jaas_quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
@@ -80,14 +154,15 @@ def _properties_escaped(text: str) -> str:
 
 @pytest.fixture(scope="session")
 def start_broker(
-    kafka_home: Path, tmp_path_factory: pytest.TempPathFactory
+    kafka_home: Path, certificates: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Broker]]:
     """Factory of brokers; all of them end with the session."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(**overrides: str) -> Broker:
         directory = tmp_path_factory.mktemp("broker")
-        plain, sasl, controller = _free_ports(3)
+        ports = dict(zip(LISTENERS, _free_ports(len(LISTENERS)), strict=True))
+        plain = ports["PLAINTEXT"]
         users = " ".join(
             f'user_{name}="{_jaas_quoted(password)}"' for name, password in SASL_USERS.items()
         )
@@ -98,17 +173,19 @@ def start_broker(
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},"
-            f"CONTROLLER://127.0.0.1:{controller}",
+            # Certificates are for names, not for addresses.
+            "listeners": ",".join(f"{name}://localhost:{port}" for name, port in ports.items()),
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
-            "SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in LISTENERS.items()
+            ),
             "inter.broker.listener.name": "PLAINTEXT",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas,
+            "controller.quorum.voters": f"1@localhost:{ports['CONTROLLER']}",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl.plain.sasl.jaas.config": jaas,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",
+            "super.users": "User:ANONYMOUS;User:report;User:CN=report",
             "log.dirs": str(directory / "data"),
             "auto.create.topics.enable": "false",
             "offsets.topic.replication.factor": "1",
@@ -120,6 +197,7 @@ def start_broker(
             "group.min.session.timeout.ms": "1000",
             "log.retention.check.interval.ms": "500",
             "log.initial.task.delay.ms": "500",
+            **_secured(certificates),
             **overrides,
         }
         configuration = directory / "server.properties"
@@ -144,7 +222,9 @@ def start_broker(
             )  # fmt: skip
         processes.append(process)
         _wait_until_ready(plain, process, directory / "log")
-        return Broker(f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}")
+        at = {name.lower(): f"localhost:{port}" for name, port in ports.items()}
+        del at["controller"]
+        return Broker(at.pop("plaintext"), **at)
 
     yield start
     for process in processes:
@@ -281,8 +361,9 @@ def mirror_maker2(
 
 @pytest.fixture(scope="session")
 def auto_creating_broker(start_broker: Callable[..., Broker]) -> str:
-    """Bootstrap address of a cluster that creates topics on first use."""
-    return start_broker(**{"auto.create.topics.enable": "true"}).bootstrap
+    """Bootstrap address of a cluster that creates topics on first use and enforces no ACLs."""
+    open_to_all = {"auto.create.topics.enable": "true", "authorizer.class.name": ""}
+    return start_broker(**open_to_all).bootstrap
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,8 @@ def document(**changes: Any) -> dict[str, Any]:
         ],
         "state_directory": "/var/lib/mirror-report",
         "bucket_seconds": 60,
-        "warn": {"lag_records": None, "lag_seconds": 600, "coverage": 0.95, "stalled_seconds": 300},
+        "warn": {"lag_records": None, "lag_seconds": 600, "coverage": 0.95, "stalled_seconds": 300,
+                 "certificate_days": 14},
         "budget": {"max_bytes": 21474836480, "deadline_seconds": 1500},
         "spark": {"master": "local[*]", "heap": "1g", "jars_directory": "/opt/jars"},
         **changes,
@@ -48,6 +49,7 @@ def test_whole_document_is_read() -> None:
     assert settings.clusters["east"].credential("password") == "east.report.password"
     assert settings.flow("orders").group_id == "mirrormaker-orders"
     assert settings.warn.lag_records is None
+    assert settings.warn.certificate_days == 14
     assert settings.budget.max_bytes == 21474836480
 
 
@@ -64,6 +66,29 @@ def changed(*path: Any, value: Any) -> dict[str, Any]:
         place = place[step]
     place[path[-1]] = value
     return given
+
+
+def permitting(**changes: Any) -> dict[str, Any]:
+    row = {
+        "cluster": "west", "resource": "topic", "name": "orders", "pattern": "literal",
+        "operation": "WRITE", "why": "it ends", "wider": False, **changes,
+    }  # fmt: skip
+    return changed("flows", 0, "permissions", value=[row])
+
+
+def test_permissions_are_read() -> None:
+    (flow,) = config.parse(permitting()).flows
+    assert flow.permissions == (
+        config.Permission("west", "topic", "orders", "literal", "WRITE", "it ends"),
+    )
+    (flow,) = config.parse(document()).flows
+    assert flow.permissions == (), "nothing is known"
+
+
+def test_principal_is_read() -> None:
+    given = changed("clusters", "east", "principal", value="User:CN=mirror")
+    clusters = config.parse(given).clusters
+    assert (clusters["east"].principal, clusters["west"].principal) == ("User:CN=mirror", None)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +112,11 @@ def changed(*path: Any, value: Any) -> dict[str, Any]:
         (changed("clusters", "east", "sasl_mechanism", value="SCRAM"), "SCRAM-SHA-512"),
         (changed("clusters", "east", "username", value=None), "username: needed"),
         (changed("clusters", "west", "security_protocol", value="TLS"), "SASL_SSL"),
+        (permitting(cluster="eastt"), "permissions: cluster 'eastt' is none of east, west"),
+        (permitting(resource="topics"), "permissions: resource 'topics' is none of topic, group"),
+        (permitting(pattern="regex"), "permissions: pattern 'regex' is none of literal, prefixed"),
+        (permitting(operatio="READ"), r"permissions\[0\].operatio: unknown key, did you mean"),
+        (permitting(wider="no"), r"permissions\[0\].wider: bool expected, str given"),
         (changed("version", value=2), "version: 2 is not understood"),
         ([], "a map of names"),
         ({"version": 1}, "clusters"),

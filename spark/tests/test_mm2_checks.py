@@ -280,61 +280,26 @@ def test_more_replicas_than_brokers_are_refused() -> None:
     assert preflight.replication_factors(flow, 3) == []
 
 
-def internal(
-    policy: str = "compact", operations: tuple[str, ...] | None = ("READ", "WRITE"), **errors: str
-) -> ClusterSnapshot:
+def internal(policy: str | None) -> ClusterSnapshot:
     every = {0: PartitionSnapshot(0, 0, 0)}
-    name = FLOW.offset_topic
-    topic = TopicSnapshot(name, "id", every, {"cleanup.policy": policy}, None, operations)
-    return ClusterSnapshot("west", "west", NOW, {name: topic}, errors)
-
-
-def judged(snapshot: ClusterSnapshot, *needed: str) -> list[tuple[str, str | None]]:
-    found = preflight.internal_topics(FLOW, snapshot, needed=needed)
-    assert all(one.severity == "critical" and one.action for one in found)
-    return [(one.kind, one.topic) for one in found]
+    configs = {} if policy is None else {"cleanup.policy": policy}
+    topic = TopicSnapshot(FLOW.offset_topic, "id", every, configs, None)
+    return ClusterSnapshot("west", "west", NOW, {topic.name: topic})
 
 
 def test_internal_topics_have_to_be_compacted() -> None:
-    assert judged(internal(), "READ", "WRITE") == []
-    assert judged(internal("delete")) == [("internal_topic", FLOW.offset_topic)]
-    assert judged(internal("compact,delete")) == [("internal_topic", FLOW.offset_topic)]
+    assert preflight.internal_topics(FLOW, internal("compact")) == []
+    for policy in ("delete", "compact,delete"):
+        (found,) = preflight.internal_topics(FLOW, internal(policy))
+        assert (found.severity, found.kind) == ("critical", "internal_topic")
+        assert found.topic == FLOW.offset_topic
+        assert "cleanup.policy=compact" in found.action
 
 
-def test_internal_topics_have_to_be_the_mirrors_to_use() -> None:
-    readable = internal(operations=("READ",))
-    assert judged(readable, "READ", "WRITE") == [("internal_topic", FLOW.offset_topic)]
-    assert judged(readable, "READ") == []
-    assert judged(internal(operations=None), "READ", "WRITE") == [], "the broker does not say"
-    hidden = internal(hidden="permission DESCRIBE is missing")
-    assert judged(hidden, "READ", "WRITE") == [("internal_topic", "hidden")]
-    assert judged(hidden) == [], "who only looks needs less"
-
-
-@pytest.mark.parametrize(
-    ("operations", "there", "kinds"),
-    [
-        (("DESCRIBE",), False, ["may_not_create"]),
-        (("DESCRIBE", "CREATE"), False, []),
-        (None, False, []),
-        (("DESCRIBE",), True, []),
-    ],
-)
-def test_topics_that_have_to_be_created_need_the_permission(
-    operations: tuple[str, ...] | None, there: bool, kinds: list[str]
-) -> None:
-    nothing = ClusterSnapshot("west", "west", NOW, {})
-    every: Mapping[str, Any] = dict.fromkeys(
-        preflight.internal_names(FLOW), internal().topics[FLOW.offset_topic]
-    )
-    found = preflight.creation(
-        FLOW,
-        source(1),
-        target(1) if there else nothing,
-        replace(nothing, topics=dict(every)) if there else nothing,
-        operations,
-    )
-    assert [one.kind for one in found] == kinds
+def test_internal_topics_whose_settings_are_hidden_were_not_checked() -> None:
+    (found,) = preflight.internal_topics(FLOW, internal(None))
+    assert (found.severity, found.kind) == ("warning", "not_checked")
+    assert FLOW.offset_topic in found.message
 
 
 def test_groups_to_sync_have_to_exist() -> None:

@@ -89,7 +89,11 @@ def test_harmless_difference_is_none(ours: Any, theirs: Any) -> None:
 
 def test_settings_that_may_not_be_read_are_unknown_not_equal() -> None:
     hidden = TopicSnapshot("t", "id", topic().partitions, {}, None)
-    assert kinds(judge(topic(), hidden)) == [("unknown", "permission")]
+    (found,) = judge(topic(), hidden)
+    assert (found.severity, found.kind, found.count) == ("warning", "not_checked", 1)
+    assert "settings of t on west may not be read" in found.message
+    (found,) = judge(hidden, hidden)
+    assert "of t on east and of t on west" in found.message
 
 
 def test_missing_target_topic_is_critical_without_auto_creation() -> None:
@@ -106,7 +110,12 @@ def test_missing_target_topic_with_mirrored_records_is_critical_anyway() -> None
 
 
 def test_unknown_auto_creation_is_unknown() -> None:
-    assert kinds(judge(topic(), None, auto=None)) == [("unknown", "permission")]
+    assert kinds(judge(topic(), None, auto=None)) == [("warning", "not_checked")]
+
+
+def test_missing_target_topic_that_the_mirror_may_not_create_is_critical() -> None:
+    found = judge(topic(), None, auto=None, forbidden=["t"])
+    assert kinds(found) == [("critical", "topic_missing")]
 
 
 def test_nothing_matched_is_a_warning() -> None:
@@ -132,7 +141,7 @@ def test_regex_without_auto_creation_is_critical() -> None:
     flow = Flow("orders", "east", "west", **REGEX)  # type: ignore[arg-type]
     assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
     assert judge(topic(), topic(), flow, auto=True) == []
-    assert kinds(judge(topic(), topic(), flow, auto=None)) == [("unknown", "permission")]
+    assert kinds(judge(topic(), topic(), flow, auto=None)) == [("warning", "not_checked")]
 
 
 def test_accepted_danger_is_silent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,9 @@ from typing import Any
 import pyspark
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from mirror_model.advisories import line_of
 from mirror_model.judge import findings
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
@@ -72,6 +76,19 @@ SITE: dict[str, Any] = {
     "hosts": ["mirror1", "mirror2", "report1"],
     "groups": {"mirrormaker": ["mirror1", "mirror2"], "mirror_report": ["report1"]},
 }
+
+
+def certificate_of(subject: x509.Name) -> str:
+    """A certificate as PEM text; Kafka and Python would refuse it for its age."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    day = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject).issuer_name(subject).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(day).not_valid_after(day + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    return made.public_bytes(serialization.Encoding.PEM).decode()
 
 
 class Site(dict[str, Any]):

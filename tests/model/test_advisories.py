@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
-from mirror_model.advisories import is_open, kafka_advisories, release
+from mirror_model.advisories import PROCESSES, is_open, kafka_advisories, release
 from mirror_model.errors import ModelError
 
 from tests.model.conftest import ADVISORIES
@@ -37,9 +40,42 @@ def test_misrouting_is_refused_unless_accepted() -> None:
 def test_the_broker_pair_is_warned_about() -> None:
     pair = [("CVE-2026-111108", False), ("CVE-2026-111115", False)]
     assert about("4.3.1", "broker") == pair
-    assert about("4.2.1", "broker") == pair
+    assert about("4.2.1", "broker") == [*pair, ("CVE-2026-111073", False)]
     assert about("4.2.2", "broker") == about("4.3.2", "broker") == about("4.4.0", "broker") == []
     assert about("4.3.1", "client") == []
+
+
+def test_a_release_before_the_first_affected_one_is_not_open() -> None:
+    assert not is_open("3.9.2", ["4.1.2", "4.2.0"], since="4.1.0")
+    assert is_open("4.1.0", ["4.1.2", "4.2.0"], since="4.1.0")
+    assert "CVE-2026-33557" in dict(about("4.1.1", "broker"))
+    assert "CVE-2026-33557" not in dict(about("3.9.2", "broker") + about("4.1.2", "broker"))
+
+
+def test_a_connect_worker_has_its_own() -> None:
+    assert about("3.9.0", "connect") == [
+        ("CVE-2026-35554", True), ("CVE-2026-33558", False), ("CVE-2025-27817", False),
+        ("CVE-2025-27818", False),
+    ]  # fmt: skip
+    assert "CVE-2023-25194" in dict(about("3.3.2", "connect"))
+    assert about("4.3.1", "connect") == []
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_what_the_lab_runs_is_free_of_what_is_refused(process: str) -> None:
+    assert not any(refused for _, refused in about("4.3.1", process))
+
+
+@pytest.mark.parametrize("entry", ADVISORIES, ids=lambda entry: entry["cve"])
+def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
+    assert set(entry) - {"since"} == {"cve", "text", "processes", "fixed"}
+    assert re.fullmatch(r"CVE-20[0-9]{2}-[0-9]{4,6}", entry["cve"])
+    assert entry["processes"].keys() <= set(PROCESSES)
+    assert set(entry["processes"].values()) <= {"refused", "warned"}
+    fixes = [release(version) for version in entry["fixed"]]
+    assert fixes
+    assert fixes == sorted(fixes)
+    assert release(entry.get("since", "0.0.0")) < fixes[0]
 
 
 def test_the_text_names_the_advisory_and_the_cure() -> None:
@@ -56,5 +92,5 @@ def test_a_version_has_three_numbers(version: str) -> None:
 
 
 def test_an_unknown_process_is_refused() -> None:
-    with pytest.raises(ModelError, match="mm1, mm2, broker, client"):
+    with pytest.raises(ModelError, match="mm1, mm2, connect, broker, client"):
         kafka_advisories("3.9.2", "mm3", [], ADVISORIES)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography import x509
 from mirror_model import clusters, instances, plain
 from mirror_model import report as reports
 from mirror_model.errors import ModelError
 
-from tests.model.conftest import ROOT, Site
+from tests.model.conftest import ROOT, Site, certificate_of
 
 
 def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
@@ -249,10 +250,36 @@ def test_client_of_kafka_python(site: Site) -> None:
     }
 
 
+PAIR = {
+    "ssl_certificate": certificate_of(x509.Name.from_rfc4514_string("CN=mirror")),
+    "ssl_key": "CANARY-key\n",
+}
+
+
+def test_a_client_certificate_reaches_every_client(site: Site) -> None:
+    site["clusters"]["east"] |= {"security_protocol": "SSL", "identities": {"mirror": PAIR}}
+    files = clusters.kafka_credentials(site["clusters"], "east", "mirror")
+    assert set(files) == {"east.mirror.ca.pem", "east.mirror.cert.pem", "east.mirror.key.pem"}
+    client = clusters.kafka_python_client(site["clusters"], "east", "mirror")
+    assert PAIR.items() <= client.items()
+    directory = clusters.credentials_directory("unit")
+    assert directory == "/run/credentials/unit.service"
+    properties = clusters.client_properties(site["clusters"], "east", "mirror", directory)
+    assert {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": f"${{dir:{directory}:east.mirror.cert.pem}}",
+        "ssl.keystore.key": f"${{dir:{directory}:east.mirror.key.pem}}",
+    }.items() <= properties.items()
+    east = report(site)["clusters"]["east"]
+    assert (east["ssl_certificate"], east["principal"]) == (True, "User:CN=mirror")
+    assert "CANARY" not in str((properties, report(site)))
+
+
 def test_the_report_gets_what_runs(site: Site) -> None:
     site.instance["mm1_options"] = {"offset.commit.interval.ms": 2000}
     model = report(site, accept=["identity:mirrormaker", "enable.auto.commit:orders"])
     assert [flow["name"] for flow in model["flows"]] == ["orders", "back"]
+    assert model["flows"][0].pop("permissions")
     assert model["flows"][0] == {
         "name": "orders", "engine": "mm1", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
@@ -264,7 +291,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
     assert model["clusters"]["east"] == {
         "bootstrap_servers": ["east1:9092", "east2:9092"], "security_protocol": "SASL_SSL",
         "sasl_mechanism": "PLAIN", "username": "mirror-report", "identity": "report",
-        "ssl_ca": True,
+        "ssl_ca": True, "ssl_certificate": False, "principal": "User:mirror-report",
     }  # fmt: skip
     assert "north" not in model["clusters"]
 

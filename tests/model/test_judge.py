@@ -290,12 +290,6 @@ def test_connect_clusters_of_a_later_version(site: Site) -> None:
     refused(site, "kafka_connect_clusters", "not yet supported in this version")
 
 
-@pytest.mark.parametrize("key", ["ssl_certificate", "ssl_key"])
-def test_client_certificates_of_a_later_version(site: Site, key: str) -> None:
-    site["clusters"]["east"]["identities"]["mirror"][key] = "CANARY"
-    refused(site, f"kafka_clusters.east.identities.mirror.{key}", "not yet supported")
-
-
 @pytest.mark.parametrize(("key", "value"), [("tasks_max", 2), ("consumer_groups", ["a"]),
                                             ("connect", "main")])  # fmt: skip
 def test_flow_key_of_another_engine(site: Site, key: str, value: Any) -> None:
@@ -436,13 +430,6 @@ def test_weak_acknowledgement_is_mentioned(site: Site) -> None:
     mentioned(site, "producer_properties['acks']", "'west'")
 
 
-def test_secret_among_properties_is_mentioned(site: Site) -> None:
-    site["clusters"]["west"]["properties"] = {"ssl.keystore.password": "CANARY"}
-    mentioned(site, "kafka_clusters.west.properties['ssl.keystore.password']", "in clear")
-    site["clusters"]["west"]["properties"] = {"ssl.keystore.password": "${dir:/a:b}"}
-    assert site.judge() == {"errors": [], "warnings": []}
-
-
 def test_host_that_the_playbooks_pass_by_is_mentioned(site: Site) -> None:
     site["groups"]["mirrormaker"] = ["mirror2"]
     found = site.judge()
@@ -496,6 +483,7 @@ def test_known_acceptance(site: Site, entry: str) -> None:
         ("abort.on.send.failur:orders", "did you mean 'abort.on.send.failure'?"),
         ("abort.on.send.failure:order", "did you mean 'orders'?"),
         ("identity:orders", "names no instance"),
+        ("ssl.endpoint.identification.algorithm:orders", "names no cluster"),
         ("abort.on.send.failure", "did you mean 'abort.on.send.failure:<flow>'?"),
     ],
 )
@@ -537,8 +525,48 @@ def test_unknown_protocol(site: Site, key: str, value: str) -> None:
 
 
 def test_unknown_mechanism(site: Site) -> None:
-    site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = "GSSAPI"
+    site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = "SCRAM"
     refused(site, "identities.mirror.sasl_mechanism", "SCRAM-SHA-512")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "needs"),
+    [("GSSAPI", "keytab"), ("gssapi", "keytab"), ("OAUTHBEARER", "tokens"),
+     ("AWS_MSK_IAM", "Amazon's library")],
+)  # fmt: skip
+def test_a_mechanism_that_is_not_offered_says_what_it_would_need(
+    site: Site, mechanism: str, needs: str
+) -> None:
+    site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = mechanism
+    refused(site, "identities.mirror.sasl_mechanism: ", needs, "use SCRAM-SHA-512")
+
+
+PAIR = {
+    "ssl_certificate": "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
+    "ssl_key": "-----BEGIN PRIVATE KEY-----\nCANARY\n-----END PRIVATE KEY-----\n",
+}
+
+
+def test_a_client_certificate(site: Site) -> None:
+    site["clusters"]["east"] |= {"security_protocol": "SSL", "identities": {"mirror": PAIR}}
+    assert site.judge()["errors"] == []
+
+
+@pytest.mark.parametrize("key", sorted(PAIR))
+def test_half_a_client_certificate(site: Site, key: str) -> None:
+    site["clusters"]["east"]["identities"]["mirror"][key] = PAIR[key]
+    refused(site, "kafka_clusters.east.identities.mirror", "belong together")
+
+
+def test_a_client_certificate_without_encryption(site: Site) -> None:
+    site["clusters"]["west"]["identities"] = {"mirror": PAIR}
+    refused(site, "kafka_clusters.west.identities.mirror.ssl_certificate", "SASL_SSL")
+
+
+def test_a_key_that_java_cannot_read(site: Site) -> None:
+    rsa = PAIR["ssl_key"].replace("PRIVATE", "RSA PRIVATE")
+    site["clusters"]["east"]["identities"]["mirror"] |= {**PAIR, "ssl_key": rsa}
+    refused(site, "kafka_clusters.east.identities.mirror.ssl_key", "openssl pkcs8")
 
 
 def test_certificate_authority_without_encryption(site: Site) -> None:
@@ -549,18 +577,6 @@ def test_certificate_authority_without_encryption(site: Site) -> None:
 def test_certificate_authority_given_as_a_path(site: Site) -> None:
     site["clusters"]["east"]["ssl_ca"] = "/etc/ssl/east.pem"
     refused(site, "kafka_clusters.east.ssl_ca", "PEM")
-
-
-def test_two_truststores(site: Site) -> None:
-    site["clusters"]["east"]["properties"] = {"ssl.truststore.location": "/etc/ssl/east.jks"}
-    refused(site, "ssl.truststore.location", "keep one")
-
-
-def test_java_keystores_pass_through(site: Site) -> None:
-    del site["clusters"]["east"]["ssl_ca"]
-    site["clusters"]["east"]["properties"] = {"ssl.truststore.location": "/etc/ssl/east.jks",
-                                              "ssl.truststore.type": "JKS"}  # fmt: skip
-    assert site.judge()["errors"] == []
 
 
 @pytest.mark.parametrize("servers", [[], ["east1"], ["east1:x"], "east1:9092", [7]])

@@ -199,3 +199,16 @@ def test_java_reads_every_portable_pattern_as_python_does(java: Callable[[str], 
             for name in names:
                 ours = re.fullmatch(include, name) is not None
                 assert read.matcher(name).matches() == ours, (include, name)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pattern=patterns)
+def test_beginnings_say_neither_too_little_nor_too_much(pattern: str) -> None:
+    found = regex.beginnings(pattern)
+    described = [regex.as_regex(text) if whole else re.escape(text) + ".*" for text, whole in found]
+    assert regex.common_topic([([pattern], described)]) is None
+    for (text, whole), expression in zip(found, described, strict=True):
+        if whole:
+            assert re.fullmatch(regex.as_regex(pattern), text)
+        else:
+            assert regex.common_topic([([pattern], []), ([expression], [])]) is not None

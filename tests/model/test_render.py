@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model.errors import ModelError
-from mirror_model.render import to_environment_file, to_jaas, to_java_properties
+from mirror_model.render import (
+    to_environment_file,
+    to_jaas,
+    to_java_properties,
+    to_plain_users,
+)
 
 from tests.hostile_values import ENVIRONMENT, PASSWORDS, PROPERTIES
 
@@ -114,6 +119,14 @@ def test_jaas_refuses_what_its_parser_cannot_carry(password: Any) -> None:
     with pytest.raises(ModelError, match="password") as problem:
         to_jaas({"sasl_mechanism": "PLAIN", "username": "u", "password": password})
     assert "CANARY" not in str(problem.value)
+
+
+def test_the_users_of_a_broker_are_quoted() -> None:
+    users = [{"username": "a b", "password": 'p"1'}, {"username": "c", "password": "\\"}]
+    assert to_plain_users(users) == (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' "user_a b"="p\\"1" "user_c"="\\\\";'
+    )
 
 
 def test_jaas_refuses_unknown_mechanisms() -> None:

@@ -20,17 +20,6 @@ def with_linger(lab, milliseconds):
     return lab.changed(change)
 
 
-def starts(unit, since):
-    """How often systemd has started the unit since."""
-    lines = unit.journal(since).splitlines()
-    return sum(line.startswith("Started ") for line in lines)
-
-
-def now(unit):
-    """The host's own time, as journalctl takes it."""
-    return "@" + unit.host.shell("sleep 1; date +%s").strip()
-
-
 def live(unit, name):
     """A producer property of the running process, as it said itself when it started."""
     invocation = unit.show()["InvocationID"]
@@ -55,7 +44,7 @@ def base(lab):
 def changed(lab, orders, payments, base, outputs):
     """One run with a changed property, as loud as Ansible gets."""
     assert base
-    before = {"orders": orders.pid, "payments": payments.pid, "since": now(orders)}
+    before = {"orders": orders.pid, "payments": payments.pid, "since": orders.host.now()}
     done = lab.playbook("mirrormaker.yml", with_linger(lab, 35), "-vvv", "--diff")
     outputs.append(done.text)
     assert "linger.ms=35" in done.stdout, "the diff shows what is not secret"
@@ -65,13 +54,13 @@ def changed(lab, orders, payments, base, outputs):
 
 def test_a_changed_property_restarts_its_instance_once_and_is_live(changed, orders):
     assert orders.pid != changed["orders"]
-    assert starts(orders, changed["since"]) == 1
+    assert orders.starts(changed["since"]) == 1
     assert live(orders, "linger.ms") == "35"
 
 
 def test_an_instance_with_nothing_changed_is_not_restarted(changed, payments):
     assert payments.pid == changed["payments"]
-    assert starts(payments, changed["since"]) == 0
+    assert payments.starts(changed["since"]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +74,7 @@ def healed(lab, orders, payments, base, changed, outputs):
     generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))
     first = sorted(generations)[0]
     lab.mirror.write(f"{folder}/generations.json", json.dumps({**generations, first: "0" * 16}))
-    pids, since = (orders.pid, payments.pid), now(orders)
+    pids, since = (orders.pid, payments.pid), orders.host.now()
     outputs.append(lab.playbook("mirrormaker.yml").text)
     observed.append((pids, since, live(orders, "linger.ms"), orders.pid, payments.pid))
     # Died between files and unit; and between credential and files.
@@ -96,7 +85,7 @@ def healed(lab, orders, payments, base, changed, outputs):
     lab.mirror.write(credential, right.replace("password=", "password=x"))
     generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))
     lab.mirror.write(f"{folder}/generations.json", json.dumps({**generations, first: "1" * 16}))
-    pids, since = (orders.pid, payments.pid), now(orders)
+    pids, since = (orders.pid, payments.pid), orders.host.now()
     outputs.append(lab.playbook("mirrormaker.yml", with_linger(lab, 35)).text)
     observed.append((pids, since, live(orders, "linger.ms"), orders.pid, payments.pid))
     assert lab.mirror.read(credential) == right

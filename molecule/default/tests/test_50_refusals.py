@@ -3,37 +3,106 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
+from labkit import Unit
 
 
-def bad_expression(variables):
+def bad_expression(_lab, variables):
     variables["mirror_flows"][1]["topics"] = ["payments\\.(?=x).*"]
 
 
-def wrong_password(variables):
+def wrong_password(_lab, variables):
     identities = variables["kafka_clusters"]["west"]["identities"]
     identities["mirror"]["password"] = "not the password"
 
 
+def stranger_s_authority(lab, variables):
+    variables["kafka_clusters"]["west"]["ssl_ca"] = lab.certificate("stranger.ca.pem")
+
+
+def name_not_in_the_certificate(lab, variables):
+    address = lab.mirror.run("getent", "hosts", "target1").stdout.split()[0]
+    variables["kafka_clusters"]["west"]["bootstrap_servers"] = [f"{address}:9092"]
+
+
+def key_is_missing(lab, variables):
+    identities = variables["kafka_clusters"]["west"]["identities"]
+    identities["mirror"]["ssl_certificate"] = lab.certificate("stranger.pem")
+
+
 @pytest.mark.parametrize(
-    ("change", "named", "role"),
+    ("change", "named"),
     [
-        pytest.param(bad_expression, "mirror_flows", "inputs", id="bad-regex"),
-        pytest.param(wrong_password, "target1", "clusters", id="wrong-password"),
+        pytest.param(bad_expression, ["mirror_flows"], id="bad-regex"),
+        pytest.param(wrong_password, ["target1", "password"], id="wrong-password"),
+        pytest.param(stranger_s_authority, ["target1", "ssl_ca"], id="wrong-authority"),
+        pytest.param(name_not_in_the_certificate, ["does not name the host"], id="wrong-host-name"),
+        pytest.param(key_is_missing, ["ssl_key"], id="missing-key"),
     ],
 )
 def test_a_wrong_inventory_is_refused_and_the_host_untouched(
-    lab, orders, payments, outputs, change, named, role
+    lab, orders, payments, outputs, change, named
 ):
-    tree = lab.mirror.tree()
-    before = [(unit.pid, unit.show()["InvocationID"]) for unit in (orders, payments)]
-    done = lab.playbook("mirrormaker.yml", lab.changed(change), check=False)
+    variables = lab.changed(lambda variables: change(lab, variables))
+    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", variables)
+    assert [word for word in named if word not in message] == []
+
+
+def refused(lab, units, outputs, playbook, variables):
+    """Run what has to be refused; returns what was said about it."""
+    host = units[0].host
+    tree = host.tree()
+    before = [(unit.pid, unit.show()["InvocationID"]) for unit in units]
+    done = lab.playbook(playbook, variables, check=False)
     outputs.append(done.text)
-    assert done.status != 0, role
-    message = re.split("^(?:fatal|failed): ", done.text, maxsplit=1, flags=re.MULTILINE)[1]
-    assert named in message
-    assert [(unit.pid, unit.show()["InvocationID"]) for unit in (orders, payments)] == before
-    assert orders.active
-    assert payments.active
-    assert lab.mirror.changes(tree) == ""
+    assert done.status != 0
+    assert [(unit.pid, unit.show()["InvocationID"]) for unit in units] == before
+    assert all(unit.active for unit in units)
+    changes = host.changes(tree).splitlines()
+    assert [line for line in changes if "/var/lib/kafka-broker/data/" not in line] == []
+    found = re.split("^(?:fatal|failed): ", done.text, maxsplit=1, flags=re.MULTILINE)
+    assert len(found) == 2, done.text[-3000:]
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("expired", "expired"), ("stranger", "kafka_broker_ssl_ca")]
+)
+def test_a_broker_s_wrong_certificate_is_refused(lab, outputs, name, cause):
+    host = lab.host("target1")
+    wrong = {
+        "kafka_broker_ssl_certificate": lab.certificate(f"{name}.pem"),
+        "kafka_broker_ssl_key": lab.certificate(f"{name}.key"),
+    }
+    broker = Unit(host, "kafka-broker.service")
+    assert cause in refused(lab, [broker], outputs, "brokers.yml", wrong)
+
+
+def test_an_archive_signed_by_somebody_else_is_refused(lab, orders, payments, outputs, tmp_path):
+    archive = lab.archive("3.9.2")
+    gpg = ["gpg", "--batch", "--quiet", "--homedir", str(tmp_path), "--passphrase", ""]
+    for who in ("project", "stranger"):
+        subprocess.run([*gpg, "--quick-generate-key", who, "ed25519", "sign"], check=True)
+    keys, signature = tmp_path / "KEYS", tmp_path / "archive.asc"
+    exported = subprocess.run([*gpg, "--armor", "--export", "project"], check=True, stdout=-1)
+    keys.write_bytes(exported.stdout)
+    subprocess.run(
+        [*gpg, "--armor", "-u", "stranger", "--output", signature, "--detach-sign", archive],
+        check=True,
+    )
+    subprocess.run(["gpgconf", "--homedir", str(tmp_path), "--kill", "all"], check=False)
+    variables = {
+        "kafka_releases_directory": "/opt/kafka/other",
+        "kafka_archive_signature": str(signature),
+        "kafka_keys_file": str(keys),
+    }
+    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", variables)
+    assert "does not prove" in message
+
+
+def test_another_archive_under_the_installed_version_is_refused(lab, orders, payments, outputs):
+    changed = {"kafka_archive_sha512": "0" * 128}
+    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", changed)
+    assert "another archive" in message

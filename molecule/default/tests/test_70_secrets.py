@@ -55,25 +55,40 @@ print(json.dumps({"hits": hits, "searched": searched, "root_only": root_only}))
 
 @pytest.fixture(scope="module")
 def canaries(lab):
-    """The unmistakable part of every password of the identities that log in."""
-    return [
-        words(lab.passwords[cluster][identity])
+    """The unmistakable part of every password of the identities that log in, old ones included."""
+    passwords = [
+        lab.passwords[cluster][identity]
         for cluster in ("east", "west")
         for identity in ("mirror", "report")
     ]
+    return [words(each) for each in (*passwords, *lab.retired)]
+
+
+def search(host, canaries):
+    """Look for words everywhere on a host."""
+    script = "import sys; exec(sys.argv[1])"
+    done = host.run("python3", "-c", script, SEARCH, stdin=json.dumps(canaries))
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", ["mirror1", "source1", "target1"])
 def test_no_password_stands_where_others_can_read_it(lab, canaries, measured, name):
-    (host,) = (each for each in lab.hosts if each.name == name)
-    script = "import sys; exec(sys.argv[1])"
-    done = host.run("python3", "-c", script, SEARCH, stdin=json.dumps(canaries))
-    found = json.loads(done.stdout)
+    host = lab.host(name)
+    found = search(host, canaries)
     measured(host=name, searched=found["searched"], root_only=found["root_only"])
     assert found["hits"] == {}
     assert found["searched"] > 1000
     if name == "mirror1":
         assert found["root_only"] >= 4, "the search finds them where they belong"
+
+
+@pytest.mark.parametrize("name", ["mirror1", "source1", "target1"])
+def test_a_retired_password_stands_nowhere_at_all(lab, name):
+    assert len(lab.retired) == 3, "passwords were changed before"
+    host = lab.host(name)
+    found = search(host, [words(each) for each in lab.retired])
+    assert found["hits"] == {}
+    assert found["root_only"] == 0
 
 
 def test_no_password_is_printed_by_ansible(outputs, canaries):
@@ -97,3 +112,39 @@ def test_no_report_shows_a_password(lab, canaries):
     assert all(len(text) > 100 for text in shown)
     for word in canaries:
         assert not [text for text in shown if word in text]
+
+
+def test_a_user_of_the_host_reads_no_secret(lab, orders, canaries, measured):
+    host = lab.mirror
+    places = host.shell(
+        "find /etc/mirrormaker* /etc/mirror-report /run/credentials -type f "
+        "\\( -name '*.jaas' -o -name '*.password' \\)"
+    ).split()
+    assert len(places) >= 8, "there is something to read"
+    pid = orders.pid
+    transient = (
+        "systemd-run --quiet --wait --pipe --property=LoadCredential=x:"
+        "/etc/mirrormaker/credentials/east.mirror.password sh -c 'cat $CREDENTIALS_DIRECTORY/x'"
+    )
+    attempts = [
+        *(f"cat {place}" for place in places),
+        *(f"cat /proc/{pid}/{name}" for name in ("environ", "mem", "cmdline", "maps")),
+        f"ls -l /proc/{pid}/fd",
+        "systemctl show mirrormaker mirror-report",
+        "systemctl cat mirrormaker",
+        "journalctl --no-pager --all -u mirrormaker -u mirrormaker-payments -u mirror-report",
+        transient,
+        transient.replace("systemd-run", "systemd-run --user"),
+        f"kill -ABRT {pid}",
+        "mirror-report check",
+    ]
+    said = [
+        host.run("runuser", "-u", "nobody", "--", "sh", "-c", one, check=False) for one in attempts
+    ]
+    measured(attempts=len(said), refused=sum(one.status != 0 for one in said))
+    for attempt, one in zip(attempts, said, strict=True):
+        assert not [word for word in canaries if word in one.text], attempt
+    assert all(one.status != 0 for one in said[: len(places)])
+    assert orders.pid == pid
+    limit = host.run("prlimit", f"--pid={pid}", "--core", "--noheadings", "--output=HARD").stdout
+    assert limit.strip() == "0", "a crash writes no memory to disk"

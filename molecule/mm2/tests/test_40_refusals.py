@@ -35,6 +35,7 @@ def foreign(lab):
     lab.probe({**create, "cluster": "east"}, {**create, "cluster": "west"})
     lab.produce("foreign", count=100)
     lab.produce("foreign", count=100, cluster="west")
+    lab.playbook("acls.yml", lab.changed(taken_over))
 
 
 @pytest.mark.usefixtures("foreign")

@@ -29,6 +29,8 @@ options:
       username: {description: User., type: str}
       password: {description: Password., type: str}
       ssl_ca: {description: Certificate authority, as PEM text., type: str}
+      ssl_certificate: {description: Client certificate, as PEM text., type: str}
+      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   timeout:
     description: Seconds to keep trying.
     type: float

@@ -32,6 +32,8 @@ options:
       username: {description: User., type: str}
       password: {description: Password., type: str}
       ssl_ca: {description: Certificate authority, as PEM text., type: str}
+      ssl_certificate: {description: Client certificate, as PEM text., type: str}
+      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   name:
     description: The topic.
     type: str

@@ -88,6 +88,13 @@ def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) 
     return _call("clusters", "kafka_python_client", clusters, alias, identity)
 
 
+def kafka_operator_files(
+    clusters: Mapping[str, Any], identities: Mapping[str, Any], directory: str
+) -> Any:
+    """{properties, credentials} of Kafka's scripts as chosen identities; credentials is SECRET."""
+    return _call("operators", "operator_files", clusters, identities, directory)
+
+
 def mirror_report_model(
     clusters: Mapping[str, Any],
     flows: Any,
@@ -104,8 +111,20 @@ def mirror_report_model(
     )  # fmt: skip
 
 
+def mirror_permissions(
+    clusters: Mapping[str, Any], flows: Any, instances: Any, report_identity: str = "report"
+) -> Any:
+    """What the placed flows need on each cluster: rows of ACLs, none of which implies another."""
+    return _call("permissions", "mirror_permissions", clusters, flows, instances, report_identity)
+
+
+def to_kafka_acls(permissions: Sequence[Mapping[str, Any]], clusters: Mapping[str, Any]) -> Any:
+    """Alias to commands of kafka-acls.sh that add these permissions."""
+    return _call("permissions", "to_kafka_acls", permissions, clusters)
+
+
 def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> Any:
-    """Advisories against one process (mm1, broker, client) of a release: [{cve, text, refused}]."""
+    """Advisories against one kind of process of a release: [{cve, text, refused}]."""
     return _call(
         "advisories", "kafka_advisories", str(version), process, accept, table=_advisories()
     )
@@ -126,6 +145,11 @@ def to_jaas(identity: Mapping[str, Any]) -> Any:
     return _call("render", "to_jaas", identity)
 
 
+def to_plain_users(identities: Sequence[Mapping[str, Any]]) -> Any:
+    """Complete value of a broker's sasl.jaas.config for PLAIN, SECRET."""
+    return _call("render", "to_plain_users", identities)
+
+
 class FilterModule:
     """The filters this role brings along."""
 
@@ -139,10 +163,14 @@ class FilterModule:
                 mirror_identity_changes,
                 kafka_credentials,
                 kafka_python_client,
+                kafka_operator_files,
                 mirror_report_model,
+                mirror_permissions,
+                to_kafka_acls,
                 kafka_advisories,
                 to_java_properties,
                 to_environment_file,
                 to_jaas,
+                to_plain_users,
             )
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import ssl
 import sys
@@ -37,6 +38,8 @@ CONNECTION: dict[str, Any] = {
     "username": {"type": "str"},
     "password": {"type": "str", "no_log": True},
     "ssl_ca": {"type": "str"},
+    "ssl_certificate": {"type": "str"},
+    "ssl_key": {"type": "str", "no_log": True},
 }
 
 
@@ -81,6 +84,28 @@ class _Reasons(logging.Handler):
         return None
 
 
+def tls_context(connection: Mapping[str, Any]) -> ssl.SSLContext:
+    """Trust of a connection, and its own certificate if it has one; host names are verified.
+
+    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :raises ClusterError: what should be PEM text is not.
+    """
+    try:
+        context = ssl.create_default_context(cadata=connection.get("ssl_ca") or None)
+        if connection.get("ssl_certificate"):
+            # Python takes a key from a file alone; this one is nowhere but in memory.
+            with os.fdopen(os.memfd_create("pair"), "w", encoding="ascii") as pair:
+                pair.write(f"{connection['ssl_key']}\n{connection['ssl_certificate']}")
+                pair.flush()
+                context.load_cert_chain(f"/proc/self/fd/{pair.fileno()}")
+    except (ssl.SSLError, UnicodeError) as error:
+        raise ClusterError(
+            "ssl_ca, ssl_certificate or ssl_key is no PEM text, or the key belongs to another "
+            f"certificate: {getattr(error, 'reason', None) or type(error).__name__}"
+        ) from None
+    return context
+
+
 def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """Translate a connection into settings of a kafka-python client.
 
@@ -98,8 +123,8 @@ def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, 
         settings["sasl_mechanism"] = connection["sasl_mechanism"]
         settings["sasl_plain_username"] = connection.get("username")
         settings["sasl_plain_password"] = connection.get("password")
-    if connection.get("ssl_ca"):
-        settings["ssl_context"] = ssl.create_default_context(cadata=connection["ssl_ca"])
+    if settings["security_protocol"].endswith("SSL"):
+        settings["ssl_context"] = tls_context(connection)
     return settings
 
 
@@ -133,6 +158,12 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
             because = "; ".join(reasons.texts()[-3:]) or str(error)
             if "socket disconnected" in because:
                 because += " (a listener of another security_protocol does that too)"
+            if "ALERT_CERTIFICATE" in because:
+                because += " (said by the broker: it does not take ssl_certificate)"
+            elif "mismatch" in because:
+                because += " (the broker's certificate does not name the host of bootstrap_servers)"
+            elif "CERTIFICATE_VERIFY_FAILED" in because:
+                because += " (ssl_ca does not vouch for the broker's certificate as it is now)"
             raise ClusterError(
                 f"{servers} did not answer within {timeout:g} s: {because}"
             ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from mirror_report import __version__
+from mirror_report.checks import certificates, permissions, preflight, shifts, workers
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import preflight, shifts, workers
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.sysconfig import read_environment
 from mirror_report.checks.verdict import failure, finding, verdict, worst_first
 from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import addresses
+from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.kafka.records import Tail, oldest_waiting
 from mirror_report.model import (
     ClusterSnapshot,
@@ -40,6 +42,7 @@ from mirror_report.observe import (
     Observed,
     Take,
     group_of,
+    literals,
     look,
     open_clients,
     source_snapshot,
@@ -49,12 +52,6 @@ from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import StateError, Store
 
 Progress = Callable[[str], None]
-
-NEEDED_OPERATIONS: Mapping[str, tuple[str, str]] = {
-    # identity -> what it needs on the source's and on the target's topics
-    "mirror": ("READ", "WRITE"),
-    "report": ("READ", "READ"),
-}
 
 
 @dataclass(frozen=True)
@@ -104,18 +101,31 @@ def check(settings: Settings, flow: str | None = None) -> CheckResult:
     with open_clients(settings, _aliases(flows)) as clients:
         for one in flows:
             found += _reachable(clients, one)
+            found += _permissions(settings, clients, one)
             try:
                 observed = look(clients, one, {})
             except ReportError as error:
                 statuses.append(_status(one, None))
-                problem = failure(error, one.name)
-                if problem.message not in {already.message for already in found}:
-                    found.append(problem)
+                found.append(failure(error, one.name))
                 continue
             statuses.append(_status(one, observed))
-            found += _check_flow(settings, one, observed)
-            found += _before_start(settings, clients, one, observed)
-    return CheckResult(worst_first(found), statuses)
+            found += _check_flow(settings, clients, one, observed)
+            found += _before_start(clients, one, observed)
+        found += _certificates(settings, clients, flows)
+    return CheckResult(worst_first(_said_once(found)), statuses)
+
+
+def _said_once(found: Sequence[Finding]) -> list[Finding]:
+    """Without what is said twice, and what only follows from a permission that is named."""
+    lacking = {one.flow for one in found if one.kind == "missing_permission"}
+    kept: dict[Any, Finding] = {}
+    for one in found:
+        if one.kind == "permission" and one.flow in lacking:
+            continue
+        # Flows may share a permission; the command that grants it names it.
+        shared = one.kind == "missing_permission"
+        kept.setdefault(one.action if shared else one, one)
+    return list(kept.values())
 
 
 def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
@@ -128,7 +138,9 @@ def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
     return found
 
 
-def _check_flow(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
+def _check_flow(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
     found = _same_cluster(flow, observed)
     found += topic_checks.compare(
         flow,
@@ -136,31 +148,35 @@ def _check_flow(settings: Settings, flow: Flow, observed: Observed) -> list[Find
         observed.target,
         auto_creation=observed.auto_creation,
         positions=observed.positions,
+        forbidden=_forbidden(settings, clients, flow, observed),
     )
-    found += _permissions(settings, flow, observed)
     return found + _sysconfig(flow)
 
 
-def _before_start(
+def _forbidden(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
-) -> list[Finding]:
+) -> Collection[str]:
+    """Missing topics that no broker will create for the mirror, whose identity this is."""
+    mirrors = flow.engine == "mm1" and settings.clusters[flow.target].identity == "mirror"
+    if observed.auto_creation is not None or not mirrors:
+        return ()
+    target = observed.target
+    wanted = map(flow.target_topic, observed.source.topics)
+    absent = [one for one in wanted if one not in target.topics and one not in target.errors]
+    allowed = may_create(clients.get(flow.target), absent)
+    return [name for name, may in allowed.items() if not may]
+
+
+def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     """What stands against starting the mirror, beyond what stands against having it."""
     found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
     found += preflight.idle_tasks(flow, observed.source)
     if flow.engine != "mm2":
         return found
     found += preflight.replication_factors(flow, observed.target_brokers)
-    mirrors = settings.clusters[flow.target].identity == "mirror"
-    client = clients.get(flow.target)
     try:
-        internal = client.snapshot(None, preflight.internal_names(flow))
-        found += preflight.internal_topics(
-            flow, internal, needed=("READ", "WRITE") if mirrors else ()
-        )
-        if mirrors:
-            found += preflight.creation(
-                flow, observed.source, observed.target, internal, client.operations()
-            )
+        internal = clients.get(flow.target).snapshot(None, preflight.internal_names(flow))
+        found += preflight.internal_topics(flow, internal)
         if flow.consumer_groups:
             found += preflight.no_groups(flow, clients.get(flow.source).groups())
     except ReportError as error:
@@ -183,24 +199,50 @@ def _same_cluster(flow: Flow, observed: Observed) -> list[Finding]:
     ]
 
 
-def _permissions(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
-    found = []
-    for side, snapshot in enumerate((observed.source, observed.target)):
-        cluster = settings.clusters[snapshot.alias]
-        needed = NEEDED_OPERATIONS.get(cluster.identity, NEEDED_OPERATIONS["report"])[side]
-        found += [
-            finding(
-                "permission",
-                f"{name}: identity {cluster.identity} ({cluster.username or 'anonymous'}) lacks "
-                f"{needed} on {snapshot.alias}",
-                f"kafka-acls.sh --add --allow-principal User:{cluster.username or 'ANONYMOUS'} "
-                f"--operation {needed.title()} --topic {name} on {snapshot.alias}",
-                flow=flow.name,
-                topic=name,
-            )
-            for name, topic in snapshot.topics.items()
-            if topic.operations is not None and needed not in topic.operations
-        ]
+def _permissions(settings: Settings, clients: Clients, flow: Flow) -> list[Finding]:
+    """What our identity lacks on both clusters, and what could not be asked."""
+    if not flow.permissions:
+        return permissions.not_configured(flow)
+    found: list[Finding] = []
+    topics: set[str] = set(literals(flow))
+    groups: list[str] = []
+    for alias in (flow.source, flow.target):
+        rows = permissions.rows_of(flow, alias)
+        try:
+            client = clients.get(alias)
+            if alias == flow.source:
+                topics |= set(client.names(flow.matches))
+                groups = [one for one in client.groups() if flow.syncs(one)]
+            else:
+                # The source may hide what was mirrored from it.
+                mirrored = map(flow.source_topic, client.names(lambda _: True))
+                topics |= {one for one in mirrored if one is not None}
+            wanted = permissions.questions(flow, rows, topics, groups)
+            answers = ask(client, wanted, permissions.NOBODYS)
+        except ReportError as error:
+            found.append(failure(error, flow.name))
+            continue
+        found += permissions.judge(flow, settings.clusters[alias], rows, answers, topics, groups)
+    return found
+
+
+def _certificates(settings: Settings, clients: Clients, flows: Sequence[Flow]) -> list[Finding]:
+    """Certificates that end soon, of all clusters of the flows."""
+    found: list[Finding] = []
+    for alias in dict.fromkeys(_aliases(flows)):
+        cluster = settings.clusters[alias]
+        if not cluster.uses_tls:
+            continue
+        kinds = {"certificate_expiry", "not_checked"}
+        try:
+            brokers = clients.get(alias).listeners()
+        except ReportError:
+            # That is said already; only a certificate that has ended may explain it.
+            brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
+        seen = examine(cluster, settings.credentials, brokers)
+        now_ms = time.time_ns() // 1_000_000
+        judged = certificates.judge(seen, settings.warn.certificate_days, now_ms)
+        found += [one for one in judged if one.kind in kinds]
     return found
 
 
@@ -445,7 +487,14 @@ def lag(
             result.flows.append(_status(flow, observed))
             _lag_of(settings, store, flow, observed, manifests, result)
             if topics:
-                result.findings.extend(_check_flow(settings, flow, observed))
+                result.findings.extend(_check_flow(settings, clients, flow, observed))
+                result.findings.extend(
+                    one
+                    for one in _permissions(settings, clients, flow)
+                    if one.kind == "missing_permission"
+                )
+        result.findings.extend(_certificates(settings, clients, flows))
+    result.findings[:] = _said_once(result.findings)
     if any(flow.engine == "mm2" for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result

@@ -25,6 +25,8 @@ SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ENGINES = ("mm1", "mm2")
 REPLICATION_POLICIES = ("identity", "prefix")
 HEARTBEATS = "heartbeats"
+RESOURCES = ("topic", "group", "cluster", "transactional-id")
+PATTERNS = ("literal", "prefixed")
 
 T = TypeVar("T")
 
@@ -81,7 +83,9 @@ class Cluster:
     """How the report reaches one cluster.
 
     :param identity: names the credentials: ``<alias>.<identity>.password`` and so on.
+    :param principal: who the brokers' ACLs take this identity for, such as ``User:mirror``.
     :param ssl_ca: whether a ``<alias>.<identity>.ca.pem`` credential exists.
+    :param ssl_certificate: whether there is ``.cert.pem`` with its ``.key.pem``.
     """
 
     alias: str
@@ -90,11 +94,39 @@ class Cluster:
     sasl_mechanism: str | None = None
     username: str | None = None
     identity: str = "report"
+    principal: str | None = None
     ssl_ca: bool = False
+    ssl_certificate: bool = False
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.security_protocol.endswith("SSL")
 
     def credential(self, kind: str) -> str:
         """Name of one credential of this cluster, kind being password, jaas, ca.pem, ..."""
         return f"{self.alias}.{self.identity}.{kind}"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One ACL that an identity needs for a flow.
+
+    :param cluster: alias of the cluster that has to grant it.
+    :param resource: ``topic``, ``group``, ``cluster`` or ``transactional-id``.
+    :param name: of the resource, or what names begin with; ``*`` stands for every one.
+    :param operation: Kafka's own word, such as ``READ``.
+    :param why: what fails without it.
+    :param wider: it allows more than the flow takes.
+    """
+
+    cluster: str
+    resource: str
+    name: str
+    pattern: str
+    operation: str
+    why: str = ""
+    wider: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +143,7 @@ class Flow:
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
     :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
     :param replication_factors: property -> replication factor somebody asked for.
+    :param permissions: what the identity of this configuration needs; empty: nothing is known.
     """
 
     name: str
@@ -137,6 +170,7 @@ class Flow:
     offset_syncs_topic: str = ""
     checkpoints_topic: str = ""
     replication_factors: Mapping[str, int] = field(default_factory=dict)
+    permissions: tuple[Permission, ...] = ()
 
     def matches(self, topic: str) -> bool:
         """Whether the flow mirrors a topic.
@@ -163,6 +197,10 @@ class Flow:
                 return name
         return None
 
+    def syncs(self, group: str) -> bool:
+        """Whether the flow takes a consumer group's offsets along."""
+        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+
     @property
     def is_regex(self) -> bool:
         """Whether topics may match that do not exist yet."""
@@ -174,12 +212,13 @@ class Flow:
 
 @dataclass(frozen=True)
 class Warn:
-    """Bounds above (coverage: below) which the report warns; ``None`` switches one off."""
+    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never."""
 
     lag_records: int | None = None
     lag_seconds: float | None = 600
     coverage: float | None = 0.95
     stalled_seconds: float = 300
+    certificate_days: float | None = 21
 
 
 @dataclass(frozen=True)
@@ -352,6 +391,8 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     if flow.engine == "mm2":
         _judge_mm2(flow, where)
+    for row in flow.permissions:
+        _judge_permission(flow, row, f"{where}.permissions")
     for key, some in (("include", (flow.include,)), ("consumer_groups", flow.consumer_groups)):
         for one in some:
             try:
@@ -373,6 +414,17 @@ def _judge_mm2(flow: Flow, where: str) -> None:
             raise ConfigError(f"{where}.{key}: the name of that topic is needed")
 
 
+def _judge_permission(flow: Flow, one: Permission, where: str) -> None:
+    for key, known in (
+        ("cluster", (flow.source, flow.target)),
+        ("resource", RESOURCES),
+        ("pattern", PATTERNS),
+    ):
+        value = getattr(one, key)
+        if value not in known:
+            raise ConfigError(f"{where}: {key} {value!r} is none of {', '.join(known)}")
+
+
 def _record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
     """Build a dataclass from a mapping, each value checked against the field's annotation."""
     known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
@@ -390,8 +442,8 @@ def _coerce(value: Any, annotation: str, where: str) -> Any:
     wanted = {part.strip() for part in annotation.split("|")}
     if value is None and "None" in wanted:
         return None
-    if "tuple[str, ...]" in wanted:
-        return tuple(_typed(one, str, where) for one in _sequence(value, where))
+    if any(one.startswith("tuple[") for one in wanted):
+        return _tuple(value, "tuple[Permission, ...]" in wanted, where)
     if any(one.startswith("Mapping[") for one in wanted):
         numbers = "Mapping[str, int]" in wanted
         return {
@@ -404,6 +456,16 @@ def _coerce(value: Any, annotation: str, where: str) -> Any:
         return float(value)
     kinds: dict[str, type] = {"str": str, "int": int, "float": float}
     return _typed(value, next(kind for name, kind in kinds.items() if name in wanted), where)
+
+
+def _tuple(value: Any, permissions: bool, where: str) -> tuple[Any, ...]:
+    given = _sequence(value, where)
+    if not permissions:
+        return tuple(_typed(one, str, where) for one in given)
+    places = [f"{where}[{i}]" for i in range(len(given))]
+    return tuple(
+        _record(Permission, _mapping(one, at), at) for one, at in zip(given, places, strict=True)
+    )
 
 
 def _text(value: Any) -> str:

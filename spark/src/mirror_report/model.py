@@ -178,6 +178,43 @@ class Standing:
     problems: tuple[str, ...] = ()
 
 
+Resource = tuple[str, str]
+"""Kind of a resource (topic, group, cluster, transactional-id) and its name."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a cluster says our identity may do with one resource.
+
+    :param exists: ``None``: it is hidden from us, or was not asked about.
+    :param operations: Kafka's word -> whether it is allowed; what is left out could not be asked.
+    """
+
+    exists: bool | None = None
+    operations: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One certificate a connection to a cluster rests on.
+
+    :param role: who shows it: ``broker``, ``authority`` or ``client``.
+    :param holder: which one of its role, such as ``broker 1 (east1:9094)``.
+    :param subject: whom it names; empty if it was not read.
+    :param ends_at_ms: end of its validity.
+    :param problem: why it could not be examined.
+    :param expired: so much is known even if it could not be examined.
+    """
+
+    alias: str
+    role: Literal["broker", "authority", "client"]
+    holder: str
+    subject: str = ""
+    ends_at_ms: int | None = None
+    problem: str = ""
+    expired: bool = False
+
+
 @dataclass(frozen=True)
 class PartitionLag:
     """How far the mirror is behind on one source partition.

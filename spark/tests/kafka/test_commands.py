@@ -3,8 +3,6 @@
 import contextlib
 import itertools
 import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -21,10 +18,17 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from mirror_report import cli, commands, config
 from mirror_report.kafka import mm1
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
-from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
 NUMBERS = itertools.count()
+
+
+def need(resource: str, name: str, operation: str) -> dict[str, str]:
+    """One row of a flow's permissions, on the source."""
+    return {
+        "cluster": "east", "resource": resource, "name": name, "pattern": "literal",
+        "operation": operation,
+    }  # fmt: skip
 
 
 @dataclass
@@ -51,6 +55,7 @@ class Pair:
                 {
                     "name": "f", "source": "east", "target": "west", "topics": [self.topic],
                     "include": self.topic, "group_id": self.group, "hosts": ["localhost"],
+                    "permissions": [need("group", self.group, "DESCRIBE")],
                 }
                 | self.flow
             ],
@@ -313,6 +318,12 @@ def test_check_asks_the_target_whether_it_creates_topics(
     assert commands.check(pair.settings()).findings == []
 
 
+def test_check_without_known_permissions_says_so(mirrored: Pair) -> None:
+    mirrored.flow = {"permissions": []}
+    (found,) = commands.check(mirrored.settings()).findings
+    assert (found.severity, found.kind) == ("warning", "permission_unknown")
+
+
 def test_check_tells_an_edited_environment_file(mirrored: Pair) -> None:
     path = mirrored.directory / "sysconfig"
     path.write_text('MM_INCLUDE="somethingelse"\n')
@@ -335,6 +346,8 @@ def as_user(
     def settings(pair: Pair, user: str, password: str | None = None) -> config.Settings:
         pair.source = source_broker.sasl
         pair.clusters = {"east": sasl(user)}
+        rows = [need("group", pair.group, "DESCRIBE"), need("topic", pair.topic, "READ")]
+        pair.flow = {"permissions": rows}
         secret = sasl_users[user] if password is None else password
         return pair.settings(credentials={"east.report.password": secret})
 
@@ -387,10 +400,13 @@ def test_forbidden_topic_and_group_are_named_permissions(
         pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
     ):
         mm1.committed(client, group)
+    assert kinds(commands.check(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
     (found,) = commands.check(settings).findings
-    assert (found.kind, found.topic) == ("permission", mirrored.topic)
-    assert "DESCRIBE" in found.message
+    assert (found.severity, found.kind, found.topic) == (
+        "unknown", "missing_permission", mirrored.topic,
+    )  # fmt: skip
+    assert f"User:nobody (identity report) lacks READ on topic {mirrored.topic}" in found.message
 
 
 def test_password_with_hostile_characters_logs_in_and_read_is_missed(
@@ -401,10 +417,10 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
     allow(
         plain, "reader", ("GROUP", mirrored.group, "DESCRIBE"), ("TOPIC", topic, "DESCRIBE"),
     )  # fmt: skip
-    found = commands.check(settings).findings
-    assert {one.kind for one in found} == {"permission"}
-    assert any("lacks READ" in one.message for one in found)
-    assert any("settings on east" in one.message for one in found)
+    lacking, hidden = commands.check(settings).findings
+    assert (lacking.kind, hidden.kind) == ("missing_permission", "not_checked")
+    assert "lacks READ" in lacking.message
+    assert f"settings of {topic} on east" in hidden.message
     rules = (("TOPIC", topic, "READ"), ("TOPIC", topic, "DESCRIBE_CONFIGS"))
     allow(plain, "reader", *rules)
     assert commands.check(settings).findings == []
@@ -543,22 +559,3 @@ def test_run_without_spark_says_how_to_install_it(mirrored: Pair) -> None:
     assert kinds(report.findings) == ["parity_unavailable"]
     assert "package pyspark is missing" in report.findings[0].message
     assert "pip install" in report.findings[0].action
-
-
-def test_run_of_a_whole_mirror_ends_with_zero(mirrored: Pair, jars_directory: Path) -> None:
-    mirrored.mirror(3)
-    path = mirrored.directory / "config.yaml"
-    settings = {"master": "local[1]", "heap": "512m", "jars_directory": str(jars_directory)}
-    path.write_text(json.dumps(mirrored.document(spark=settings)))
-    # A process of its own, as on a host: its JVM ends with it.
-    run = subprocess.run(
-        [sys.executable, "-m", "mirror_report.cli", "--config", str(path), "run", "--json"],
-        capture_output=True, text=True, check=False, timeout=300,
-        env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])},
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr + run.stdout
-    plain = json.loads(run.stdout)
-    jsonschema.validate(plain, render_json.schema())
-    (parity,) = plain["parity"]
-    assert (parity["status"], parity["verified_records"]) == ("verified", 10)
-    assert (plain["coverage"], plain["findings"]) == (1.0, [])

@@ -70,6 +70,10 @@ class Lab:
             "status_topic": "mm2-status.east.internal", "config_topic": "mm2-configs.east.internal",
             "offset_syncs_topic": "mm2-offset-syncs.east.internal",
             "checkpoints_topic": "east.checkpoints.internal", "commit_interval_ms": 2000,
+            "permissions": [
+                {"cluster": "west", "resource": "group", "name": "east-mm2", "pattern": "literal",
+                 "operation": "READ"},
+            ],
         }  # fmt: skip
         return config.parse(
             {

@@ -25,7 +25,7 @@ def spark() -> Iterator[SparkSession]:
         master="local[2]",
         heap="1g",
         jars_directory=str(jars) if jars else None,
-        properties={"spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true"},
+        properties={"spark.sql.ansi.enabled": "true"},
     )
     with open_session(settings, True) as session:
         yield session

@@ -105,6 +105,15 @@ class Mirror:
         self.commit(topic, limit)
         return chosen
 
+    def copy_since(self, topic: str, timestamp: int, *, commit: bool = True) -> None:
+        """Mirror the records from a time on, and commit the end."""
+        for one in self.read(0, topic):
+            if one.timestamp >= timestamp:
+                self.write(one)
+        self.producers[1].flush()
+        if commit:
+            self.commit(topic)
+
     def write(self, record: Any, **changes: Any) -> None:
         """Write a copy of a record, or an altered one, to the target."""
         self.producers[1].send(

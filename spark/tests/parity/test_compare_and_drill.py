@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -90,74 +90,6 @@ def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, 
             for flow in flows
         ],
     )
-
-
-def candidates(spark: SparkSession, judged: DataFrame, **flags: bool) -> DataFrame:
-    given = {
-        name: flags.get(name, False)
-        for name in ("source_gap", "target_gap", "source_gone", "target_gone")
-    }
-    return table(
-        spark,
-        drill.CANDIDATES_SCHEMA,
-        [
-            {
-                **{name: row[name] for name in (*compare.BUCKET, "pair", "n_source", "n_target")},
-                **given,
-                "known_duplicate": row["duplicate"],
-                "known_extra": row["extra"],
-            }
-            for row in judged.filter("candidate").collect()
-        ],
-    )
-
-
-class Case:
-    """One comparison of records, as the engine makes it, without Kafka."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        records: list[Record],
-        mirrored: dict[tuple[str, int], int],
-        *,
-        earlier: list[dict[str, Any]] | None = None,
-        run_id: str = "run",
-        of_topics: dict[str, dict[str, Any]] | None = None,
-    ) -> None:
-        self.spark = spark
-        self.run_id = run_id
-        self.records = with_lanes(frame(spark, records), records)
-        self.positions = positions(spark, mirrored)
-        self.topics = topics(spark, {one.flow for one in records}, of_topics or {})
-        digests = with_lanes(digest.digest(self.records, MINUTE), records)
-        self.buckets = compare.by_bucket(digests, self.positions).persist()
-        self.results = table(spark, compare.RESULTS_SCHEMA, earlier or [])
-        self.judged = self.judge(self.results)
-
-    def judge(self, results: DataFrame) -> DataFrame:
-        """What is known of each bucket, given results."""
-        return compare.judge(self.buckets, self.topics, results, self.run_id)
-
-    def drill(self, records: list[Record] | None = None, **flags: bool) -> list[dict[str, Any]]:
-        """Results of the candidates; ``records`` if the drill sees other ones."""
-        chosen = candidates(self.spark, self.judged, **flags)
-        seen = self.records if records is None else with_lanes(frame(self.spark, records), records)
-        left = drill.leftovers(seen, chosen, self.positions, MINUTE)
-        return [row.asDict() for row in drill.outcome(left, chosen, self.run_id).collect()]
-
-    def summary(self, results: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """The one topic's numbers, given results."""
-        (only,) = self.summaries(results).values()
-        return only
-
-    def summaries(self, results: list[dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
-        """Flow -> its one topic's numbers, given results."""
-        known = (
-            self.results if results is None else table(self.spark, compare.RESULTS_SCHEMA, results)
-        )
-        rows = compare.summarise(self.judge(known), MINUTE).collect()
-        return {row["flow"]: row.asDict() for row in rows}
 
 
 @BATCH
@@ -246,14 +178,14 @@ def test_digests_are_equal_exactly_when_the_multisets_are(
     }, ansi
 
 
-def whole(count: int = 30) -> tuple[list[Record], list[Record], dict[tuple[str, int], int]]:
-    """A source of ``count`` records in three buckets, its faithful copy, and its position."""
+def whole(count: int = 30) -> tuple[list[Record], list[Record], dict[int, int]]:
+    """A source of ``count`` records in three buckets, its faithful copy, and its positions."""
     content: list[Content] = [
         (b"k%d" % (i % 7), b"v%d" % i, (i % 3) * MINUTE + i, None) for i in range(count)
     ]
     source = [Record("f", "source", i % 2, i // 2, one) for i, one in enumerate(content)]
     target = [Record("f", "target", i % 4, i // 4, one) for i, one in enumerate(content)]
-    return source, target, {("f", 0): count, ("f", 1): count}
+    return source, target, {0: count, 1: count}
 
 
 def altered(record: Record, **content: Any) -> Record:
@@ -283,25 +215,174 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
 """What is done to a faithful copy, and what has to be found. The last two keep every count."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """One comparison of one mirror.
+
+    :param records: what both logs hold.
+    :param mirrored: source partition -> next offset to mirror.
+    :param topic: what is known of the topic, as in :data:`compare.TOPICS_SCHEMA`.
+    :param seen: what the drill reads, if it is something else.
+    :param hidden: what it cannot read, as in :data:`drill.CANDIDATES_SCHEMA`.
+    """
+
+    records: list[Record]
+    mirrored: Mapping[int, int]
+    topic: Mapping[str, Any] = field(default_factory=dict)
+    seen: list[Record] | None = None
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass
+class Told:
+    """What one step said of one mirror: before the drill, by it, and after it."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    drilled: list[dict[str, Any]]
+    samples: list[dict[str, Any]]
+
+    def found(self) -> list[dict[str, int]]:
+        """What the drill found, bucket by bucket."""
+        return [{name: row[name] for name in CLASSES} for row in self.drilled]
+
+
+def stories() -> dict[str, list[Step]]:
+    """Mirrors and what happens to them; all are compared at once, each in a flow of its own."""
+    source, target, at = whole()
+    same = [replace(one, side="target") for one in source]
+    moved = [replace(same[0], partition=1, offset=99), *same[1:]]
+    half = [one for one in same if one.partition]
+    lost = next(one for one in target if one.bucket == MINUTE)
+    twice = Step([*source, *target, *target[:4]], at)
+    two_missing = Step([*source, *target[2:]], at)
+    late = Record("f", "source", 0, 99, (b"k", b"late", 3, None))
+    gap = 5 * MINUTE
+    altered_one = [altered(target[0], value=b"?"), *target[1:]]
+    many, copies, _ = whole(120)
+    # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
+    kept = {one.content for one in source if one.offset < 12}
+    ahead = Step([*source[:-1], *target], at, seen=[*source, *target])
+    return {
+        **{kind: [Step([*source, *damage(target)], at)]
+           for kind, (damage, _) in FAULTS_BY_NAME.items()},
+        "spread": [Step([*source, *moved], at)],
+        f"{KEPT}-whole": [Step([*source, *same], at)],
+        f"{KEPT}-moved": [Step([*source, *moved], at)],
+        "one behind": [Step([*source, *half], {0: 0, 1: 30})],
+        f"{KEPT}-one behind": [Step([*source, *half], {0: 0, 1: 30})],
+        "one minute": [Step([*source, *(one for one in target if one is not lost)], at)],
+        "past the position": [
+            Step([*source, *(t for t in target if t.content in kept)], {0: 12, 1: 12})
+        ],
+        "no position": [Step(source, {})],
+        "unread": [Step([*source, *target[1:]], at, {"unread": True})],
+        "straddling": [
+            Step([*(one for one in source if one.bucket or one.offset > 2), *target], at,
+                 {"skip_through": 29})
+        ],
+        "ahead": [ahead, ahead],
+        "twice": [twice, twice, Step([*twice.records, target[0]], at)],
+        "two missing": [
+            two_missing, two_missing, Step([*source, late, *target[2:]], at),
+            Step([*source, *target], at),
+        ],
+        "source expired": [
+            Step([*source[6:], *target], at, {"source_gap": gap}, hidden=("source_gap",))
+        ],
+        "target expired": [
+            Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",))
+        ],
+        "all expired": [Step(target, at, {"source_gap": gap})],
+        "source gone": [
+            Step([*source, *target[4:]], at, seen=[*source[10:], *target[4:]],
+                 hidden=("source_gone",))
+        ],
+        "altered and gone": [
+            Step([*source, *altered_one], at, seen=[one for one in altered_one if one.bucket],
+                 hidden=("source_gone",))
+        ],
+        "many": [
+            Step([*many, altered(copies[0], value=b"?"), *copies[41:], *copies[100:102]],
+                 {0: 120, 1: 120})
+        ],
+    }  # fmt: skip
+
+
+def compared(
+    spark: SparkSession, steps: dict[str, Step], earlier: list[dict[str, Any]], run_id: str
+) -> dict[str, Told]:
+    """One comparison of several mirrors, as the engine makes it, without Kafka."""
+
+    def rows(of: Callable[[Step], list[Record]]) -> DataFrame:
+        all_of_them = [replace(r, flow=flow) for flow, one in steps.items() for r in of(one)]
+        return with_lanes(frame(spark, all_of_them), all_of_them)
+
+    mirrored = positions(
+        spark, {(flow, p): at for flow, one in steps.items() for p, at in one.mirrored.items()}
+    )
+    known = topics(spark, set(steps), {flow: dict(one.topic) for flow, one in steps.items()})
+    records = rows(lambda one: one.records)
+    kept = sorted(flow for flow in steps if flow.startswith(KEPT))
+    digests = compare.with_lanes(digest.digest(records, MINUTE), kept)
+    buckets = compare.by_bucket(digests, mirrored).persist()
+
+    def judged(results: list[dict[str, Any]]) -> DataFrame:
+        return compare.judge(buckets, known, table(spark, compare.RESULTS_SCHEMA, results), run_id)
+
+    def summaries(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        found = compare.summarise(judged(results), MINUTE).collect()
+        return {row["flow"]: row.asDict() for row in found}
+
+    chosen = table(
+        spark,
+        drill.CANDIDATES_SCHEMA,
+        [
+            {
+                **{name: row[name] for name in (*compare.BUCKET, "pair", "n_source", "n_target")},
+                **{
+                    name: name in steps[row["flow"]].hidden
+                    for name in ("source_gap", "target_gap", "source_gone", "target_gone")
+                },
+                "known_duplicate": row["duplicate"],
+                "known_extra": row["extra"],
+            }
+            for row in judged(earlier).filter("candidate").collect()
+        ],
+    )
+    seen = rows(lambda one: one.records if one.seen is None else one.seen)
+    left = drill.leftovers(seen, chosen, mirrored, MINUTE).persist()
+    drilled = [row.asDict() for row in drill.outcome(left, chosen, run_id).collect()]
+    samples = [row.asDict() for row in drill.samples(left).collect()]
+    results = {tuple(row[name] for name in compare.BUCKET): row for row in [*earlier, *drilled]}
+    before, after = summaries(earlier), summaries(list(results.values()))
+    earlier[:] = results.values()
+    return {
+        flow: Told(
+            before[flow], after[flow],
+            sorted((one for one in drilled if one["flow"] == flow), key=lambda one: one["bucket"]),
+            [one for one in samples if one["flow"] == flow],
+        )
+        for flow in steps
+    }  # fmt: skip
+
+
 @pytest.fixture(scope="module")
-def damaged(spark: SparkSession) -> dict[str, dict[str, Any]]:
-    """Fault -> the topic's numbers; all faults at once, each in a flow of its own."""
-    records: list[Record] = []
-    mirrored: dict[tuple[str, int], int] = {}
-    for kind, (damage, _) in FAULTS_BY_NAME.items():
-        source, target, position = whole()
-        records += [replace(one, flow=kind) for one in (*source, *damage(target))]
-        mirrored |= {(kind, partition): at for (_, partition), at in position.items()}
-    case = Case(spark, records, mirrored)
-    return case.summaries(case.drill())
+def told(spark: SparkSession) -> dict[str, list[Told]]:
+    """What is said of every story, step by step."""
+    found: dict[str, list[Told]] = {name: [] for name in stories()}
+    results: list[dict[str, Any]] = []
+    for number in range(max(map(len, stories().values()))):
+        steps = {name: some[number] for name, some in stories().items() if number < len(some)}
+        for name, one in compared(spark, steps, results, str(number)).items():
+            found[name].append(one)
+    return found
 
 
 @pytest.mark.parametrize("kind", FAULTS_BY_NAME)
-def test_each_fault_is_found_and_nothing_else(
-    damaged: dict[str, dict[str, Any]], kind: str
-) -> None:
+def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind: str) -> None:
     expected = FAULTS_BY_NAME[kind][1]
-    summary = damaged[kind]
+    summary = told[kind][0].after
     found = {name: summary[name] for name in (*CLASSES, "unverifiable")}
     assert found == {**dict.fromkeys(found, 0), **expected}
     assert summary["source_records"] == 30
@@ -314,23 +395,15 @@ def test_each_fault_is_found_and_nothing_else(
 
 
 def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
-    spark: SparkSession,
+    told: dict[str, list[Told]],
 ) -> None:
-    source, _, _ = whole()
-    target = [replace(one, side="target") for one in source]
-    moved = [replace(target[0], partition=1, offset=99), *target[1:]]
-    flows = {"spread": moved, f"{KEPT}-whole": target, f"{KEPT}-moved": moved}
-    case = Case(
-        spark,
-        [replace(one, flow=flow) for flow, some in flows.items() for one in (*source, *some)],
-        {(flow, partition): 30 for flow in flows for partition in (0, 1)},
-    )
-    drilled = case.drill()
+    flows = ("spread", f"{KEPT}-whole", f"{KEPT}-moved")
     assert {
         (row["flow"], row["lane"]): {name: row[name] for name in CLASSES if row[name]}
-        for row in drilled
+        for flow in flows
+        for row in told[flow][0].drilled
     } == {(f"{KEPT}-moved", 0): {"missing": 1}, (f"{KEPT}-moved", 1): {"extra": 1}}
-    summaries = case.summaries(drilled)
+    summaries = {flow: told[flow][0].after for flow in flows}
     verified = {flow: one["buckets_verified"] for flow, one in summaries.items()}
     assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 4}
     assert summaries[f"{KEPT}-moved"]["verified_records"] == 29
@@ -339,164 +412,100 @@ def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
 
 
 def test_one_partition_that_lags_does_not_keep_the_others_from_being_due(
-    spark: SparkSession,
+    told: dict[str, list[Told]],
 ) -> None:
-    source, _, _ = whole()
-    target = [replace(one, side="target") for one in source if one.partition]
-    records = [replace(one, flow=flow) for flow in ("f", KEPT) for one in (*source, *target)]
-    mirrored = {(flow, partition): 30 * partition for flow in ("f", KEPT) for partition in (0, 1)}
-    summaries = Case(spark, records, mirrored).summaries()
-    assert [summaries[flow]["buckets_in_flight"] for flow in ("f", KEPT)] == [3, 3]
-    assert [summaries[flow]["buckets_verified"] for flow in ("f", KEPT)] == [0, 3]
-    assert summaries[KEPT]["in_flight_records"] == summaries[KEPT]["verified_records"] == 15
+    spread, kept = (told[flow][0].after for flow in ("one behind", f"{KEPT}-one behind"))
+    assert [one["buckets_in_flight"] for one in (spread, kept)] == [3, 3]
+    assert [one["buckets_verified"] for one in (spread, kept)] == [0, 3]
+    assert kept["in_flight_records"] == kept["verified_records"] == 15
 
 
-def test_a_fault_of_one_minute_leaves_the_others_verified(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    lost = next(one for one in target if one.bucket == MINUTE)
-    case = Case(spark, [*source, *(one for one in target if one is not lost)], mirrored)
-    summary = case.summary(case.drill())
+def test_a_fault_of_one_minute_leaves_the_others_verified(told: dict[str, list[Told]]) -> None:
+    summary = told["one minute"][0].after
     assert (summary["buckets_verified"], summary["buckets_mismatch"]) == (2, 1)
     assert summary["verified_through_ms"] == MINUTE
 
 
-@pytest.fixture(scope="module")
-def undecided(spark: SparkSession) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Results of the drill, and the numbers of mirrors of which nothing can be said yet."""
-    source, target, mirrored = whole()
-    # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
-    kept = {one.content for one in source if one.offset < 12}
-    flows: dict[str, tuple[list[Record], int | None, dict[str, Any]]] = {
-        "past the position": ([*source, *(t for t in target if t.content in kept)], 12, {}),
-        "no position": (source, None, {}),
-        "unread": ([*source, *target[1:]], 30, {"unread": True}),
-        "straddling": (
-            [*(one for one in source if one.bucket or one.offset > 2), *target],
-            30,
-            {"skip_through": 29},
-        ),
-    }
-    case = Case(
-        spark,
-        [replace(one, flow=flow) for flow, (some, _, _) in flows.items() for one in some],
-        {
-            (flow, partition): position
-            for flow, (_, position, _) in flows.items()
-            for _, partition in mirrored
-            if position is not None
-        },
-        of_topics={flow: values for flow, (_, _, values) in flows.items()},
-    )
-    return case.drill(), case.summaries()
-
-
 @pytest.mark.parametrize("flow", ["past the position", "no position", "unread"])
-def test_what_is_not_due_is_in_flight_and_not_missing(undecided: Any, flow: str) -> None:
-    drilled, summaries = undecided
-    assert drilled == []
-    summary = summaries[flow]
-    assert (summary["buckets_in_flight"], summary["in_flight_records"]) == (3, 30)
-    assert [summary[name] for name in CLASSES] == [0, 0, 0, 0]
-    assert summary["newest_due_ms"] is None
+def test_what_is_not_due_is_in_flight_and_not_missing(
+    told: dict[str, list[Told]], flow: str
+) -> None:
+    (one,) = told[flow]
+    assert one.drilled == []
+    assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (3, 30)
+    assert [one.after[name] for name in CLASSES] == [0, 0, 0, 0]
+    assert one.after["newest_due_ms"] is None
 
 
-def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(undecided: Any) -> None:
-    summary = undecided[1]["straddling"]
-    assert (summary["buckets_skipped"], summary["skipped_records"]) == (1, 8)
-    assert (summary["buckets_verified"], summary["verified_records"]) == (2, 20)
-    assert summary["verified_through_ms"] == 3 * MINUTE
+def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["straddling"]
+    assert one.drilled == []
+    assert (one.after["buckets_skipped"], one.after["skipped_records"]) == (1, 8)
+    assert (one.after["buckets_verified"], one.after["verified_records"]) == (2, 20)
+    assert one.after["verified_through_ms"] == 3 * MINUTE
 
 
-def test_a_copy_seen_only_by_the_drill_is_no_difference(spark: SparkSession) -> None:
+def test_a_copy_seen_only_by_the_drill_is_no_difference(told: dict[str, list[Told]]) -> None:
     """The target ran ahead of the source snapshot; fresh snapshots of both agree."""
-    source, target, mirrored = whole()
-    case = Case(spark, [*source[:-1], *target], mirrored)
-    results = case.drill([*source, *target])
-    assert [{name: row[name] for name in CLASSES} for row in results] == [dict.fromkeys(CLASSES, 0)]
-    summary = case.summary(results)
-    assert (summary["buckets_verified"], summary["buckets_in_flight"]) == (2, 1)
-    assert summary["verified_through_ms"] == 2 * MINUTE
-    again = Case(spark, [*source[:-1], *target], mirrored, earlier=results, run_id="the next one")
-    assert again.summary()["candidates"] == 1, "undecided buckets are looked at again"
+    first, again = told["ahead"]
+    assert first.found() == [dict.fromkeys(CLASSES, 0)]
+    assert (first.after["buckets_verified"], first.after["buckets_in_flight"]) == (2, 1)
+    assert first.after["verified_through_ms"] == 2 * MINUTE
+    assert again.before["candidates"] == 1, "undecided buckets are looked at again"
 
 
-def test_duplicates_are_news_once_and_accounted_afterwards(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    records = [*source, *target, *target[:4]]
-    first = Case(spark, records, mirrored, run_id="1")
-    found = first.drill()
-    summary = first.summary(found)
-    assert (summary["duplicate"], summary["accounted_duplicate"]) == (4, 0)
-    assert summary["buckets_accountable"] == summary["buckets_mismatch"] == 3
-    assert summary["verified_through_next_ms"] == 3 * MINUTE
-    second = Case(spark, records, mirrored, run_id="2", earlier=found)
-    assert second.drill() == [], "an unchanged bucket is not drilled again"
-    summary = second.summary()
-    assert (summary["duplicate"], summary["accounted_duplicate"]) == (0, 4)
-    assert (summary["buckets_verified"], summary["verified_through_ms"]) == (3, 3 * MINUTE)
-    third = Case(spark, [*records, *target[:1]], mirrored, run_id="3", earlier=found)
-    new = third.drill()
-    assert [(row["duplicate"], row["new_duplicate"]) for row in new] == [(3, 1)]
-    kept = [row for row in found if row["bucket"] != new[0]["bucket"]]
-    summary = third.summary([*kept, *new])
-    assert (summary["duplicate"], summary["accounted_duplicate"]) == (1, 4)
+def test_duplicates_are_news_once_and_accounted_afterwards(told: dict[str, list[Told]]) -> None:
+    first, second, third = told["twice"]
+    assert (first.after["duplicate"], first.after["accounted_duplicate"]) == (4, 0)
+    assert first.after["buckets_accountable"] == first.after["buckets_mismatch"] == 3
+    assert first.after["verified_through_next_ms"] == 3 * MINUTE
+    assert second.drilled == [], "an unchanged bucket is not drilled again"
+    assert (second.after["duplicate"], second.after["accounted_duplicate"]) == (0, 4)
+    assert second.after["buckets_verified"] == 3
+    assert second.after["verified_through_ms"] == 3 * MINUTE
+    assert [(row["duplicate"], row["new_duplicate"]) for row in third.drilled] == [(3, 1)]
+    assert (third.after["duplicate"], third.after["accounted_duplicate"]) == (1, 4)
 
 
-def test_missing_records_stay_missing_until_they_arrive(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    found = Case(spark, [*source, *target[2:]], mirrored, run_id="1").drill()
-    later = Case(spark, [*source, *target[2:]], mirrored, run_id="2", earlier=found)
-    assert later.drill() == []
-    assert later.summary()["missing"] == 2
-    late = Record("f", "source", 0, 99, (b"k", b"late", 3, None))
-    undue = Case(spark, [*source, late, *target[2:]], mirrored, run_id="3", earlier=found)
-    assert undue.drill() == [], "a record not mirrored yet keeps its bucket from being due"
-    assert undue.summary()["missing"] == 2
-    arrived = Case(spark, [*source, *target], mirrored, run_id="4", earlier=found)
-    assert arrived.drill() == []
-    assert (arrived.summary()["missing"], arrived.summary()["buckets_verified"]) == (0, 3)
+def test_missing_records_stay_missing_until_they_arrive(told: dict[str, list[Told]]) -> None:
+    _, later, undue, arrived = told["two missing"]
+    assert later.drilled == []
+    assert later.after["missing"] == 2
+    assert undue.drilled == [], "a record not mirrored yet keeps its bucket from being due"
+    assert undue.after["missing"] == 2
+    assert arrived.drilled == []
+    assert (arrived.after["missing"], arrived.after["buckets_verified"]) == (0, 3)
 
 
-def test_what_expired_before_it_was_read_is_unverifiable(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    unread_source = Case(
-        spark, [*source[6:], *target], mirrored, of_topics={"f": {"source_gap": 5 * MINUTE}}
-    )
-    results = unread_source.drill(source_gap=True)
-    assert sum(row["extra"] for row in results) == 0
-    assert sum(row["unverifiable"] for row in results) == 6
-    unread_target = Case(
-        spark, [*source, *target[6:]], mirrored, of_topics={"f": {"target_gap": 5 * MINUTE}}
-    )
-    results = unread_target.drill(target_gap=True)
-    assert sum(row["missing"] for row in results) == 0
-    assert sum(row["unverifiable"] for row in results) == 6
-    summary = unread_target.summary(results)
-    assert (summary["buckets_unverifiable"], summary["unverifiable"]) == (3, 6)
-    nothing_left = Case(spark, target, mirrored, of_topics={"f": {"source_gap": 5 * MINUTE}})
-    assert nothing_left.drill() == [], "there is nothing to compare with"
-    assert nothing_left.summary()["unverifiable"] == 30
+@pytest.mark.parametrize(("side", "found"), [("source", "extra"), ("target", "missing")])
+def test_what_expired_before_it_was_read_is_unverifiable(
+    told: dict[str, list[Told]], side: str, found: str
+) -> None:
+    (one,) = told[f"{side} expired"]
+    assert sum(row[found] for row in one.drilled) == 0
+    assert sum(row["unverifiable"] for row in one.drilled) == 6
+    assert (one.after["buckets_unverifiable"], one.after["unverifiable"]) == (3, 6)
 
 
-def test_a_difference_that_can_no_longer_be_read_is_suspected(spark: SparkSession) -> None:
-    source, target, mirrored = whole()
-    case = Case(spark, [*source, *target[4:]], mirrored)
-    gone = case.drill([*source[10:], *target[4:]], source_gone=True)
-    assert sum(row["missing"] for row in gone) == 0
-    assert sum(row["unverifiable"] for row in gone) == 4
-    changed = [altered(target[0], value=b"?"), *target[1:]]
-    silent = Case(spark, [*source, *changed], mirrored)
-    gone = silent.drill([one for one in changed if one.bucket], source_gone=True)
-    assert [row["unverifiable"] for row in gone] == [1], "equal counts are no proof"
+def test_what_expired_as_a_whole_is_compared_with_nothing(told: dict[str, list[Told]]) -> None:
+    (one,) = told["all expired"]
+    assert one.drilled == []
+    assert one.after["unverifiable"] == 30
 
 
-def test_samples_name_records_and_are_few(spark: SparkSession) -> None:
-    source, target, mirrored = whole(120)
-    damaged = [altered(target[0], value=b"?"), *target[41:], *target[100:102]]
-    case = Case(spark, [*source, *damaged], mirrored)
-    chosen = candidates(spark, case.judged)
-    left = drill.leftovers(case.records, chosen, case.positions, MINUTE)
-    found = drill.samples(left).collect()
+def test_a_difference_that_can_no_longer_be_read_is_suspected(
+    told: dict[str, list[Told]],
+) -> None:
+    (gone,), (silent,) = told["source gone"], told["altered and gone"]
+    assert sum(row["missing"] for row in gone.drilled) == 0
+    assert sum(row["unverifiable"] for row in gone.drilled) == 4
+    assert [row["unverifiable"] for row in silent.drilled] == [1], "equal counts are no proof"
+
+
+def test_samples_name_records_and_are_few(told: dict[str, list[Told]]) -> None:
+    found = told["many"][0].samples
     by_class = Counter((row["class"], row["side"]) for row in found)
     assert by_class == {
         ("missing", "source"): 20,

@@ -100,61 +100,156 @@ class Keeper(Mirror):
             known[one.partition] = one.offset + 1
         self.producers[1].flush()
 
-    def compare(self) -> tuple[dict[str, TopicParity], ParityResult]:
-        """Run once: topic on the target without what is particular to the test, and all of it."""
-        result = self.run(Told(self.settings, self.told))
-        return {one.topic.replace(self.prefix, ""): one for one in result.topics}, result
+    def compare(self) -> ParityResult:
+        """Run once."""
+        return self.run(Told(self.settings, self.told))
 
 
-@pytest.fixture
-def keeper(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Keeper]:
-    one = Keeper(spark, two_brokers, tmp_path)
-    yield one
-    one.close()
+class Story:
+    """Topics with a fate each, and what each run says of them.
+
+    Run 0 sees them first, 1 what happened since, 2 nothing new, 3 a state without lanes.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.prefix = keeper.prefix
+        self.results: list[ParityResult] = []
+        for flow, name, count, moved, partitions in (
+            ("east", ".whole", 120, 0, 3), ("west", ".whole", 90, 0, 3),
+            ("east", ".moved", 120, 2, 3), ("loose", "-spread", 120, 2, 3),
+            ("east", ".grown", 60, 0, 3), ("east", ".again", 100, 0, 2),
+            ("east", ".fewer", 100, 0, 2), ("east", ".read", 100, 0, 2),
+            ("east", ".unread", 100, 0, 2),
+        ):  # fmt: skip
+            topic = keeper.make(flow, name, partitions)
+            keeper.fill(flow, topic, count)
+            keeper.mirror(flow, topic, moved=moved)
+        keeper.fill("east", f"{keeper.prefix}.read", 100, start=100)
+        self.results.append(keeper.compare())
+        self.grow(keeper)
+        self.pass_over(keeper)
+        self.results.append(keeper.compare())
+        self.results.append(keeper.compare())
+        forget_lanes(keeper)
+        self.results.append(keeper.compare())
+
+    def grow(self, keeper: Keeper) -> None:
+        """Give a topic more partitions, of which the mirror loses one record."""
+        grown = f"{keeper.prefix}.grown"
+        for side, name in enumerate((grown, f"a.{grown}")):
+            keeper.admins[side].create_partitions({name: 5})
+            producer = keeper.producers[side]
+            eventually(lambda one=producer, name=name: len(one.partitions_for(name)) == 5)
+        keeper.fill("east", grown, 40, start=60, first=3)
+        keeper.mirror("east", grown, lost=1)
+
+    def pass_over(self, keeper: Keeper) -> None:
+        """Cut the source, or make it anew, beyond the position of a mirror that stands still."""
+        again, fewer, read, unread = (
+            f"{keeper.prefix}.{name}" for name in ("again", "fewer", "read", "unread")
+        )
+        keeper.fill("east", unread, 100, start=100)
+        for topic in (read, unread):  # 50 mirrored of each partition, 30 more are cut away
+            keeper.admins[0].delete_records({TopicPartition(topic, p): 80 for p in (0, 1)})
+            keeper.mirror("east", topic)
+        keeper.admins[0].delete_topics([again, fewer])
+        eventually(lambda: not {again, fewer} & set(keeper.admins[0].list_topics()))
+        keeper.admins[0].create_topics([NewTopic(again, 2, 1), NewTopic(fewer, 2, 1)])
+        keeper.fill("east", again, 150, start=600)
+        keeper.mirror("east", again)  # from offset 50 of each partition on
+        keeper.fill("east", fewer, 20, start=600)  # and the position is still 50
+
+    def found(self, run: int) -> dict[str, TopicParity]:
+        """What a run says, by topic on the target without what is particular to the test."""
+        return {one.topic.replace(self.prefix, ""): one for one in self.results[run].topics}
+
+    def wrong(self, run: int) -> dict[str, Any]:
+        """What a run counts, where it counts anything."""
+        return {name: counts(one) for name, one in self.found(run).items() if counts(one)}
+
+    def told(self, run: int) -> set[tuple[str, str, int | None]]:
+        """Topic, kind and count of what a run has to say."""
+        return {
+            ((one.topic or "").replace(self.prefix, ""), one.kind, one.count)
+            for one in self.results[run].findings
+            if not one.accounted
+        }
 
 
-def wrong(found: dict[str, TopicParity]) -> dict[str, Any]:
-    return {name: counts(one) for name, one in found.items() if counts(one)}
+@pytest.fixture(scope="module")
+def story(
+    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Story]:
+    keeper = Keeper(spark, two_brokers, tmp_path_factory.mktemp("story"))
+    yield Story(keeper)
+    keeper.close()
 
 
-def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(keeper: Keeper) -> None:
-    for flow, name, count, moved in (
-        ("east", ".whole", 120, 0), ("west", ".whole", 90, 0), ("east", ".moved", 120, 2),
-        ("loose", "-spread", 120, 2), ("east", ".grown", 60, 0),
-    ):  # fmt: skip
-        topic = keeper.make(flow, name)
-        keeper.fill(flow, topic, count)
-        keeper.mirror(flow, topic, moved=moved)
-    found, result = keeper.compare()
+PASSED_OVER = {
+    "a..again": {"missing": 100, "unverifiable": 100},
+    "a..fewer": {"unverifiable": 100},
+    "a..read": {"unverifiable": 60},
+    "a..unread": {"unverifiable": 60},
+}
+
+
+def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(story: Story) -> None:
+    found = story.found(0)
     assert {name: one.source_records for name, one in found.items()} == {
         "a..whole": 120, "c..whole": 90, "a..moved": 120, "-spread": 120, "a..grown": 60,
+        "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100,
     }  # fmt: skip
-    assert wrong(found) == {"a..moved": {"missing": 2, "extra": 2}}
-    assert {one.status for name, one in found.items() if name != "a..moved"} == {"verified"}
+    assert story.wrong(0) == {"a..moved": {"missing": 2, "extra": 2}}
+    assert story.told(0) == {("a..moved", "missing", 2), ("a..moved", "extra", 2)}
+    assert {one.status for name, one in found.items() if name not in ("a..moved", "a..read")} == {
+        "verified"
+    }
     moved_samples = found["a..moved"].samples
     assert [(one.side, one.partition) for one in moved_samples["missing"]] == [("source", 0)] * 2
     assert [(one.side, one.partition) for one in moved_samples["extra"]] == [("target", 1)] * 2
     assert (found["a..whole"].buckets["verified"], found["-spread"].buckets["verified"]) == (6, 2)
-    assert {(one.kind, one.count) for one in result.findings} == {("missing", 2), ("extra", 2)}
 
-    grown = f"{keeper.prefix}.grown"
-    for side, name in enumerate((grown, f"a.{grown}")):
-        keeper.admins[side].create_partitions({name: 5})
-        producer = keeper.producers[side]
-        eventually(lambda one=producer, name=name: len(one.partitions_for(name)) == 5)
-    keeper.fill("east", grown, 40, start=60, first=3)
-    keeper.mirror("east", grown, lost=1)
-    found, _ = keeper.compare()
-    assert wrong(found) == {"a..moved": {"missing": 2}, "a..grown": {"missing": 1}}
+
+def test_partitions_that_are_new_are_compared_from_their_first_record(story: Story) -> None:
+    found = story.found(1)
+    assert counts(found["a..moved"]) == {"missing": 2}
     assert found["a..moved"].accounted == {"duplicate": 0, "extra": 2}
+    assert counts(found["a..grown"]) == {"missing": 1}
     assert (found["a..grown"].source_records, found["a..grown"].verified_records) == (100, 99)
     assert [(one.partition, one.offset) for one in found["a..grown"].samples["missing"]] == [(3, 0)]
 
-    before = {name: one.source_records for name, one in found.items()}
-    forget_lanes(keeper)
-    found, _ = keeper.compare()
-    assert wrong(found) == {"a..moved": {"missing": 2, "extra": 2}, "a..grown": {"missing": 1}}
-    assert {name: one.source_records for name, one in found.items()} == before, "nothing twice"
+
+def test_what_a_mirror_passed_over_is_told_with_its_number(story: Story) -> None:
+    found = story.found(1)
+    assert {name: counts(found[name]) for name in PASSED_OVER} == PASSED_OVER
+    again = found["a..again"]
+    assert (again.source_records, again.target_records, again.verified_records) == (150, 150, 50)
+    assert found["a..fewer"].in_flight_records == 20
+    assert {one.offset for one in again.samples["missing"]} <= set(range(50))
+    assert {one for one in story.told(1) if one[0] in PASSED_OVER} == {
+        ("a..again", "reset", None),
+        ("a..again", "missing", 100),
+        ("a..again", "unverifiable", 100),
+        ("a..fewer", "reset", None),
+        ("a..fewer", "unverifiable", 100),
+        ("a..read", "unverifiable", 60),
+        ("a..unread", "unverifiable", 60),
+        ("a..unread", "unverifiable", 30),  # of each partition
+    }
+    assert story.wrong(1).keys() == {*PASSED_OVER, "a..moved", "a..grown"}, "and nothing else"
+    assert story.results[2].spark_started is False
+    assert story.wrong(2) == story.wrong(1), "and the next runs say the same"
+
+
+def test_a_state_without_lanes_is_read_anew_and_counts_nothing_twice(story: Story) -> None:
+    topics = ("a..whole", "c..whole", "a..moved", "-spread", "a..grown")
+    before, found = story.found(2), story.found(3)
+    assert {name: counts(found[name]) for name in topics if counts(found[name])} == {
+        "a..moved": {"missing": 2, "extra": 2}, "a..grown": {"missing": 1},
+    }  # fmt: skip
+    assert {name: found[name].source_records for name in topics} == {
+        name: before[name].source_records for name in topics
+    }
 
 
 def forget_lanes(keeper: Keeper) -> None:
@@ -171,53 +266,3 @@ def forget_lanes(keeper: Keeper) -> None:
             "baselines": dict.fromkeys(manifest["baselines"]),
         },
     )
-
-
-def test_what_a_mirror_passed_over_is_told_with_its_number(keeper: Keeper) -> None:
-    """The source was cut, or made anew, beyond the position while the mirror stood still."""
-    again, fewer, read, unread = (
-        keeper.make("east", f".{name}", 2) for name in ("again", "fewer", "read", "unread")
-    )
-    for topic in (again, fewer, read, unread):
-        keeper.fill("east", topic, 100)
-        keeper.mirror("east", topic)
-    keeper.fill("east", read, 100, start=100)
-    found, result = keeper.compare()
-    assert (wrong(found), result.findings) == ({}, [])
-    assert found["a..read"].source_records == 200
-
-    keeper.fill("east", unread, 100, start=100)
-    for topic in (read, unread):  # 50 mirrored of each partition, 30 more are cut away
-        keeper.admins[0].delete_records({TopicPartition(topic, p): 80 for p in (0, 1)})
-        keeper.mirror("east", topic)
-    keeper.admins[0].delete_topics([again, fewer])
-    eventually(lambda: not {again, fewer} & set(keeper.admins[0].list_topics()))
-    keeper.admins[0].create_topics([NewTopic(again, 2, 1), NewTopic(fewer, 2, 1)])
-    keeper.fill("east", again, 150, start=600)
-    keeper.mirror("east", again)  # from offset 50 of each partition on
-    keeper.fill("east", fewer, 20, start=600)  # and the position is still 50
-    found, result = keeper.compare()
-    assert wrong(found) == {
-        "a..again": {"missing": 100, "unverifiable": 100},
-        "a..fewer": {"unverifiable": 100},
-        "a..read": {"unverifiable": 60},
-        "a..unread": {"unverifiable": 60},
-    }
-    assert (found["a..again"].source_records, found["a..again"].target_records) == (150, 150)
-    assert found["a..again"].verified_records == 50
-    assert found["a..fewer"].in_flight_records == 20
-    assert {one.offset for one in found["a..again"].samples["missing"]} <= set(range(50))
-    told = {(one.topic.replace(keeper.prefix, ""), one.kind, one.count) for one in result.findings}
-    assert told == {
-        ("a..again", "reset", None),
-        ("a..again", "missing", 100),
-        ("a..again", "unverifiable", 100),
-        ("a..fewer", "reset", None),
-        ("a..fewer", "unverifiable", 100),
-        ("a..read", "unverifiable", 60),
-        ("a..unread", "unverifiable", 60),
-        ("a..unread", "unverifiable", 30),  # of each partition
-    }
-    later, result = keeper.compare()
-    assert result.spark_started is False
-    assert wrong(later) == wrong(found), "and the next runs say the same"

@@ -256,6 +256,10 @@ def test_spark_is_given_references_and_no_secrets() -> None:
     assert found["kafka.bootstrap.servers"] == "h:1,h:2"
     with pytest.raises(ParityError, match="credentials from files"):
         source.options(secured, None)
+    certified = Cluster("east", ("h:1",), "SSL", ssl_certificate=True)
+    found = source.options(certified, Path("/run/credentials/mirror-report.service"))
+    assert found["kafka.ssl.keystore.certificate.chain"] == where + "cert.pem}"
+    assert found["kafka.ssl.keystore.key"] == where + "key.pem}"
     assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import ModelError
 
-PROCESSES = ("mm1", "mm2", "broker", "client")
+PROCESSES = ("mm1", "mm2", "connect", "broker", "client")
 
 
 def release(version: Any) -> tuple[int, int, int]:
@@ -30,13 +30,16 @@ def line_of(version: Any) -> str:
     return "3.9" if release(version) < (4, 0, 0) else "4.3"
 
 
-def is_open(version: str, fixed: Sequence[str]) -> bool:
-    """Whether a release is still open to what other releases fixed.
+def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
+    """Whether a release is open to what later releases fixed.
 
     :param version: a release.
+    :param since: the first affected release.
     :param fixed: the first fixed release of every line that got the fix; newer lines have it too.
     """
     own = release(version)
+    if own < release(since):
+        return False
     fixes = [release(fix) for fix in fixed]
     same_line = [fix for fix in fixes if fix[:2] == own[:2]]
     return own < same_line[0] if same_line else own < max(fixes)
@@ -48,7 +51,7 @@ def kafka_advisories(
     """The advisories that concern one process of one release.
 
     :param version: the release that is to run.
-    :param process: ``mm1``, ``mm2``, ``broker`` or ``client`` (any other Java client).
+    :param process: ``mm1``, ``mm2``, ``connect``, ``broker`` or ``client`` (any other Java client).
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
     :param table: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.
@@ -59,7 +62,8 @@ def kafka_advisories(
     found = []
     for entry in table:
         verdict = entry["processes"].get(process)
-        if verdict is None or not is_open(version, entry["fixed"]):
+        since = entry.get("since", "0.0.0")
+        if verdict is None or not is_open(version, entry["fixed"], since):
             continue
         refused = verdict == "refused" and entry["cve"] not in accept
         cure = f"use {' or '.join(entry['fixed'])}"

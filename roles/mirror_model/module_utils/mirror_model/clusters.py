@@ -17,7 +17,7 @@ PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 def identity_of(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
     """Who connects to a cluster for one purpose; ``mirror`` stands in for what is not defined.
 
-    :returns: sasl_mechanism, username and password; values are ``None`` without SASL.
+    :returns: every key of an identity; ``None`` for what the cluster does not ask for.
     """
     identities = cluster_of(clusters, alias)["identities"]
     chosen = identities.get(identity) or identities.get("mirror") or {}
@@ -41,20 +41,30 @@ def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) ->
     :param alias: which cluster.
     :param identity: for which purpose; the files are named by it even where ``mirror`` stands in.
     :returns: file name to content, SECRET: ``<alias>.<identity>.jaas`` (complete value of
-        ``sasl.jaas.config``), ``.password`` (the raw one) and ``.ca.pem``; only what is needed.
+        ``sasl.jaas.config``), ``.password`` (the raw one), ``.ca.pem``, ``.cert.pem`` and
+        ``.key.pem``; only what is needed.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
     cluster = cluster_of(clusters, alias)
+    who = identity_of(clusters, alias, identity)
     files = {}
     if uses_sasl(cluster):
-        who = identity_of(clusters, alias, identity)
         try:
             files[f"{alias}.{identity}.jaas"] = to_jaas(who)
         except ModelError as problem:
             raise ModelError(f"kafka_clusters.{alias}.identities: {problem}") from None
         files[f"{alias}.{identity}.password"] = str(who["password"])
-    if uses_tls(cluster) and cluster["ssl_ca"]:
-        files[f"{alias}.{identity}.ca.pem"] = str(cluster["ssl_ca"]).rstrip("\n") + "\n"
+    if uses_tls(cluster):
+        texts = {
+            "ca.pem": cluster["ssl_ca"],
+            "cert.pem": who["ssl_certificate"],
+            "key.pem": who["ssl_key"],
+        }
+        files |= {
+            f"{alias}.{identity}.{kind}": str(text).rstrip("\n") + "\n"
+            for kind, text in texts.items()
+            if text
+        }
     return files
 
 
@@ -65,7 +75,8 @@ def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) 
     :param alias: which cluster.
     :param identity: for which purpose.
     :returns: bootstrap_servers and security_protocol; with SASL also sasl_mechanism, username and
-        password (SECRET); with TLS and an own authority also ssl_ca (PEM text).
+        password (SECRET); with TLS also ssl_ca, if the authority is an own one, and the identity's
+        ssl_certificate and ssl_key (SECRET), all PEM text.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
     cluster = cluster_of(clusters, alias)
@@ -81,25 +92,32 @@ def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) 
             "username": who["username"],
             "password": files[f"{alias}.{identity}.password"],
         }
-    if f"{alias}.{identity}.ca.pem" in files:
-        client["ssl_ca"] = files[f"{alias}.{identity}.ca.pem"]
-    return client
+    kinds = {"ssl_ca": "ca.pem", "ssl_certificate": "cert.pem", "ssl_key": "key.pem"}
+    return client | {
+        key: files[f"{alias}.{identity}.{kind}"]
+        for key, kind in kinds.items()
+        if f"{alias}.{identity}.{kind}" in files
+    }
+
+
+def credentials_directory(unit: str) -> str:
+    """Where systemd shows a service its credentials."""
+    return f"{CREDENTIALS}/{unit}.service"
 
 
 def client_properties(
-    clusters: Mapping[str, Any], alias: str, identity: str, unit: str
+    clusters: Mapping[str, Any], alias: str, identity: str, directory: str
 ) -> dict[str, Any]:
-    """Java client properties with which a unit reaches one cluster.
+    """Java client properties with which a process reaches one cluster.
 
     :param clusters: ``kafka_clusters``.
     :param alias: which cluster.
     :param identity: for which purpose.
-    :param unit: name of the systemd service whose credential directory holds the secrets.
+    :param directory: where the process finds its credentials.
     :returns: property name to value; secrets appear as config-provider references, never in clear.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
     cluster = cluster_of(clusters, alias)
-    directory = f"{CREDENTIALS}/{unit}.service"
     files = kafka_credentials(clusters, alias, identity)
     properties: dict[str, Any] = {
         "bootstrap.servers": list(cluster["bootstrap_servers"]),
@@ -115,9 +133,12 @@ def client_properties(
         who = identity_of(clusters, alias, identity)
         properties["sasl.mechanism"] = who["sasl_mechanism"]
         properties["sasl.jaas.config"] = f"${{dir:{directory}:{alias}.{identity}.jaas}}"
-    if f"{alias}.{identity}.ca.pem" in files:
-        properties["ssl.truststore.type"] = "PEM"
-        properties["ssl.truststore.certificates"] = (
-            f"${{dir:{directory}:{alias}.{identity}.ca.pem}}"
-        )
+    for store, key, kind in (
+        ("ssl.truststore", "certificates", "ca.pem"),
+        ("ssl.keystore", "certificate.chain", "cert.pem"),
+        ("ssl.keystore", "key", "key.pem"),
+    ):
+        if f"{alias}.{identity}.{kind}" in files:
+            properties[f"{store}.type"] = "PEM"
+            properties[f"{store}.{key}"] = f"${{dir:{directory}:{alias}.{identity}.{kind}}}"
     return properties

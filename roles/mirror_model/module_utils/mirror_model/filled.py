@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import ModelError
@@ -50,6 +50,21 @@ def instance_of(instances: Mapping[str, Any], name: str) -> dict[str, Any]:
     :raises ModelError: no such instance.
     """
     return filled(member("mirrormaker_instances", instances, name), defaults_of(INSTANCE))
+
+
+def placed(
+    flows: Sequence[Mapping[str, Any]], instances: Mapping[str, Any]
+) -> list[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """The flows that an instance places on hosts, in the inventory's order.
+
+    :returns: each flow, its instance's name, its instance; both filled in.
+    """
+    owners: dict[str, tuple[str, dict[str, Any]]] = {}
+    for name in instances:
+        instance = instance_of(instances, name)
+        if instance["state"] != "absent" and instance["hosts"]:
+            owners |= dict.fromkeys(instance["flows"], (name, instance))
+    return [(flow, *owners[flow["name"]]) for flow in map(flow_of, flows) if flow["name"] in owners]
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:

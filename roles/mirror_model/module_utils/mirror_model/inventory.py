@@ -34,12 +34,12 @@ class Inventory:
         if message not in self.warnings:
             self.warnings.append(message)
 
-    def danger(self, danger: str, flow: str, message: str) -> None:
-        """Refuse what may lose or misplace records of a flow, unless it is accepted by name."""
-        if f"{danger}:{flow}" in self.accept:
+    def danger(self, danger: str, name: str, message: str) -> None:
+        """Refuse what endangers a flow, an instance or a cluster, unless it is accepted by name."""
+        if f"{danger}:{name}" in self.accept:
             self.warn(f"{message} (accepted by mirror_accept)")
         else:
-            self.refuse(f"{message}, or list '{danger}:{flow}' in mirror_accept")
+            self.refuse(f"{message}, or list '{danger}:{name}' in mirror_accept")
 
     def owner(self, flow: str) -> tuple[str, dict[str, Any]] | None:
         """The instance, with its name, that has a flow and is not absent."""

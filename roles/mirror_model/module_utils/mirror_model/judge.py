@@ -20,6 +20,7 @@ from .judge_mm1 import (
 )
 from .judge_mm2 import judge_mm2
 from .judge_names import judge_names
+from .judge_secrets import judge_secrets, judge_stores
 from .mm2 import CLIENTS
 from .schema import (
     ACCEPTANCES,
@@ -83,6 +84,7 @@ def findings(
     _judge_loops(found)
     judge_mm1_dangers(found)
     judge_mm2(found)
+    judge_secrets(found)
     _judge_versions(found, advisories)
     _judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
@@ -101,6 +103,7 @@ def _judge_acceptances(found: Inventory, cves: set[str], instances: Any) -> None
     members: dict[str, Iterable[Any]] = {
         "flow": found.named,
         "instance": instances if isinstance(instances, Mapping) else (),
+        "cluster": found.clusters,
     }
     for entry in found.accept:
         danger, colon, name = entry.partition(":")
@@ -154,6 +157,15 @@ def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> No
     path = f"{path}.{name}"
     if not check_map(path, identity, IDENTITY, found.refuse):
         return
+    if bool(identity.get("ssl_certificate")) != bool(identity.get("ssl_key")):
+        found.refuse(f"{path}: ssl_certificate and ssl_key belong together; add the other one")
+    for key, kind, cure in (
+        ("ssl_certificate", "CERTIFICATE", "look the file up instead of naming it"),
+        ("ssl_key", "PRIVATE KEY", "convert it with openssl pkcs8 -topk8 -nocrypt"),
+    ):
+        value = identity.get(key)
+        if isinstance(value, str) and f"-----BEGIN {kind}-----" not in value:
+            found.refuse(f"{path}.{key}: holds no PEM text with BEGIN {kind}; {cure}")
     for key in ("username", "password"):
         value = identity.get(key)
         if isinstance(value, str) and any(char in value for char in "\n\r\0"):
@@ -163,7 +175,6 @@ def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> No
 def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
     cluster = {"security_protocol": "PLAINTEXT", **cluster}
     identities = cluster.get("identities") or {}
-    properties = cluster.get("properties") or {}
     if uses_sasl(cluster):
         if not identities.get("mirror"):
             found.refuse(
@@ -174,6 +185,12 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
             missing = [k for k in ("sasl_mechanism", "username", "password") if not identity.get(k)]
             if missing:
                 found.refuse(f"{path}.identities.{name}: {' and '.join(missing)} missing; add it")
+    certified = sorted(name for name, who in identities.items() if who.get("ssl_certificate"))
+    if certified and not uses_tls(cluster):
+        found.refuse(
+            f"{path}.identities.{certified[0]}.ssl_certificate: {cluster['security_protocol']} "
+            "does not encrypt; set security_protocol to SSL or SASL_SSL, or remove it"
+        )
     if cluster.get("ssl_ca"):
         if not uses_tls(cluster):
             found.refuse(
@@ -182,11 +199,7 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
             )
         if "-----BEGIN CERTIFICATE-----" not in cluster["ssl_ca"]:
             found.refuse(f"{path}.ssl_ca: is not PEM text; look the file up instead of naming it")
-        stores = sorted(name for name in properties if str(name).startswith("ssl.truststore."))
-        if stores:
-            found.refuse(
-                f"{path}.properties['{stores[0]}']: contradicts ssl_ca; keep one of the two"
-            )
+    judge_stores(found, path, cluster)
 
 
 def _judge_flows(found: Inventory, flows: Any) -> None:

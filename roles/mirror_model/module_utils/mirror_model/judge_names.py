@@ -46,10 +46,7 @@ def judge_names(
         elif name in CURES:
             found.refuse(f"{where}: is no longer read by any client; {CURES[name]}")
         elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
-            found.warn(
-                f"{where}: stands in clear in a file that the service can read; write a reference "
-                "of a config provider instead"
-            )
+            found.refuse(f"{where}: a secret must not stand in clear; {SECRET_KEYS[name]}")
         elif name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
             if near:

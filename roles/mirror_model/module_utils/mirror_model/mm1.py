@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import regex
-from .clusters import client_properties
+from .clusters import client_properties, credentials_directory
 from .filled import cluster_of, layered
 from .schema import CONFIGURATION, CONSUMER_DEFAULTS, MM1_OPTIONS, PRODUCER_DEFAULTS
 
@@ -39,7 +39,7 @@ def mm1_properties(
     consumer, producer = (
         layered(
             tuned,
-            client_properties(clusters, alias, "mirror", name),
+            client_properties(clusters, alias, "mirror", credentials_directory(name)),
             derived,
             cluster_of(clusters, alias)["properties"],
             {

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import kafka_names, regex
 from .advisories import line_of
-from .clusters import client_properties
+from .clusters import client_properties, credentials_directory
 from .filled import cluster_of, kafka_version_of, layered
 from .mm2_names import (
     AGREED,
@@ -109,7 +109,7 @@ def own_factors(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[st
     return {key: value for key, value in chosen.items() if value is not None}
 
 
-def _of_client(properties: Mapping[str, Any], client: str, line: str) -> dict[str, Any]:
+def of_client(properties: Mapping[str, Any], client: str, line: str) -> dict[str, Any]:
     """What of a cluster's properties one of its clients knows; a plug-in's own go to all."""
     everything = frozenset().union(*(names[one] for names in CLIENTS.values() for one in names))
     return {
@@ -137,7 +137,7 @@ def _connection(
     clusters: Mapping[str, Any], alias: str, name: str, line: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config providers for the file, and connection and security of one cluster."""
-    connection = client_properties(clusters, alias, "mirror", name)
+    connection = client_properties(clusters, alias, "mirror", credentials_directory(name))
     providers = {k: v for k, v in connection.items() if k.startswith("config.providers")}
     own = cluster_of(clusters, alias)["properties"]
     security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
@@ -183,10 +183,10 @@ def _flow(
     consumer = layered(
         SOURCE_CONSUMER_DEFAULTS,
         {"auto.offset.reset": flow["start"]},
-        _of_client(cluster_of(clusters, source)["properties"], "consumer", line),
+        of_client(cluster_of(clusters, source)["properties"], "consumer", line),
         _within(of_consumer, "consumer."),
     )
-    admin = layered(_of_client(cluster_of(clusters, source)["properties"], "admin", line))
+    admin = layered(of_client(cluster_of(clusters, source)["properties"], "admin", line))
     return (
         _under(f"{source}->{target}", connector)
         | _under(f"{source}.consumer", consumer)
@@ -206,7 +206,7 @@ def _worker(
     tuned = {"producer": WORKER_PRODUCER_DEFAULTS}
     clients = {
         client: layered(
-            tuned.get(client, {}), _of_client(cluster, client, line), _within(own, f"{client}.")
+            tuned.get(client, {}), of_client(cluster, client, line), _within(own, f"{client}.")
         )
         for client in CLIENTS
     }

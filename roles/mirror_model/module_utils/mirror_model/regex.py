@@ -24,6 +24,8 @@ WORD = frozenset(string.ascii_letters + string.digits + "_")
 DIGITS = frozenset(string.digits)
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 LONGEST_NAME = 249
+# A pattern of more names or beginnings than this is told by what they have in common.
+MOST_BEGINNINGS = 8
 # Beyond this many states two patterns count as overlapping: a refusal too many is mended by hand.
 MOST_STATES = 20_000
 
@@ -102,6 +104,23 @@ def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> s
     return None
 
 
+def beginnings(pattern: str) -> list[tuple[str, bool]]:
+    """What the names a pattern describes begin with.
+
+    :param pattern: an entry of ``topics``, already checked.
+    :returns: pairs of a text and whether it is the whole name, sorted; none is within another.
+        ``("", False)`` stands for any name.
+    """
+    found = _Parser(as_regex(pattern)).parse().beginnings()
+    open_ended = [text for text, whole in found if not whole]
+    return sorted(
+        (text, whole)
+        for text, whole in found
+        if (text or not whole)
+        and not any(text.startswith(one) for one in open_ended if whole or one != text)
+    )
+
+
 @dataclass
 class _Machine:
     """A nondeterministic automaton; states are numbers, a run is a set of them."""
@@ -163,6 +182,32 @@ class _Node:
     chars: frozenset[str] = frozenset()
     parts: tuple[_Node, ...] = ()
     count: int = 0
+
+    def beginnings(self) -> set[tuple[str, bool]]:
+        """Texts, and whether each is all of a match."""
+        if self.kind == "chars":
+            found = {(char, True) for char in self.chars}
+        elif self.kind in ("sequence", "times"):
+            return self._joined(self.parts if self.kind == "sequence" else self.parts * self.count)
+        else:
+            found = {one for part in self.parts for one in part.beginnings()}
+            if self.kind in "*+":
+                found = {(text, False) for text, _ in found}
+            if self.kind in "*?":
+                found.add(("", self.kind == "?"))
+        return found if len(found) <= MOST_BEGINNINGS else {("", False)}
+
+    @staticmethod
+    def _joined(parts: Iterable[_Node]) -> set[tuple[str, bool]]:
+        found = {("", True)}
+        for part in parts:
+            after = part.beginnings()
+            longer = {(text + more, end) for text, whole in found if whole for more, end in after}
+            longer |= {(text, whole) for text, whole in found if not whole}
+            if len(longer) > MOST_BEGINNINGS:
+                return {(text, False) for text, _ in found}
+            found = longer
+        return found
 
     def build(self, machine: _Machine) -> tuple[int, int]:
         first, last = machine.state(), machine.state()

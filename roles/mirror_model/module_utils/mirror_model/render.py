@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import ModelError
@@ -104,13 +104,29 @@ def to_jaas(identity: Mapping[str, Any]) -> str:
     mechanism = identity.get("sasl_mechanism")
     if mechanism not in _MODULES:
         raise ModelError(f"sasl_mechanism: '{mechanism}' is not one of {', '.join(_MODULES)}")
-    quoted = {}
+    user, password = _login(identity)
+    return f'{_MODULES[mechanism]} required username="{user}" password="{password}";'
+
+
+def to_plain_users(identities: Sequence[Mapping[str, Any]]) -> str:
+    """The value of a broker's ``plain.sasl.jaas.config``: everyone who may log in with PLAIN.
+
+    :param identities: username and password of each.
+    :returns: one line; SECRET.
+    :raises ModelError: as of :func:`to_jaas`.
+    """
+    users = "".join(f' "user_{user}"="{password}"' for user, password in map(_login, identities))
+    return f"{_MODULES['PLAIN']} required{users};"
+
+
+def _login(identity: Mapping[str, Any]) -> tuple[str, str]:
+    """User name and password as they stand between double quotes."""
+    escaped = []
     for key in ("username", "password"):
         value = identity.get(key)
         if not isinstance(value, str) or not value:
-            raise ModelError(f"{key}: {mechanism} needs it as non-empty text (quote numbers)")
+            raise ModelError(f"{key}: a login needs it as non-empty text (quote numbers)")
         if any(char in value for char in "\n\r\0"):
             raise ModelError(f"{key}: a line break or NUL cannot be used; choose another {key}")
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        quoted[key] = f'{key}="{escaped}"'
-    return f"{_MODULES[mechanism]} required {quoted['username']} {quoted['password']};"
+        escaped.append(value.replace("\\", "\\\\").replace('"', '\\"'))
+    return escaped[0], escaped[1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
-from .filled import flow_of, instance_of
+from .filled import placed
 from .mm1 import mm1_options
 from .mm2 import (
     internal_topics,
@@ -17,6 +17,8 @@ from .mm2 import (
     worker_group,
     worker_value,
 )
+from .permissions import flow_permissions
+from .principals import principal_of
 
 
 def mirror_report_model(
@@ -40,20 +42,16 @@ def mirror_report_model(
     :returns: clusters (alias to connection, without password and certificates) and flows, in the
         inventory's order: those that an instance places on hosts, and their clusters. Topics and
         groups are regular expressions, literal names escaped; ``include`` also leaves out what the
-        engine never mirrors. Of mm2, ``group_id`` is the workers' group on the target.
+        engine never mirrors. Of mm2, ``group_id`` is the workers' group on the target. A flow's
+        ``permissions`` are what the identity needs for it, a cluster's ``principal`` is whom they
+        are given to, ``None`` where the inventory does not show it.
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
-    placed: dict[str, tuple[str, dict[str, Any]]] = {}
-    for name in instances:
-        instance = instance_of(instances, name)
-        if instance["state"] != "absent" and instance["hosts"]:
-            placed |= dict.fromkeys(instance["flows"], (name, instance))
     reported = []
-    for flow in map(flow_of, flows):
-        if flow["name"] not in placed or (chosen is not None and flow["name"] not in chosen):
+    for flow, name, instance in placed(flows, instances):
+        if chosen is not None and flow["name"] not in chosen:
             continue
-        name, instance = placed[flow["name"]]
         engine = _mm2(flow, instance) if flow["engine"] == "mm2" else _mm1(flow, instance)
         reported.append({
             "name": flow["name"],
@@ -67,6 +65,7 @@ def mirror_report_model(
             "hosts": instance["hosts"],
             "sysconfig": f"{sysconfig_directory}/{name}",
             "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
+            "permissions": flow_permissions(flow, instance, identity),
             **engine,
         })  # fmt: skip
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
@@ -103,5 +102,8 @@ def _mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]
 
 def _report_cluster(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
     client = kafka_python_client(clusters, alias, identity)
-    client.pop("password", None)
-    return client | {"identity": identity, "ssl_ca": "ssl_ca" in client}
+    for secret in ("password", "ssl_key"):
+        client.pop(secret, None)
+    certificates = {key: key in client for key in ("ssl_ca", "ssl_certificate")}
+    principal = principal_of(clusters, alias, identity)
+    return client | certificates | {"identity": identity, "principal": principal}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"]
@@ -13,7 +13,10 @@ Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a map: what it holds, its default and what the reference page says about it."""
+    """One key of a map: what it holds, its default and what the reference page says about it.
+
+    ``reasons`` says of values that look like choices why they are none.
+    """
 
     name: str
     kind: Kind
@@ -21,8 +24,8 @@ class Key:
     default: Any = None
     required: bool = False
     choices: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
     pattern: str = ""
-    later: bool = False
     engines: tuple[str, ...] = ()
 
 
@@ -32,6 +35,18 @@ KAFKA_VERSIONS = {"mm1": "3.9.2", "mm2": "4.3.1"}
 CONFIGURATION = "/etc"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
+# What else Kafka knows, and why it is not offered.
+NO_MECHANISMS = {
+    "GSSAPI": "GSSAPI (Kerberos) is not supported: nothing here hands a keytab to a service or "
+    "renews its tickets, and the report and the checks would need the C library of Kerberos; use "
+    "SCRAM-SHA-512, or a client certificate with security_protocol SSL",
+    "OAUTHBEARER": "OAUTHBEARER is not supported: Java and kafka-python each need a class of "
+    "their own that fetches tokens, and the services a way to the endpoint; use SCRAM-SHA-512, or "
+    "a client certificate with security_protocol SSL",
+    "AWS_MSK_IAM": "AWS_MSK_IAM is not supported: Java and Python each need Amazon's library for "
+    "it, and the services the host's cloud credentials; use SCRAM-SHA-512, or a client "
+    "certificate with security_protocol SSL",
+}
 NOT_YET = "not yet supported in this version"
 
 ALIAS = re.compile(r"[A-Za-z0-9_-]+")
@@ -76,11 +91,30 @@ CLUSTER = (
 )  # fmt: skip
 
 IDENTITY = (
-    Key("sasl_mechanism", "choice", "How the identity proves itself.", choices=MECHANISMS),
+    Key(
+        "sasl_mechanism",
+        "choice",
+        "How the identity proves itself.",
+        choices=MECHANISMS,
+        reasons=NO_MECHANISMS,
+    ),
     Key("username", "text", "The user name."),
     Key("password", "secret", "The password; keep it in a vault."),
-    Key("ssl_certificate", "text", "Client certificate as PEM text.", later=True),
-    Key("ssl_key", "secret", "Private key of the client certificate as PEM text.", later=True),
+    Key("ssl_certificate", "text", "Client certificate, with its chain, as PEM text."),
+    Key(
+        "ssl_key",
+        "secret",
+        "Private key of the client certificate as PEM text: PKCS#8, not "
+        "encrypted; keep it in a vault.",
+    ),
+    Key(
+        "principal",
+        "text",
+        "As whom the brokers know the identity, as `User:mirror`; needed where "
+        "they map names (`ssl.principal.mapping.rules`). By default `User:` and the user name, or "
+        "with SSL the certificate's subject.",
+        pattern=r"[A-Za-z]+:.+",
+    ),
 )
 
 FLOW = (
@@ -265,7 +299,24 @@ OWNED_KEYS = {
 }
 OWNED_BY_FLOW = {"auto.offset.reset": "set mirror_flows[].start"}
 
-SECRET_KEYS = frozenset(("ssl.keystore.password", "ssl.keystore.key", "ssl.key.password"))
+# Kafka's properties of type password: what it never prints.
+_PAIR = (
+    "give the client certificate as PEM text in kafka_clusters.<alias>.identities, ssl_certificate "
+    "and ssl_key, which become files that only the service can read"
+)
+_NO_OAUTH = "remove it; OAUTHBEARER is not supported"
+SECRET_KEYS = {
+    "ssl.keystore.password": _PAIR,
+    "ssl.keystore.key": _PAIR,
+    "ssl.key.password": _PAIR,
+    "sasl.oauthbearer.client.credentials.client.secret": _NO_OAUTH,
+    "sasl.oauthbearer.assertion.private.key.passphrase": _NO_OAUTH,
+}
+HIDDEN_KEYS = frozenset((
+    *SECRET_KEYS, "sasl.jaas.config", "ssl.keystore.certificate.chain",
+    "ssl.truststore.certificates", "ssl.truststore.password",
+))  # fmt: skip
+HOST_NAMES = "ssl.endpoint.identification.algorithm"
 
 # Dangers that mirror_accept may name, and what the name behind the colon is.
 ACCEPTANCES = {
@@ -276,6 +327,7 @@ ACCEPTANCES = {
     "regex-without-auto-creation": "flow",
     "takeover": "flow",
     "identity": "instance",
+    HOST_NAMES: "cluster",
 }
 
 Report = Callable[[str], None]
@@ -310,8 +362,6 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], report: Report) -> b
         if value.get(key.name) is None:
             if key.required:
                 report(f"{path}.{key.name}: is missing; {key.doc}")
-        elif key.later:
-            report(f"{path}.{key.name}: {NOT_YET}; remove it")
         else:
             check_value(f"{path}.{key.name}", value[key.name], key, report)
     return True
@@ -326,7 +376,8 @@ def check_value(path: str, value: Any, key: Key, report: Report) -> None:
             report(f"{path}: '{value}' does not match {key.pattern}")
     elif key.kind == "choice":
         if value not in key.choices:
-            report(f"{path}: '{value}' is not one of {', '.join(key.choices)}")
+            among = f"'{value}' is not one of {', '.join(key.choices)}"
+            report(f"{path}: {key.reasons.get(str(value).upper(), among)}")
     elif key.kind == "whole":
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             report(f"{path}: must be a whole number of at least 1")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
+from mirror_report.checks.topics import settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import (
@@ -89,79 +89,25 @@ def internal_names(flow: Flow) -> list[str]:
     return [one for one in names if one]
 
 
-def internal_topics(
-    flow: Flow, internal: ClusterSnapshot, *, needed: Collection[str]
-) -> list[Finding]:
-    """Whether those that exist are compacted, and ours to use.
+def internal_topics(flow: Flow, internal: ClusterSnapshot) -> list[Finding]:
+    """Whether those that exist are compacted.
 
     :param internal: the topics of :func:`internal_names`.
-    :param needed: operations the identity must be allowed; none for one that only looks.
     """
-    found: list[Finding] = []
-
-    def add(message: str, action: str, name: str) -> None:
-        found.append(
-            finding("internal_topic", f"{name}: {message}", action, flow=flow.name, topic=name)
-        )
-
-    for name, message in internal.errors.items():
-        if needed:
-            add(message, f"Grant it {', '.join(sorted(needed))} on topic {name}", name)
-    for name, topic in internal.topics.items():
-        policy = topic.configs.get("cleanup.policy")
-        if policy is not None and policy != "compact":
-            add(
-                f"cleanup.policy is {policy}: Kafka Connect starts only with compact, and what "
-                "expires there is mirrored again",
-                f"kafka-configs.sh --alter --entity-type topics --entity-name {name} "
-                f"--add-config cleanup.policy=compact on {internal.alias}",
-                name,
-            )
-        lacking = sorted(set(needed) - set(topic.operations or needed))
-        if lacking:
-            add(
-                f"the identity lacks {', '.join(lacking)} on {internal.alias}",
-                f"Grant it {', '.join(lacking)} on topic {name}",
-                name,
-            )
-    return found
-
-
-def creation(
-    flow: Flow,
-    source: ClusterSnapshot,
-    target: ClusterSnapshot,
-    internal: ClusterSnapshot,
-    operations: Collection[str] | None,
-) -> list[Finding]:
-    """Topics MirrorMaker 2 has to create, and whether it may.
-
-    :param operations: what its identity may do with the target cluster; ``None``: not known.
-    """
-    if operations is None or "CREATE" in operations:
-        return []
-    wanted = [flow.target_topic(name) for name in source.topics]
-    absent = sorted(
-        [one for one in wanted if one not in target.topics and one not in target.errors]
-        + [
-            one
-            for one in internal_names(flow)
-            if one not in internal.topics and one not in internal.errors
-        ]
-    )
-    if not absent:
-        return []
-    return [
+    found = [
         finding(
-            "may_not_create",
-            f"{', '.join(absent[:3])}{', ...' if len(absent) > 3 else ''} on {flow.target} have to "
-            "be created, and the identity lacks CREATE on the cluster",
-            f"Grant CREATE on the cluster {flow.target}, or on topics by prefix (which cannot be "
-            "seen from here), or create them",
+            "internal_topic",
+            f"{name}: cleanup.policy is {policy}: Kafka Connect starts only with compact, and what "
+            "expires there is mirrored again",
+            f"kafka-configs.sh --alter --entity-type topics --entity-name {name} "
+            f"--add-config cleanup.policy=compact on {internal.alias}",
             flow=flow.name,
-            count=len(absent),
+            topic=name,
         )
+        for name, topic in internal.topics.items()
+        if (policy := topic.configs.get("cleanup.policy", "compact")) != "compact"
     ]
+    return found + settings_not_read(flow, (internal,))
 
 
 def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
@@ -171,7 +117,7 @@ def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
     """
     if not flow.consumer_groups:
         return []
-    if any(re.fullmatch(one, name) for one in flow.consumer_groups for name in known):
+    if any(flow.syncs(name) for name in known):
         return []
     return [
         finding(

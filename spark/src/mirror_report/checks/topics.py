@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
@@ -18,11 +18,14 @@ def compare(
     *,
     auto_creation: bool | None,
     positions: Positions | None = None,
+    forbidden: Collection[str] = (),
 ) -> list[Finding]:
     """Judge the topics of one flow.
 
     :param auto_creation: whether the target creates topics by itself; ``None``: not known.
     :param positions: committed positions; a topic already mirrored must exist on the target.
+    :param forbidden: topics of the target that the mirror's identity may not create, so that
+        their first record does not create them either.
     """
     found: list[Finding] = []
     for snapshot in (source, target):
@@ -49,11 +52,37 @@ def compare(
         theirs = target.topics.get(there)
         if theirs is None:
             if there not in target.errors:
-                found += _missing(flow, ours, auto_creation, bool((positions or {}).get(name)))
+                creates = False if there in forbidden else auto_creation
+                found += _missing(flow, ours, creates, bool((positions or {}).get(name)))
         else:
             found += _pair(flow, ours, theirs)
+    found += settings_not_read(flow, (source, target))
     found += _regex(flow, auto_creation)
     return found
+
+
+def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:
+    """Topics whose settings our identity may not read."""
+    hidden = {
+        one.alias: sorted(name for name, topic in one.topics.items() if not topic.configs)
+        for one in snapshots
+    }
+    where = [
+        f"of {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} on {alias}"
+        for alias, names in hidden.items()
+        if names
+    ]
+    if not where:
+        return []
+    return [
+        finding(
+            "not_checked",
+            f"settings {' and '.join(where)} may not be read and were not checked",
+            "Grant the identity DESCRIBE_CONFIGS on these topics if they are to be checked",
+            flow=flow.name,
+            count=sum(map(len, hidden.values())),
+        )
+    ]
 
 
 def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
@@ -87,9 +116,9 @@ def _missing(
     if auto_creation is None and not mirrored:
         return [
             finding(
-                "permission",
+                "not_checked",
                 f"{ours.name}: missing on {flow.target}, and whether its brokers create topics "
-                "could not be asked",
+                "could not be asked: if they do not, its first record blocks the mirror",
                 f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or create "
                 f"the topic: {create}",
                 flow=flow.name,
@@ -117,9 +146,9 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
     if auto_creation is None:
         return [
             finding(
-                "permission",
+                "not_checked",
                 f"flow {flow.name} is a regex, and whether {flow.target} creates topics could not "
-                "be asked",
+                "be asked: if it does not, a topic that matches later blocks the mirror",
                 f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or accept the "
                 f"danger by name: mirror_accept: [{accepted}]",
                 flow=flow.name,
@@ -159,13 +188,6 @@ def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findin
             f"on {flow.target}; records already there keep their partition",
             "critical" if mm2 else None,
         )
-    for side, alias, one in (("source", flow.source, ours), ("target", flow.target, theirs)):
-        if not one.configs:
-            add(
-                "permission",
-                f"settings on {alias} ({side}) may not be read, so they are not compared",
-                f"Grant the identity DESCRIBE_CONFIGS on topic {one.name} of {alias}",
-            )
     if ours.configs and theirs.configs:
         for kind, message, key in _differences(ours.configs, theirs.configs):
             add(kind, message, _alter(theirs.name, key, ours.configs.get(key, ""), flow.target))

@@ -62,10 +62,16 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "takeover": ("critical", "the target holds records the mirror has no position for"),
     "replication_factor": ("critical", "more replicas are asked for than there are brokers"),
     "internal_topic": ("critical", "a topic MirrorMaker 2 keeps for itself is not as it needs it"),
-    "may_not_create": ("warning", "topics have to be created, and that may not be allowed"),
+    "missing_permission": (
+        "critical",
+        "the mirror's identity lacks a permission; unknown for another identity",
+    ),
     "no_groups": ("warning", "no consumer group of the source matches"),
     "idle_tasks": ("warning", "more streams or tasks than partitions"),
     "sysconfig_drift": ("warning", "the mirror's environment file differs from the model"),
+    "certificate_expiry": ("warning", "a certificate ends soon; critical if it has ended"),
+    "permission_unknown": ("warning", "whether a permission is there could not be asked"),
+    "not_checked": ("warning", "something was left out because it could not be examined"),
     # what we could not find out
     "unreachable": ("unknown", "a cluster does not answer"),
     "authentication": ("unknown", "a cluster refuses our identity"),

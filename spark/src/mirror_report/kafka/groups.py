@@ -14,13 +14,13 @@ from kafka.errors import (
     NotCoordinatorError,
     for_code,
 )
+from kafka.protocol.admin import DescribeGroupsRequest
 
 from mirror_report.config import Cluster
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, explained
 from mirror_report.model import GroupMember, GroupSnapshot
 
 COORDINATOR_TIMEOUT_SECONDS = 15
-GROUP_ID_NOT_FOUND = 69
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
@@ -49,15 +49,8 @@ def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
 
 
 def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
-    """Members and state of a group of Kafka Connect's workers, as :func:`consumers`.
-
-    What they were assigned is in a format of their own and left alone: kafka-python's public call
-    takes it for a consumer's and fails, so the request is sent without it.
-    """
-    with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
-        found = with_coordinator(
-            lambda: client.admin._manager.run(_workers, client.admin, group_id)
-        )
+    """Members and state of a group of Kafka Connect's workers, as :func:`consumers`."""
+    found = described(client, group_id)
     return GroupSnapshot(
         group_id,
         found.group_state or "Dead",
@@ -65,15 +58,28 @@ def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
     )
 
 
-async def _workers(admin: Any, group_id: str) -> Any:
+def described(client: ClusterClient, group_id: str) -> Any:
+    """A group as the broker describes it, with what our identity may do with it.
+
+    What its members were assigned is left alone: Kafka Connect has a format of its own for that.
+    kafka-python's public call takes it for a consumer's and fails, so the request is sent without
+    it, in a version whose answer treats a group that does not exist as dead and not as an error.
+
+    :raises DeniedError: DESCRIBE is missing.
+    """
+    with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
+        return with_coordinator(lambda: client.admin._manager.run(_ask, client.admin, group_id))
+
+
+async def _ask(admin: Any, group_id: str) -> Any:
     coordinators = await admin._find_coordinator_ids([group_id])
     answer = await admin._manager.send(
-        admin._describe_groups_request([group_id]),
+        DescribeGroupsRequest(groups=[group_id], include_authorized_operations=True, max_version=5),
         node_id=coordinators[group_id],
     )
     (found,) = answer.groups
-    if found.error_code not in (0, GROUP_ID_NOT_FOUND):
-        raise for_code(found.error_code)(found.error_message)
+    if found.error_code:
+        raise for_code(found.error_code)()
     return found
 
 

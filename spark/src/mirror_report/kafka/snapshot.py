@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -82,15 +83,39 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         options["sasl_mechanism"] = cluster.sasl_mechanism
         options["sasl_plain_username"] = cluster.username
         options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
-    if cluster.security_protocol.endswith("SSL"):
-        authority = credentials.read(cluster.credential("ca.pem")) if cluster.ssl_ca else None
-        try:
-            options["ssl_context"] = ssl.create_default_context(cadata=authority)
-        except ssl.SSLError as error:
-            raise AuthenticationError(
-                f"clusters.{cluster.alias}.ssl_ca holds no PEM certificate: {error.reason}"
-            ) from error
+    if cluster.uses_tls:
+        options["ssl_context"] = tls_context(cluster, credentials)
     return options
+
+
+def tls_context(cluster: Cluster, credentials: Credentials) -> ssl.SSLContext:
+    """Whom to trust, and the identity's own certificate; host names are verified.
+
+    :raises AuthenticationError: what should be PEM text is not.
+    """
+    authority = credentials.read(cluster.credential("ca.pem")) if cluster.ssl_ca else None
+    try:
+        context = ssl.create_default_context(cadata=authority)
+    except ssl.SSLError as error:
+        raise AuthenticationError(
+            f"clusters.{cluster.alias}.ssl_ca holds no PEM certificate: {error.reason}"
+        ) from error
+    if cluster.ssl_certificate:
+        # Python takes a key from a file alone; this one is nowhere but in memory.
+        with os.fdopen(os.memfd_create("pair"), "w", encoding="utf-8") as pair:
+            pair.writelines(
+                credentials.read(cluster.credential(kind)) + "\n"
+                for kind in ("key.pem", "cert.pem")
+            )
+            pair.flush()
+            try:
+                context.load_cert_chain(f"/proc/self/fd/{pair.fileno()}")
+            except ssl.SSLError as error:
+                raise AuthenticationError(
+                    f"clusters.{cluster.alias}: ssl_certificate and ssl_key of {cluster.identity} "
+                    f"are no PEM text, or not one pair: {error.reason}"
+                ) from error
+    return context
 
 
 @contextlib.contextmanager
@@ -137,11 +162,21 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
             f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}. Compare user, "
             f"password and mechanism in kafka_clusters.{cluster.alias}.identities with the broker"
         )
-    if any(word in text for word in ("certificate", "CERTIFICATE")):
+    if "ALERT_CERTIFICATE" in text:
         return AuthenticationError(
-            f"{where}: {reason}. kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the "
-            "broker's certificate, or the certificate does not name this host"
+            f"{where}: {reason}, said by the broker: it does not take the certificate of identity "
+            f"{cluster.identity}. Correct ssl_certificate in kafka_clusters.{cluster.alias}"
+            ".identities, or what the broker trusts"
         )
+    if any(word in text for word in ("certificate", "CERTIFICATE")):
+        if not cluster.ssl_ca:
+            return AuthenticationError(
+                f"{where}: {reason}. No authority that this host trusts vouches for the broker's "
+                "certificate, or it does not name this host. kafka-python needs PEM: set "
+                f"kafka_clusters.{cluster.alias}.ssl_ca (a truststore in properties serves Java "
+                "alone)"
+            )
+        return AuthenticationError(f"{where}: {reason}. {_distrust(cluster, text)}")
     if any(word in text for word in ("socket disconnected", "Handshake failed", "SSL")):
         return UnreachableError(
             f"{where} closes the connection: {reason}. Does security_protocol "
@@ -150,6 +185,22 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     return UnreachableError(
         f"{where} is unreachable: {reason or 'no answer'}. Check the address, the network and "
         "that the broker runs"
+    )
+
+
+def _distrust(cluster: Cluster, text: str) -> str:
+    """Why a broker's certificate is not good, and the cure."""
+    if "expired" in text or "not yet valid" in text:
+        return "Give that broker a new certificate"
+    if "mismatch" in text:
+        return (
+            "The broker's certificate does not name the address it is reached by: use a name it "
+            f"has in kafka_clusters.{cluster.alias}.bootstrap_servers and advertised.listeners, or "
+            "give that broker a certificate with this one"
+        )
+    return (
+        f"kafka_clusters.{cluster.alias}.ssl_ca does not vouch for the broker's certificate: take "
+        "the authority that signed it"
     )
 
 
@@ -209,11 +260,22 @@ class ClusterClient:
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return len(self.admin.describe_cluster()["brokers"])
 
-    def operations(self) -> tuple[str, ...] | None:
-        """What our identity may do with the cluster; ``None`` if the broker does not say."""
+    def listeners(self) -> dict[str, tuple[str, int]]:
+        """How each running broker is called -> host and port by which clients reach it."""
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            found = self.admin.describe_cluster()["authorized_operations"]
-        return None if found is None else tuple(found)
+            return {
+                f"broker {one['broker_id']} ({one['host']}:{one['port']})": (
+                    one["host"],
+                    int(one["port"]),
+                )
+                for one in self.admin.describe_cluster()["brokers"]
+                if not one.get("is_fenced")
+            }
+
+    def names(self, matches: Callable[[str], bool]) -> list[str]:
+        """Names of the topics our identity may see, as far as they match."""
+        with explained(self.cluster, "list topics", "DESCRIBE on the topics"):
+            return sorted(filter(matches, self.admin.list_topics()))
 
     def groups(self) -> list[str]:
         """Ids of the consumer groups our identity may see."""

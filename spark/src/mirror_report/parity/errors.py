@@ -53,8 +53,24 @@ EXPLANATIONS = (
         "a topic vanished while it was read. Run mirror-report run again",
     ),
     (
+        # Before what follows: this is the cause of that.
+        ("unable to find valid certification path", "PKIX path building failed"),
+        "Spark's Kafka client does not trust a broker: ssl_ca does not vouch for the broker's "
+        "certificate. Correct ssl_ca of that cluster in kafka_clusters",
+    ),
+    (
+        ("No subject alternative", "No name matching"),
+        "Spark's Kafka client does not trust a broker: its certificate does not name the address "
+        "it is reached by. Use a name it has, or give that broker a certificate with this one",
+    ),
+    (
+        ("validity check failed", "CertificateExpired", "CertificateNotYetValid"),
+        "Spark's Kafka client does not trust a broker: its certificate has expired or is not valid "
+        "yet. Give that broker a new one",
+    ),
+    (
         ("SaslAuthentication", "AuthorizationException", "Authentication failed"),
-        "Spark's Kafka client was refused by a cluster. Check the report's credentials and its "
+        "Spark's Kafka client was refused by a cluster. Check the report's password there and its "
         "READ permission on the mirrored topics",
     ),
     (

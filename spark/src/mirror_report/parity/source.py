@@ -44,7 +44,7 @@ def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
     """Options of Spark's Kafka source that reach one cluster.
 
     :param credentials: directory of the credential files, if the cluster needs any.
-    :raises ParityError: it needs them, and there is no directory.
+    :raises ParityError: it needs them, and there is no directory, or one of them is not in it.
     """
     client = {
         **FETCH,
@@ -58,6 +58,10 @@ def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
     if cluster.security_protocol.endswith("SSL") and cluster.ssl_ca:
         client["ssl.truststore.type"] = "PEM"
         secret["ssl.truststore.certificates"] = "ca.pem"
+    if cluster.security_protocol.endswith("SSL") and cluster.ssl_certificate:
+        client["ssl.keystore.type"] = "PEM"
+        secret["ssl.keystore.certificate.chain"] = "cert.pem"
+        secret["ssl.keystore.key"] = "key.pem"
     if secret:
         if credentials is None:
             raise ParityError(
@@ -68,6 +72,12 @@ def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
         client["config.providers.dir.class"] = PROVIDER
         client["config.providers.dir.param.allowed.paths"] = str(credentials)
         for name, kind in secret.items():
+            if not (credentials / cluster.credential(kind)).is_file():
+                # Kafka would take the reference itself for the value.
+                raise ParityError(
+                    f"credential {cluster.credential(kind)!r} is not in {credentials}. Deploy the "
+                    "report again: the role writes and loads it"
+                )
             client[name] = f"${{dir:{credentials}:{cluster.credential(kind)}}}"
     return {f"kafka.{name}": value for name, value in client.items()}
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python
-"""Keep an instance's credentials; a changed one gets a new generation before it is written."""
+"""Keep a service's credentials; a changed one gets a new generation before it is written."""
 
 from __future__ import annotations
 
+import grp
 import json
 import os
 import secrets
@@ -15,8 +16,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
 ---
-module: mirrormaker_credentials
-short_description: Keep the credentials of a MirrorMaker instance
+module: service_credentials
+short_description: Keep the credentials of a service
 description:
   - Writes each credential as a file that only root reads, and removes the ones no longer wanted.
   - Remembers a random generation per credential beside them. A credential that will change gets
@@ -24,13 +25,15 @@ description:
     generation says that a secret changed and nothing about the secret.
 options:
   directory:
-    description: Directory of the credentials, root's alone; created if missing.
+    description: Directory of the credentials, root's alone but for I(group); created if missing.
     type: path
     required: true
   generations:
-    description: JSON file with the generations.
+    description: JSON file with the generations. Without it none are kept.
     type: path
-    required: true
+  group:
+    description: A group that may read the credentials, too. In check mode it may be missing.
+    type: str
   credentials:
     description: File name to content.
     type: dict
@@ -41,7 +44,7 @@ author:
 
 EXAMPLES = r"""
 - name: Keep the credentials
-  mirrormaker_credentials:
+  service_credentials:
     directory: /etc/mirrormaker/credentials
     generations: /etc/mirrormaker/generations.json
     credentials:
@@ -95,14 +98,16 @@ def plan(
     return Plan(written=written, removed=removed, generations=fresh)
 
 
-def write_whole(path: Path, content: bytes, mode: int) -> None:
-    """Write a file so that it is there whole or not at all."""
+def write_whole(path: Path, content: bytes, mode: int, group: int | None = None) -> None:
+    """Write a file, for a group if one is given, so that it is there whole or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+        if group is not None:
+            os.chown(temporary, -1, group)
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
@@ -119,14 +124,30 @@ def read_generations(path: Path) -> dict[str, str]:
     return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
 
 
-def loose(directory: Path) -> list[Path]:
-    """Find what others could get at: the directory or files in it that are not root's alone."""
-    expected = {directory: 0o700} | dict.fromkeys(directory.iterdir(), 0o600)
+def loose(directory: Path, modes: tuple[int, int], group: int | None) -> list[Path]:
+    """Find what others than root and the group could get at, or the group could not.
+
+    :param directory: of the credentials.
+    :param modes: of the directory and of a credential.
+    :param group: id of the group; without one, any will do where it may nothing.
+    :returns: the directory, or files in it.
+    """
+    expected = {directory: modes[0]} | dict.fromkeys(directory.iterdir(), modes[1])
     return [
         path
         for path, mode in expected.items()
-        if (path.stat().st_mode & 0o7777) != mode or path.stat().st_uid != 0
+        if (path.stat().st_mode & 0o7777) != mode
+        or path.stat().st_uid != 0
+        or group not in (None, path.stat().st_gid)
     ]
+
+
+def group_id(name: str | None) -> int | None:
+    """Id of a group, if there is one of that name."""
+    try:
+        return grp.getgrnam(name).gr_gid if name else None
+    except KeyError:
+        return None
 
 
 def main() -> None:
@@ -134,39 +155,41 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "directory": {"type": "path", "required": True},
-            "generations": {"type": "path", "required": True},
+            "generations": {"type": "path"},
+            "group": {"type": "str"},
             "credentials": {"type": "dict", "required": True, "no_log": True},
         },
         supports_check_mode=True,
     )
     directory = Path(module.params["directory"])
-    remembered = Path(module.params["generations"])
+    remembered = Path(module.params["generations"]) if module.params["generations"] else None
+    shared = module.params["group"]
+    modes = (0o750, 0o640) if shared else (0o700, 0o600)
+    group = group_id(shared)
+    if shared and group is None and not module.check_mode:
+        module.fail_json(msg=f"group: '{shared}' is not there; make it first")
     wanted = {
         name: str(content).encode("utf-8") for name, content in module.params["credentials"].items()
     }
     exists = directory.is_dir()
     present = {p.name: p.read_bytes() for p in directory.iterdir()} if exists else {}
-    before = read_generations(remembered)
+    before = read_generations(remembered) if remembered else {}
     todo = plan(wanted, present, before)
-    open_paths = loose(directory) if exists else []
-    changed = bool(
-        todo.written
-        or todo.removed
-        or open_paths
-        or not exists
-        or todo.generations != before
-        or not remembered.exists()
-    )
+    forgotten = remembered and (todo.generations != before or not remembered.exists())
+    open_paths = loose(directory, modes, group) if exists else []
+    changed = bool(todo.written or todo.removed or open_paths or not exists or forgotten)
     if changed and not module.check_mode:
-        directory.mkdir(mode=0o700, parents=False, exist_ok=True)
+        if not exists:
+            directory.mkdir(mode=0o700, parents=False)
+            open_paths = [directory]
         for path in open_paths:
-            os.chown(path, 0, 0)
-            path.chmod(0o700 if path == directory else 0o600)
-        if todo.generations != before or not remembered.exists():
+            os.chown(path, 0, group or 0)
+            path.chmod(modes[0] if path == directory else modes[1])
+        if remembered and forgotten:
             text = json.dumps(todo.generations, indent=2, sort_keys=True) + "\n"
             write_whole(remembered, text.encode("utf-8"), 0o600)
         for name in todo.written:
-            write_whole(directory / name, wanted[name], 0o600)
+            write_whole(directory / name, wanted[name], modes[1], group)
         for name in todo.removed:
             (directory / name).unlink(missing_ok=True)
     generations = dict(todo.generations)

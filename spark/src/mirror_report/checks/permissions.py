@@ -1,0 +1,216 @@
+"""What the identity lacks of what a flow needs: answers of a cluster in, findings out; no I/O.
+
+A permission on names that begin alike, or on all, is judged by the names the flow has now, and by
+one that nobody uses: whether that is allowed tells whether later names are.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Cluster, Flow, Permission
+from mirror_report.model import Access, Finding, Resource, Severity
+
+CLUSTER = "kafka-cluster"
+EVERY = "*"
+NOBODYS = "mirror-report-probe"
+"""A name, or the end of one, that stands for what does not exist yet."""
+
+Answers = Mapping[Resource, Access]
+
+
+@dataclass(frozen=True)
+class Lack:
+    """One permission that is not there.
+
+    :param example: the name that was refused.
+    :param pressing: the flow needs it now, not only for names to come.
+    """
+
+    row: Permission
+    example: str
+    pressing: bool = True
+
+
+def rows_of(flow: Flow, alias: str) -> list[Permission]:
+    """What the flow needs on one of its clusters."""
+    return [one for one in flow.permissions if one.cluster == alias]
+
+
+def names_of(
+    flow: Flow, row: Permission, topics: Collection[str], groups: Collection[str]
+) -> list[str]:
+    """Resources a permission is about now, without those nobody uses.
+
+    :param topics: those of the source that the flow mirrors.
+    :param groups: those of the source whose offsets it syncs.
+    """
+    if row.resource == "cluster":
+        return [CLUSTER]
+    if row.pattern == "literal" and row.name != EVERY:
+        return [row.name]
+    known: Iterable[str] = ()
+    if row.resource == "topic":
+        known = topics if row.cluster == flow.source else map(flow.target_topic, topics)
+    elif row.resource == "group":
+        known = groups
+    return sorted(one for one in known if row.name == EVERY or one.startswith(row.name))
+
+
+def nobodys(row: Permission) -> str | None:
+    """A name the permission allows and nobody uses; ``None`` if it is about one name alone."""
+    if row.resource not in ("topic", "group"):
+        return None
+    if row.name == EVERY:
+        return NOBODYS
+    return f"{row.name}{NOBODYS}" if row.pattern == "prefixed" else None
+
+
+def questions(
+    flow: Flow, rows: Iterable[Permission], topics: Collection[str], groups: Collection[str]
+) -> dict[Resource, set[str]]:
+    """What has to be asked: resource -> operations."""
+    wanted: dict[Resource, set[str]] = {}
+    for row in rows:
+        probe = nobodys(row)
+        for name in [*names_of(flow, row, topics, groups), *([probe] if probe else [])]:
+            wanted.setdefault((row.resource, name), set()).add(row.operation)
+    return wanted
+
+
+def judge(
+    flow: Flow,
+    cluster: Cluster,
+    rows: Iterable[Permission],
+    answers: Answers,
+    topics: Collection[str],
+    groups: Collection[str],
+) -> list[Finding]:
+    """One finding per permission that is missing, and one for all that could not be asked.
+
+    :param rows: what is needed on the cluster that answered.
+    :param topics: as of :func:`names_of`, like ``groups``.
+    """
+    found = []
+    unknown: dict[Permission, str] = {}
+    for row in rows:
+        said = _row(row, names_of(flow, row, topics, groups), answers)
+        if isinstance(said, Lack):
+            found.append(_missing(flow, cluster, said))
+        elif said:
+            unknown[row] = said
+    return found + _unknown(flow, cluster, unknown)
+
+
+def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
+    """The lack, or why it is unknown; an empty text: it is allowed."""
+
+    def access(name: str) -> Access:
+        return answers.get((row.resource, name), Access())
+
+    said = {name: access(name).operations.get(row.operation) for name in names}
+    refused = [name for name, allowed in said.items() if allowed is False]
+    if refused:
+        # What exists has no need of being created.
+        needed = [one for one in refused if row.operation != "CREATE" or not access(one).exists]
+        return Lack(row, (needed or refused)[0], pressing=bool(needed))
+    probe = nobodys(row)
+    later = access(probe).operations.get(row.operation) if probe else True
+    if later is False and (row.operation == "CREATE" or not names):
+        return Lack(row, probe or row.name, pressing=not names)
+    open_ = [name for name, allowed in said.items() if allowed is None]
+    if later is False:
+        return "allowed on the names that are visible, and not on others that begin so"
+    if not names and later is None:
+        return f"no {row.resource} that begins so is visible"
+    if not open_:
+        return ""
+    absent = access(open_[0]).exists is False
+    return f"{open_[0]} does not exist yet" if absent else "Kafka does not say"
+
+
+def principal_of(cluster: Cluster) -> str:
+    """Whom ACLs call our identity, as far as the configuration tells."""
+    if cluster.principal:
+        return cluster.principal
+    unnamed = "<subject of its certificate>" if cluster.ssl_certificate else "ANONYMOUS"
+    return f"User:{cluster.username or unnamed}"
+
+
+def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
+    row = lack.row
+    severity: Severity
+    if cluster.identity == "mirror":
+        severity = "critical" if lack.pressing else "warning"
+    else:
+        # Without settings, and what belongs to the cluster, the report still proves records.
+        less = row.resource == "cluster" or row.operation == "DESCRIBE_CONFIGS"
+        severity = "warning" if less else "unknown"
+    example = "" if lack.example in (row.name, CLUSTER) else f" (asked about {lack.example})"
+    return finding(
+        "missing_permission",
+        f"{principal_of(cluster)} (identity {cluster.identity}) lacks {_named(row)} on "
+        f"{cluster.alias}{example}" + (f": {row.why}" if row.why else ""),
+        grant(cluster, row),
+        flow=flow.name,
+        topic=lack.example if row.resource == "topic" and lack.example != nobodys(row) else None,
+        severity=severity,
+    )
+
+
+def _unknown(flow: Flow, cluster: Cluster, why: Mapping[Permission, str]) -> list[Finding]:
+    """One finding for all that could not be asked."""
+    if not why:
+        return []
+    return [
+        finding(
+            "permission_unknown",
+            f"{principal_of(cluster)} (identity {cluster.identity}) on {cluster.alias}: could not "
+            "be asked: " + "; ".join(f"{_named(row)} ({text})" for row, text in why.items()),
+            f"{_acls(cluster)} --list --principal {shlex.quote(principal_of(cluster))} shows what "
+            "is granted; mirror-report check asks again",
+            flow=flow.name,
+            count=len(why),
+        )
+    ]
+
+
+def not_configured(flow: Flow) -> list[Finding]:
+    """Say that there is nothing to compare with."""
+    return [
+        finding(
+            "permission_unknown",
+            f"what flow {flow.name} needs is not in the configuration, so permissions were not "
+            "checked",
+            "Deploy the configuration and the report from the same release",
+            flow=flow.name,
+        )
+    ]
+
+
+def grant(cluster: Cluster, row: Permission) -> str:
+    """The command that grants a permission, for who may administer the cluster."""
+    words = [_acls(cluster), "--add", "--allow-principal", shlex.quote(principal_of(cluster))]
+    words += ["--operation", row.operation.replace("_", " ").title().replace(" ", "")]
+    words.append(f"--{row.resource}")
+    if row.resource != "cluster":
+        words.append(shlex.quote(row.name))
+    if row.pattern == "prefixed":
+        words += ["--resource-pattern-type", "prefixed"]
+    return " ".join(words)
+
+
+def _acls(cluster: Cluster) -> str:
+    return f"kafka-acls.sh --bootstrap-server {','.join(cluster.bootstrap_servers)}"
+
+
+def _named(row: Permission) -> str:
+    if row.resource == "cluster":
+        return f"{row.operation} on the cluster"
+    if row.name == EVERY:
+        return f"{row.operation} on every {row.resource}"
+    begins = "s that begin with" if row.pattern == "prefixed" else ""
+    return f"{row.operation} on {row.resource}{begins} {row.name}"

@@ -1,0 +1,159 @@
+"""Certificates a TLS connection to a cluster rests on: of brokers, authorities and our identity.
+
+Python decodes only what its context has verified, and lists only authorities; so the few fields
+that are needed are read from the DER text of each certificate (RFC 5280, section 4.1).
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Literal
+
+from mirror_report.config import Cluster, Credentials
+from mirror_report.kafka.snapshot import tls_context
+from mirror_report.model import Certificate, ReportError, sentence
+
+CONNECT_SECONDS = 5.0
+AT_ONCE = 16
+HAS_EXPIRED = 10
+"""OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED."""
+
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_INTEGER, _SEQUENCE, _VERSION = 0x02, 0x30, 0xA0
+_TIMES = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
+_TEXTS = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
+_NAMES = {
+    bytes([0x55, 4, 3]): "CN",
+    bytes([0x55, 4, 6]): "C",
+    bytes([0x55, 4, 7]): "L",
+    bytes([0x55, 4, 8]): "ST",
+    bytes([0x55, 4, 10]): "O",
+    bytes([0x55, 4, 11]): "OU",
+}
+
+
+class CertificateError(ReportError):
+    """What should be a certificate is none."""
+
+
+def examine(
+    cluster: Cluster, credentials: Credentials, brokers: Mapping[str, tuple[str, int]]
+) -> list[Certificate]:
+    """Look at every certificate of a cluster; without TLS there is none, and nothing is opened.
+
+    :param brokers: how each is called -> host and port of the listener that clients use.
+    """
+    if not cluster.uses_tls:
+        return []
+    found: list[Certificate] = []
+    try:
+        if cluster.ssl_ca:
+            text = credentials.read(cluster.credential("ca.pem"))
+            found += _stored(cluster, "authority", text)
+        if cluster.ssl_certificate:
+            text = credentials.read(cluster.credential("cert.pem"))
+            found += _stored(cluster, "client", text)
+        context = tls_context(cluster, credentials)
+    except ReportError as error:
+        text = str(error).partition(". ")[0]
+        return found + [
+            Certificate(cluster.alias, "broker", one, problem=text) for one in sorted(brokers)
+        ]
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return found + list(
+            pool.map(lambda one: _shown(cluster.alias, context, *one), sorted(brokers.items()))
+        )
+
+
+def bootstrap(cluster: Cluster) -> dict[str, tuple[str, int]]:
+    """Brokers of the configuration, for a cluster that does not list its own."""
+    split = {one: one.rpartition(":") for one in cluster.bootstrap_servers}
+    return {one: (host.strip("[]"), int(port)) for one, (host, _, port) in split.items()}
+
+
+def _stored(cluster: Cluster, role: Literal["authority", "client"], text: str) -> list[Certificate]:
+    holder = "ssl_ca" if role == "authority" else f"identity {cluster.identity}"
+    found = []
+    for block in _PEM.findall(text):
+        try:
+            subject, ends_at_ms = read(binascii.a2b_base64(block))
+        except (binascii.Error, CertificateError) as error:
+            found.append(Certificate(cluster.alias, role, holder, problem=str(error)))
+        else:
+            found.append(Certificate(cluster.alias, role, holder, subject, ends_at_ms))
+    return found or [Certificate(cluster.alias, role, holder, problem="no PEM certificate")]
+
+
+def _shown(
+    alias: str, context: ssl.SSLContext, holder: str, address: tuple[str, int]
+) -> Certificate:
+    """What a broker shows; it is asked nothing else."""
+    try:
+        with (
+            socket.create_connection(address, CONNECT_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=address[0]) as secured,
+        ):
+            der = secured.getpeercert(binary_form=True)
+        subject, ends_at_ms = read(der or b"")
+    except ssl.SSLCertVerificationError as error:
+        ended = error.verify_code == HAS_EXPIRED
+        return Certificate(alias, "broker", holder, problem=error.verify_message, expired=ended)
+    except (OSError, CertificateError) as error:
+        return Certificate(alias, "broker", holder, problem=sentence(error))
+    return Certificate(alias, "broker", holder, subject, ends_at_ms)
+
+
+def read(der: bytes) -> tuple[str, int]:
+    """Whom a certificate names, and when it ends (ms).
+
+    :param der: one X.509 certificate.
+    :raises CertificateError: it is none.
+    """
+    try:
+        ((_, certificate),) = _parts(der)
+        (_, signed), *_ = _parts(certificate)
+        fields = [one for one in _parts(signed) if one[0] != _VERSION]
+        # serial number, signature algorithm, issuer, validity, subject
+        if [kind for kind, _ in fields[:5]] != [_INTEGER, *[_SEQUENCE] * 4]:
+            raise CertificateError("not an X.509 certificate")
+        _, (kind, ends) = _parts(fields[3][1])
+        at = datetime.strptime(ends.decode("ascii"), _TIMES[kind]).replace(tzinfo=UTC)
+        return _subject(fields[4][1]), int(at.timestamp() * 1000)
+    except (ValueError, IndexError, KeyError) as error:
+        raise CertificateError("not an X.509 certificate") from error
+
+
+def _subject(name: bytes) -> str:
+    """A distinguished name, its most telling part first."""
+    said = []
+    for _, group in _parts(name):
+        for _, attribute in _parts(group):
+            (_, known), (kind, value) = _parts(attribute)
+            if known in _NAMES:
+                said.append(f"{_NAMES[known]}={value.decode(_TEXTS.get(kind, 'latin-1'))}")
+    return ",".join(reversed(said))
+
+
+def _parts(der: bytes) -> list[tuple[int, bytes]]:
+    """Tags and contents of the elements that follow each other.
+
+    :raises IndexError: one of them is cut off.
+    """
+    found = []
+    at = 0
+    while at < len(der):
+        kind, length, at = der[at], der[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            length, at = int.from_bytes(der[at : at + size], "big"), at + size
+        if at + length > len(der):
+            raise IndexError(at + length)
+        found.append((kind, der[at : at + length]))
+        at += length
+    return found

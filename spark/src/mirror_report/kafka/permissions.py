@@ -1,0 +1,229 @@
+"""What our identity may do, asked as that identity; nothing is created, changed or read.
+
+A broker lists authorized operations of what exists and may be described. For a name that does not
+exist it still refuses a request before it looks: so creating, growing and altering are asked for
+with ``validate_only``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from kafka.admin import ConfigResourceType
+from kafka.admin._acls import valid_acl_operations
+from kafka.errors import KafkaError
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+)
+
+from mirror_report.kafka import groups
+from mirror_report.kafka.snapshot import (
+    REQUEST_TIMEOUT_MS,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC,
+    ClusterClient,
+    DeniedError,
+    explained,
+)
+from mirror_report.model import Access, Resource
+
+GROUP_AUTHORIZATION_FAILED = 30
+CLUSTER_AUTHORIZATION_FAILED = 31
+IMPLY_DESCRIBE = ("READ", "WRITE", "DELETE", "ALTER")
+OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "topic": (
+        "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+    ),
+    "group": ("READ", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
+    "cluster": (
+        "CREATE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS",
+        "IDEMPOTENT_WRITE",
+    ),
+}  # fmt: skip
+
+_REFUSED = (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+_PASSED = (
+    0,
+    UNKNOWN_TOPIC,
+    17,  # the name is not a topic's
+    36,  # it exists already
+    37,  # its partitions
+    38,  # or its replication factor are not right
+    44,  # the site's own policy for topics refuses it
+)
+"""Answers of a broker that has let the request pass its authorizer."""
+
+Ask = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
+"""Admin client and names -> error code per name."""
+
+
+def ask(
+    client: ClusterClient, wanted: Mapping[Resource, Collection[str]], nobodys: str
+) -> dict[Resource, Access]:
+    """Ask what our identity may do.
+
+    :param wanted: resource -> operations of interest.
+    :param nobodys: name of a topic that does not exist.
+    :raises ClusterError: the cluster does not answer at all.
+    """
+    topics = {name: some for (kind, name), some in wanted.items() if kind == "topic"}
+    found: dict[Resource, Access] = {}
+    if topics:
+        found |= {("topic", name): one for name, one in _topics(client, topics).items()}
+    for kind, name in wanted:
+        if kind == "group":
+            found[kind, name] = _group(client, name)
+        elif kind == "cluster":
+            found[kind, name] = _cluster(client, wanted[kind, name], nobodys)
+    return found
+
+
+def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool]:
+    """Whether our identity may create each of these topics; what could not be asked is left out."""
+    return _allowed(client, "CREATE", topics)
+
+
+def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dict[str, Access]:
+    with explained(client.cluster, "describe topics", "DESCRIBE on the topics"):
+        described = {one["name"]: one for one in client.admin.describe_topics(sorted(wanted))}
+    exists: dict[str, bool | None] = {}
+    allowed: dict[str, dict[str, bool]] = {}
+    for name in wanted:
+        one = described.get(name, {"error_code": None, "authorized_operations": None})
+        code, operations = one["error_code"], one["authorized_operations"]
+        exists[name] = {0: True, UNKNOWN_TOPIC: False}.get(code)
+        allowed[name] = {}
+        if code == TOPIC_AUTHORIZATION_FAILED:
+            allowed[name] = dict.fromkeys((*IMPLY_DESCRIBE, "DESCRIBE"), False)
+        elif code == UNKNOWN_TOPIC:
+            allowed[name] = {"DESCRIBE": True}
+        elif code == 0 and operations is not None:
+            allowed[name] = _every("topic", operations)
+            # The cluster's permission to create topics is not listed with a topic.
+            if not allowed[name]["CREATE"]:
+                del allowed[name]["CREATE"]
+    for operation in _REQUESTS:
+        left = [
+            name for name in wanted if operation in wanted[name] and operation not in allowed[name]
+        ]
+        for name, answer in _allowed(client, operation, left).items():
+            allowed[name][operation] = answer
+    return {name: Access(exists[name], allowed[name]) for name in wanted}
+
+
+def _allowed(client: ClusterClient, operation: str, names: Collection[str]) -> dict[str, bool]:
+    if not names:
+        return {}
+    try:
+        codes = client.admin._manager.run(_REQUESTS[operation], client.admin, sorted(names))
+    except KafkaError:
+        return {}
+    return {name: code in _PASSED for name, code in codes.items() if code in (*_PASSED, *_REFUSED)}
+
+
+async def _create(admin: Any, names: list[str]) -> dict[str, int]:
+    answer = await admin._send_request_to_controller(
+        CreateTopicsRequest(
+            topics=[
+                CreateTopicsRequest.CreatableTopic(
+                    name=one, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+                )
+                for one in names
+            ],
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            validate_only=True,
+            min_version=1,
+        )
+    )
+    return {one.name: one.error_code for one in answer.topics}
+
+
+async def _grow(admin: Any, names: list[str]) -> dict[str, int]:
+    answer = await admin._send_request_to_controller(
+        CreatePartitionsRequest(
+            topics=[
+                CreatePartitionsRequest.CreatePartitionsTopic(name=one, count=1, assignments=None)
+                for one in names
+            ],
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            validate_only=True,
+        )
+    )
+    return {one.name: one.error_code for one in answer.results}
+
+
+async def _alter_configs(admin: Any, names: list[str]) -> dict[str, int]:
+    answer = await admin._manager.send(
+        IncrementalAlterConfigsRequest(
+            resources=[(ConfigResourceType.TOPIC, one, []) for one in names], validate_only=True
+        )
+    )
+    return {one.resource_name: one.error_code for one in answer.responses}
+
+
+async def _describe_configs(admin: Any, names: list[str]) -> dict[str, int]:
+    answer = await admin._manager.send(
+        DescribeConfigsRequest(resources=[(ConfigResourceType.TOPIC, one, []) for one in names])
+    )
+    return {one.resource_name: one.error_code for one in answer.results}
+
+
+_REQUESTS: Mapping[str, Ask] = {
+    "CREATE": _create,
+    "ALTER": _grow,
+    "ALTER_CONFIGS": _alter_configs,
+    "DESCRIBE_CONFIGS": _describe_configs,
+}
+
+
+def _group(client: ClusterClient, name: str) -> Access:
+    try:
+        found = groups.described(client, name)
+    except DeniedError:
+        return Access(operations=dict.fromkeys(("READ", "DELETE", "DESCRIBE"), False))
+    # The older version of the answer lists them for a group that does not exist, too.
+    operations = found.authorized_operations
+    if operations is None:
+        return Access(operations={"DESCRIBE": True})
+    return Access(
+        operations=_every("group", (one.name for one in valid_acl_operations(operations)))
+    )
+
+
+def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Access:
+    with explained(client.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+        described = client.admin.describe_cluster()
+    operations = described["authorized_operations"]
+    if operations:
+        return Access(operations=_every("cluster", operations))
+    # An empty list means that DESCRIBE is refused, and nothing about the rest.
+    allowed = {} if operations is None else {"DESCRIBE": False, "ALTER": False}
+    if "CREATE" in wanted:
+        for may in may_create(client, [nobodys]).values():
+            allowed["CREATE"] = may
+    if "DESCRIBE_CONFIGS" in wanted and described["brokers"]:
+        broker = described["brokers"][0]["broker_id"]
+        with contextlib.suppress(KafkaError):
+            code = client.admin._manager.run(_broker_configs, client.admin, broker)
+            if code in (0, *_REFUSED):
+                allowed["DESCRIBE_CONFIGS"] = code == 0
+    return Access(operations=allowed)
+
+
+async def _broker_configs(admin: Any, broker: int) -> int:
+    answer = await admin._manager.send(
+        DescribeConfigsRequest(resources=[(ConfigResourceType.BROKER, str(broker), [])]),
+        node_id=broker,
+    )
+    return int(answer.results[0].error_code)
+
+
+def _every(kind: str, allowed: Iterable[str]) -> dict[str, bool]:
+    names = set(allowed)
+    return {one: one in names for one in OPERATIONS[kind]}

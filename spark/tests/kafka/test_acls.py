@@ -1,0 +1,493 @@
+"""What an identity lacks, asked as that identity: real ACLs, each taken away once."""
+
+import contextlib
+import dataclasses
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
+
+from mirror_report import commands, config
+from mirror_report.checks.verdict import EXIT_CODES, verdict
+from mirror_report.model import Finding
+
+USER = "mirror"
+PRINCIPAL = f"User:{USER}"
+INTERNAL = (
+    "mm2-configs.psrc.internal", "mm2-offsets.psrc.internal", "mm2-status.psrc.internal",
+    "mm2-offset-syncs.psrc.internal", "psrc.checkpoints.internal",
+)  # fmt: skip
+
+Row = tuple[str, str, str, str, str]
+"""Cluster, resource, name, pattern, operation."""
+
+
+def rows(cluster: str, resource: str, name: str, *operations: str) -> list[Row]:
+    """A name that ends with a dash or a dot stands for what begins so."""
+    pattern = "prefixed" if name.endswith(("-", ".")) else "literal"
+    return [(cluster, resource, name, pattern, one) for one in operations]
+
+
+# What was enough for each engine when it was tried with nothing else.
+MM1 = [
+    *rows("psrc", "topic", "mm1.", "READ"),
+    *rows("psrc", "group", "mirrormaker-mm1", "READ"),
+    *rows("pdst", "topic", "mm1.", "WRITE"),
+]
+MM1_LITERAL = [
+    *rows("psrc", "topic", "mm1.one", "READ"),
+    *rows("psrc", "group", "mirrormaker-mm1", "READ"),
+    *rows("pdst", "topic", "mm1.one", "WRITE"),
+]
+MM2 = [
+    *rows("psrc", "topic", "mm2.", "READ", "DESCRIBE_CONFIGS"),
+    *rows("psrc", "group", "app-", "DESCRIBE"),
+    *rows("psrc", "cluster", "kafka-cluster", "DESCRIBE"),
+    *rows("pdst", "group", "psrc-mm2", "READ"),
+    *rows("pdst", "group", "app-", "READ"),
+    *(row for name in INTERNAL for row in rows("pdst", "topic", name, "CREATE", "READ", "WRITE")),
+    *rows("pdst", "topic", "psrc.mm2.", "CREATE", "READ", "WRITE", "ALTER", "ALTER_CONFIGS"),
+    *rows("pdst", "topic", "heartbeats", "CREATE", "WRITE"),
+]
+
+
+def admin(bootstrap: str) -> Any:
+    return contextlib.closing(KafkaAdminClient(bootstrap_servers=bootstrap))
+
+
+@dataclass
+class Lab:
+    """Two clusters that enforce ACLs, and who administers them."""
+
+    sasl: Mapping[str, str]
+    plain: Mapping[str, str]
+    password: str
+
+    def settings(self, engine: str, needed: list[Row], **changes: Any) -> config.Settings:
+        """A flow's configuration for the mirror's own identity."""
+        mm2 = engine == "mm2"
+        flow = {
+            "name": engine, "engine": engine, "source": "psrc", "target": "pdst",
+            "topics": [rf"{engine}\..*"], "include": rf"{engine}\..*",
+            "group_id": "psrc-mm2" if mm2 else "mirrormaker-mm1",
+            "accept": ["regex-without-auto-creation:mm1"],
+            "permissions": [
+                dict(zip(("cluster", "resource", "name", "pattern", "operation"), one, strict=True))
+                | {"why": "it fails"}
+                for one in needed
+            ],
+        }  # fmt: skip
+        if mm2:
+            flow |= {
+                "replication_policy": "prefix", "consumer_groups": ["app-.*"],
+                "config_topic": INTERNAL[0], "offset_topic": INTERNAL[1],
+                "status_topic": INTERNAL[2], "offset_syncs_topic": INTERNAL[3],
+                "checkpoints_topic": INTERNAL[4],
+            }  # fmt: skip
+        return config.parse(
+            {
+                "version": 1,
+                "clusters": {
+                    alias: {
+                        "bootstrap_servers": [address], "security_protocol": "SASL_PLAINTEXT",
+                        "sasl_mechanism": "PLAIN", "username": USER, "identity": "mirror",
+                        "principal": PRINCIPAL,
+                    }
+                    for alias, address in self.sasl.items()
+                },
+                "flows": [flow | changes],
+                "credentials": {f"{one}.mirror.password": self.password for one in self.sasl},
+            }
+        )  # fmt: skip
+
+    def check(self, engine: str, needed: list[Row], **changes: Any) -> list[Finding]:
+        """Findings about permissions."""
+        found = commands.check(self.settings(engine, needed, **changes)).findings
+        return [one for one in found if "permission" in one.kind]
+
+    def allow(self, *granted: Row) -> None:
+        """Grant permissions, and wait until the authorizer knows."""
+        self._change(granted, there=True)
+
+    def deny(self, *taken: Row) -> None:
+        """Take permissions away, and wait until the authorizer knows."""
+        self._change(taken, there=False)
+
+    def _change(self, changed: Collection[Row], *, there: bool) -> None:
+        for alias, bootstrap in self.plain.items():
+            own = [one for one in changed if one[0] == alias]
+            if not own:
+                continue
+            with admin(bootstrap) as client:
+                if there:
+                    client.create_acls([_acl(one) for one in own])
+                else:
+                    client.delete_acls([_filter(*one[1:]) for one in own])
+                deadline = time.monotonic() + 20
+                while any((one[1:] in _acls(client)) != there for one in own):
+                    assert time.monotonic() < deadline, "the authorizer does not know the change"
+                    time.sleep(0.05)
+
+    def topics(self) -> dict[str, set[str]]:
+        """Names of all topics by cluster."""
+        found = {}
+        for alias, bootstrap in self.plain.items():
+            with admin(bootstrap) as client:
+                found[alias] = set(client.list_topics())
+        return found
+
+
+def _acl(row: Row) -> Any:
+    _, resource, name, pattern, operation = row
+    return ACL(
+        PRINCIPAL, "*", ACLOperation[operation], ACLPermissionType.ALLOW,
+        ResourcePattern(
+            ResourceType[resource.upper()], name, ACLResourcePatternType[pattern.upper()]
+        ),
+    )  # fmt: skip
+
+
+def _filter(resource: str, name: str, pattern: str, operation: str) -> Any:
+    return ACLFilter(
+        PRINCIPAL, "*", ACLOperation[operation], ACLPermissionType.ALLOW,
+        ResourcePatternFilter(
+            ResourceType[resource.upper()], name, ACLResourcePatternType[pattern.upper()]
+        ),
+    )  # fmt: skip
+
+
+def _acls(client: Any) -> set[tuple[str, str, str, str]]:
+    every = ACLFilter(
+        PRINCIPAL, "*", ACLOperation.ANY, ACLPermissionType.ANY,
+        ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
+    )  # fmt: skip
+    found, _ = client.describe_acls(every)
+    return {
+        (
+            one.resource_pattern.resource_type.name.lower(),
+            one.resource_pattern.resource_name,
+            one.resource_pattern.pattern_type.name.lower(),
+            one.operation.name,
+        )
+        for one in found
+    }
+
+
+@pytest.fixture(scope="module")
+def lab(source_broker: Any, target_broker: Any, sasl_users: Mapping[str, str]) -> Lab:
+    """Topics of both flows on both sides, and a group to sync; nothing is allowed yet."""
+    one = Lab(
+        {"psrc": source_broker.sasl, "pdst": target_broker.sasl},
+        {"psrc": source_broker.bootstrap, "pdst": target_broker.bootstrap},
+        sasl_users[USER],
+    )
+    compacted = {"configs": {"cleanup.policy": "compact"}, "num_partitions": 1}
+    plain = {"num_partitions": 2}
+    with admin(one.plain["psrc"]) as client:
+        client.create_topics({"mm1.one": plain, "mm2.one": plain, "mm2.two": plain})
+        client.wait_for_topics(["mm1.one", "mm2.one", "mm2.two"])
+    with admin(one.plain["pdst"]) as client:
+        mirrored = ["mm1.one", "psrc.mm2.one", "psrc.mm2.two", "heartbeats"]
+        client.create_topics(dict.fromkeys(mirrored, plain) | dict.fromkeys(INTERNAL, compacted))
+        client.wait_for_topics([*mirrored, *INTERNAL])
+    producer = KafkaProducer(bootstrap_servers=one.plain["psrc"])
+    producer.send("mm2.one", b"one").get(20)
+    producer.close()
+    consumer = KafkaConsumer(
+        "mm2.one", bootstrap_servers=one.plain["psrc"], group_id="app-1",
+        auto_offset_reset="earliest", enable_auto_commit=False,
+    )  # fmt: skip
+    while not consumer.poll(500):
+        pass
+    consumer.commit()
+    consumer.close(autocommit=False)
+    return one
+
+
+@pytest.fixture(scope="module")
+def granted(lab: Lab) -> Lab:
+    """Everything both flows need is allowed, and nothing else."""
+    lab.allow(*MM1, *MM2)
+    return lab
+
+
+@contextlib.contextmanager
+def without(lab: Lab, *taken: Row) -> Iterator[None]:
+    lab.deny(*taken)
+    try:
+        yield
+    finally:
+        lab.allow(*taken)
+
+
+def name_of(row: Row) -> str:
+    return "-".join(row[one] for one in (0, 1, 2, 4))
+
+
+FLOWS = {"mm1": MM1, "mm2": MM2}
+
+
+def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) -> None:
+    for engine, needed in FLOWS.items():
+        checked = commands.check(lab.settings(engine, needed))
+        assert {one.kind for one in checked.findings} <= {"missing_permission", "no_topics",
+                                                        "no_groups"}  # fmt: skip
+        named = [one for one in checked.findings if one.kind == "missing_permission"]
+        assert len({one.action for one in named}) == len(needed)
+        assert verdict(checked.findings).exit_code == EXIT_CODES["critical"]
+
+
+@pytest.mark.parametrize("engine", FLOWS)
+def test_with_every_permission_nothing_is_missing(granted: Lab, engine: str) -> None:
+    found = commands.check(granted.settings(engine, FLOWS[engine])).findings
+    # Neither engine may, nor has to, read the settings of these topics.
+    (one,) = found
+    assert (one.kind, one.severity) == ("not_checked", "warning")
+    assert ("mm1.one on psrc" if engine == "mm1" else INTERNAL[0]) in one.message
+
+
+@pytest.mark.parametrize(
+    ("engine", "row"),
+    [(engine, row) for engine, needed in FLOWS.items() for row in needed],
+    ids=lambda one: name_of(one) if isinstance(one, tuple) else one,
+)
+def test_permission_taken_away_is_named(granted: Lab, engine: str, row: Row) -> None:
+    alias, resource, name, pattern, operation = row
+    with without(granted, row):
+        found = granted.check(engine, FLOWS[engine])
+    (one,) = found
+    assert one.kind == "missing_permission"
+    existing = operation == "CREATE"
+    assert one.severity == ("warning" if existing else "critical")
+    assert one.message.startswith(f"{PRINCIPAL} (identity mirror) lacks {operation} on ")
+    assert f" on {alias}" in one.message
+    assert one.message.endswith(": it fails")
+    assert f"--operation {operation.title().replace('_', '')}" in one.action
+    if resource != "cluster":
+        assert f"--{resource} {name}" in one.action
+    assert one.action.endswith("--resource-pattern-type prefixed") == (pattern == "prefixed")
+
+
+@pytest.mark.parametrize("row", MM1_LITERAL, ids=name_of)
+def test_permission_on_a_literal_topic_is_named(granted: Lab, row: Row) -> None:
+    wider = [one for one in MM1 if one[3] == "prefixed"]
+    granted.deny(*wider)
+    granted.allow(*MM1_LITERAL)
+    changes = {"topics": ["mm1.one"], "include": r"mm1\.one"}
+    try:
+        assert granted.check("mm1", MM1_LITERAL, **changes) == []
+        with without(granted, row):
+            (found,) = granted.check("mm1", MM1_LITERAL, **changes)
+    finally:
+        granted.deny(*[one for one in MM1_LITERAL if one[1] == "topic"])
+        granted.allow(*wider)
+    assert f"lacks {row[4]} on {row[1]} {row[2]} on {row[0]}: it fails" in found.message
+
+
+def test_permission_name_by_name_is_unknown_for_names_to_come(granted: Lab) -> None:
+    literal = rows("pdst", "topic", "mm1.one", "WRITE")
+    with without(granted, MM1[-1]):
+        granted.allow(*literal)
+        (found,) = granted.check("mm1", MM1)
+        granted.deny(*literal)
+    assert (found.kind, found.severity) == ("permission_unknown", "warning")
+    assert "WRITE on topics that begin with mm1. (allowed on the names that are visible" in (
+        found.message
+    )
+
+
+NEW_OFFSETS = "mm2-offsets.new.internal"
+NEW = [
+    *rows("psrc", "topic", "mm2.", "READ", "DESCRIBE_CONFIGS"),
+    *rows("pdst", "group", "new-mm2", "READ"),
+    *rows("pdst", "topic", NEW_OFFSETS, "CREATE", "READ", "WRITE"),
+    *rows("pdst", "topic", "psrc-new-", "CREATE", "READ", "WRITE", "ALTER", "ALTER_CONFIGS"),
+]
+UNASKABLE = [
+    one for one in NEW if one[0] == "pdst" and one[1] == "topic" and one[4] in ("READ", "WRITE")
+]
+
+
+def check_new(lab: Lab) -> tuple[list[Finding], list[str]]:
+    """What is missing for a mirror that never ran, and what is unknown."""
+    found = lab.check(
+        "mm2", NEW, separator="-new-", group_id="new-mm2", offset_topic=NEW_OFFSETS,
+        consumer_groups=[],
+    )  # fmt: skip
+    unknown = [one.message for one in found if one.kind == "permission_unknown"]
+    return [one for one in found if one.kind == "missing_permission"], unknown
+
+
+@pytest.fixture(scope="module")
+def granted_new(granted: Lab) -> Lab:
+    """What a mirror that never ran needs is allowed as well; none of its topics exists."""
+    granted.allow(*NEW)
+    return granted
+
+
+def test_reading_and_writing_what_does_not_exist_is_unknown(granted_new: Lab) -> None:
+    missing, (unknown,) = check_new(granted_new)
+    assert missing == []
+    for _, _, name, _, operation in UNASKABLE:
+        assert f"{operation} on topic" in unknown
+        assert name in unknown
+    assert unknown.count("does not exist yet") == len(UNASKABLE)
+
+
+@pytest.mark.parametrize(
+    "row", [one for one in NEW if one[0] == "pdst" and one not in UNASKABLE], ids=name_of
+)
+def test_permission_on_what_does_not_exist_is_named(granted_new: Lab, row: Row) -> None:
+    with without(granted_new, row):
+        missing, (unknown,) = check_new(granted_new)
+    (one,) = missing
+    assert one.severity == "critical"
+    assert f"lacks {row[4]} on " in one.message
+    assert row[2] in one.message
+    assert unknown.count("does not exist yet") == len(UNASKABLE)
+
+
+@pytest.mark.parametrize("name", [NEW_OFFSETS, "psrc-new-"])
+def test_hidden_names_lack_whatever_shows_them(granted_new: Lab, name: str) -> None:
+    shows = [one for one in NEW if one[2] == name and one[4] in ("READ", "WRITE", "ALTER")]
+    with without(granted_new, *shows):
+        missing, _ = check_new(granted_new)
+    assert len(missing) == len(shows)
+    assert all(name in one.message for one in missing)
+
+
+def test_asking_changes_nothing(granted_new: Lab) -> None:
+    before = granted_new.topics()
+    for engine, needed in FLOWS.items():
+        granted_new.check(engine, needed)
+    check_new(granted_new)
+    assert granted_new.topics() == before
+
+
+def test_report_that_lacks_a_permission_is_unknown(granted: Lab) -> None:
+    settings = granted.settings("mm1", MM1)
+    clusters = {
+        alias: dataclasses.replace(one, identity="report")
+        for alias, one in settings.clusters.items()
+    }
+    secrets = {f"{alias}.report.password": granted.password for alias in clusters}
+    settings = dataclasses.replace(
+        settings, clusters=clusters, credentials=config.Credentials(secrets)
+    )
+    with without(granted, MM1[0]):
+        found = commands.check(settings).findings
+    assert ("missing_permission", "unknown") in {(one.kind, one.severity) for one in found}
+    assert verdict(found).exit_code == EXIT_CODES["unknown"]
+
+
+def test_confirm_works_with_what_mirror_maker_1_needs(granted: Lab) -> None:
+    consumer = KafkaConsumer(
+        "mm1.one", bootstrap_servers=granted.sasl["psrc"], group_id="mirrormaker-mm1",
+        security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_plain_username=USER,
+        sasl_plain_password=granted.password, enable_auto_commit=False,
+    )  # fmt: skip
+    stop = threading.Event()
+
+    def hold() -> None:
+        while not stop.is_set():
+            consumer.poll(100)
+        consumer.close(autocommit=False)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        (found,) = commands.confirm(granted.settings("mm1", MM1), None, [], 20, lambda _: None)
+    finally:
+        stop.set()
+        thread.join(20)
+    assert (found.ok, found.flowing) == (True, None), found.text
+
+
+def test_confirm_works_with_what_mirror_maker_2_needs(granted: Lab) -> None:
+    # Without a process it waits in vain; a refusal would be an error instead.
+    (found,) = commands.confirm(granted.settings("mm2", MM2), None, [], 1, lambda _: None)
+    assert not found.ok
+    assert "group psrc-mm2 is Dead; members from none" in found.text
+
+
+def test_missing_topic_that_may_not_be_created_blocks_the_mirror(granted: Lab) -> None:
+    topics = {"topics": [r"mm2\.one"], "include": r"mm2\.one"}
+    needed = [
+        *rows("psrc", "topic", "mm2.one", "READ"), *rows("psrc", "group", "mirrormaker-mm1", "READ")
+    ]  # fmt: skip
+    writes = rows("pdst", "topic", "mm2.one", "WRITE")
+    granted.allow(*writes)
+    settings = granted.settings("mm1", [*needed, *writes], **topics)
+    creates = rows("pdst", "topic", "mm2.one", "CREATE")
+    try:
+        assert "topic_missing" in {one.kind for one in commands.check(settings).findings}
+        granted.allow(*creates)
+        found = commands.check(settings).findings
+    finally:
+        granted.deny(*writes, *creates)
+    assert "topic_missing" not in {one.kind for one in found}
+    assert verdict(found).exit_code == EXIT_CODES["warning"]
+    assert any("whether its brokers create topics could not be asked" in one.message
+               for one in found)  # fmt: skip
+
+
+def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
+    settings = granted.settings("mm2", MM2)
+    (flow,) = settings.flows
+    both = dataclasses.replace(settings, flows=(flow, dataclasses.replace(flow, name="other")))
+    with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
+        found = commands.check(both).findings
+    assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
+
+
+def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str) -> None:
+    settings = lab.settings("mm2", MM2)
+    anybody = {
+        alias: config.Cluster(alias, (address,), identity="mirror")
+        for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
+    }
+    found = commands.check(dataclasses.replace(settings, clusters=anybody)).findings
+    (unknown,) = [one for one in found if "permission" in one.kind]
+    assert unknown.kind == "permission_unknown"
+    # None of its topics exists, and about those Kafka does not say.
+    asked = unknown.message.partition("could not be asked: ")[2].split("; ")
+    assert {one.partition(" on topic")[0] for one in asked} == {"READ", "WRITE"}
+    assert all("does not exist yet" in one for one in asked)
+
+
+@pytest.mark.parametrize("described", [True, False], ids=["listed", "not listed"])
+@pytest.mark.parametrize("operation", ["CREATE", "DESCRIBE_CONFIGS"])
+def test_operation_on_the_cluster_is_asked_where_it_is_not_listed(
+    granted: Lab, operation: str, described: bool
+) -> None:
+    (describe,) = rows("psrc", "cluster", "kafka-cluster", "DESCRIBE")
+    (row,) = rows("psrc", "cluster", "kafka-cluster", operation)
+    with contextlib.nullcontext() if described else without(granted, describe):
+        (found,) = granted.check("mm1", [row])
+        granted.allow(row)
+        allowed = granted.check("mm1", [row])
+        granted.deny(row)
+    assert f"lacks {operation} on the cluster on psrc" in found.message
+    assert allowed == []
+
+
+def test_what_a_cluster_does_not_list_and_cannot_be_asked_is_unknown(granted: Lab) -> None:
+    with without(granted, *rows("psrc", "cluster", "kafka-cluster", "DESCRIBE")):
+        needed = rows("psrc", "cluster", "kafka-cluster", "IDEMPOTENT_WRITE")
+        (found,) = granted.check("mm1", needed)
+    assert "IDEMPOTENT_WRITE on the cluster (Kafka does not say)" in found.message

@@ -1,0 +1,32 @@
+"""Programs and plug-ins of the repository as modules: they lie on no search path."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+
+
+def load(path: str, name: str) -> ModuleType:
+    """Import a file of the repository under a name, once.
+
+    :param path: relative to the repository.
+    """
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / path)
+        assert spec
+        assert spec.loader
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+certificates = load("lab/certificates.py", "lab_certificates")
+kafka_admin_client = load(
+    # On a host, Ansible puts what modules share into ansible.module_utils.
+    "roles/mirror_model/module_utils/kafka_admin_client.py",
+    "ansible.module_utils.kafka_admin_client",
+)

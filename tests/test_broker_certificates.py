@@ -1,0 +1,130 @@
+"""Which certificates the role kafka_broker refuses, and as whom Kafka knows who holds one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+
+from tests.loading import certificates as lab
+from tests.loading import load
+
+filters = load("roles/kafka_broker/filter_plugins/kafka_broker.py", "kafka_broker_filters")
+
+
+class Files:
+    """Certificates as PEM text."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.make("source1")
+
+    def make(self, name: str, **wanted: Any) -> None:
+        """Make a certificate, by default one that is good for source1."""
+        lab.ensure(
+            self.directory, lab.Wanted(name, **{"hosts": ["source1", "localhost"], **wanted})
+        )
+
+    def __getitem__(self, name: str) -> str:
+        return (self.directory / name).read_text()
+
+    def problems(self, name: str = "source1", key: str = "", host: str = "source1") -> list[str]:
+        """What the role says of a certificate, by default with its own key."""
+        key = key or self[f"{name}.key"]
+        return filters.certificate_problems(self[f"{name}.pem"], key, self["lab.ca.pem"], host)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def test_a_good_certificate_has_no_problem(files):
+    assert files.problems() == []
+
+
+def test_authorities_are_exchanged_with_both_in_one_file(files):
+    files.make("other", authority="former")
+    both = files["former.ca.pem"] + files["lab.ca.pem"]
+    for name in ("source1", "other"):
+        assert filters.certificate_problems(files[f"{name}.pem"], files[f"{name}.key"], both,
+                                            "source1") == []  # fmt: skip
+
+
+def test_a_wildcard_names_the_hosts_of_its_domain(files):
+    files.make("all", hosts=["*.example.org", "localhost"])
+    assert files.problems("all", host="source1.example.org") == []
+    assert files.problems("all", host="a.source1.example.org")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"days": -1}, ["kafka_broker_ssl_certificate: expired on", "renew"]),
+        ({"authority": "other"}, ["'CN=other authority'", "kafka_broker_ssl_ca"]),
+        ({"hosts": ["elsewhere", "localhost"]}, ["does not name source1", "kafka_broker_host"]),
+        ({"hosts": ["source1"]}, ["does not name localhost", "subject alternative name"]),
+    ],
+)
+def test_a_certificate_that_cannot_work_is_told_with_its_cure(files, wanted, words):
+    files.make("wrong", **wanted)
+    [problem] = files.problems("wrong")
+    for word in words:
+        assert word in problem
+
+
+def test_a_key_of_another_certificate(files):
+    files.make("other")
+    [problem] = files.problems(key=files["other.key"])
+    assert problem.startswith("kafka_broker_ssl_key: does not belong")
+
+
+def test_a_key_in_a_form_that_kafka_does_not_read_is_not_quoted(files):
+    key = serialization.load_pem_private_key(files["source1.key"].encode(), None)
+    old = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    ).decode()
+    [problem] = files.problems(key=old)
+    assert "openssl pkcs8" in problem
+    assert old.splitlines()[1] not in problem
+
+
+def test_a_path_instead_of_a_certificate():
+    with pytest.raises(AnsibleFilterError, match="look the file up"):
+        filters.certificate_problems("/etc/ssl/source1.pem", "", "", "source1")
+
+
+def with_subject(*attributes: tuple[Any, str]) -> str:
+    name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
+    key = lab.ec.generate_private_key(lab.ec.SECP256R1())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(lab.NOW).not_valid_after(lab.NOW + lab.DAY)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def test_a_principal_is_the_subject_from_its_end():
+    certificate = with_subject(
+        (NameOID.COUNTRY_NAME, "DE"),
+        (NameOID.ORGANIZATION_NAME, "Example Org"),
+        (NameOID.COMMON_NAME, "source1"),
+    )
+    assert filters.certificate_principal(certificate) == "User:CN=source1,O=Example Org,C=DE"
+
+
+@pytest.mark.parametrize(
+    "attribute", [(NameOID.COMMON_NAME, "a;User:b"), (NameOID.EMAIL_ADDRESS, "a@example.org")]
+)
+def test_a_subject_that_super_users_could_misread_is_refused(attribute):
+    with pytest.raises(AnsibleFilterError, match="use a subject of CN"):
+        filters.certificate_principal(with_subject(attribute))

@@ -1,0 +1,467 @@
+"""Permissions on brokers that refuse everything else: printed, added once, and enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    NewTopic,
+    ResourcePatternFilter,
+    ResourceType,
+)
+from mirror_model import permissions
+from mirror_model.clusters import kafka_credentials
+from mirror_model.report import mirror_report_model
+
+from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
+    SASL_USERS,
+    Broker,
+    certificates,
+    jars_directory,
+    kafka_home,
+    start_broker,
+)
+from tests.loading import ROOT, load
+
+PACKAGE = ROOT / "spark/src"
+sys.path.insert(0, str(PACKAGE))
+
+from mirror_report import config, observe  # noqa: E402 (the path above comes first)
+from mirror_report.checks import preflight  # noqa: E402
+from mirror_report.kafka.records import oldest_waiting  # noqa: E402
+from mirror_report.model import ReportError  # noqa: E402
+
+acls = load("roles/kafka_acls/library/kafka_acls.py", "kafka_acls")
+
+
+def login(user: str) -> dict[str, str]:
+    return {"sasl_mechanism": "PLAIN", "username": user, "password": SASL_USERS[user]}
+
+
+@dataclass
+class Lab:
+    """Two clusters whose SASL listener asks for permissions, and one flow between them."""
+
+    east: Broker
+    west: Broker
+    flow: dict[str, Any]
+
+    @property
+    def clusters(self) -> dict[str, Any]:
+        """Everybody is a user without rights; the report is not the mirror."""
+        return {
+            alias: {
+                "bootstrap_servers": [broker.sasl],
+                "security_protocol": "SASL_PLAINTEXT",
+                "identities": {"mirror": login("nobody"), "report": login("reader")},
+            }
+            for alias, broker in (("east", self.east), ("west", self.west))
+        }
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """The one flow."""
+        return [{"name": "orders", "source": "east", "target": "west", **self.flow}]
+
+    @property
+    def instances(self) -> dict[str, Any]:
+        """Where it runs."""
+        return {"mirrormaker": {"hosts": ["localhost"], "flows": ["orders"]}}
+
+    def rows(self, identity: str = "report") -> list[dict[str, Any]]:
+        """What one identity needs."""
+        every = permissions.mirror_permissions(self.clusters, self.flows, self.instances)
+        return [row for row in every if row["identity"] == identity]
+
+    def document(self) -> dict[str, Any]:
+        """The report's configuration."""
+        return {
+            "version": 1,
+            **mirror_report_model(self.clusters, self.flows, self.instances, "report"),
+        }
+
+    def credentials(self) -> dict[str, str]:
+        """Name to secret."""
+        return {
+            name: text
+            for alias in self.clusters
+            for name, text in kafka_credentials(self.clusters, alias, "report").items()
+        }
+
+    def settings(self) -> config.Settings:
+        """The report's configuration as its commands take it."""
+        return config.parse({**self.document(), "credentials": self.credentials()})
+
+    def admin(self, alias: str) -> Any:
+        """A super user."""
+        return KafkaAdminClient(bootstrap_servers=getattr(self, alias).bootstrap)
+
+    def add(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Give permissions, as the module does."""
+        wanted: dict[str, list[Any]] = {}
+        for row in rows:
+            wanted.setdefault(row["cluster"], []).append(acls.acl(row))
+        for alias, some in wanted.items():
+            with self.admin(alias) as admin:
+                acls.add(admin, some)
+                wait(admin, set(some).issubset)
+
+    def remove(self, row: dict[str, Any]) -> None:
+        """Take a permission away."""
+        one = acls.acl(row)
+        with self.admin(row["cluster"]) as admin:
+            admin.delete_acls([one])
+            wait(admin, lambda found: one not in found)
+
+    @contextmanager
+    def without(self, row: dict[str, Any]) -> Iterator[None]:
+        """All permissions but one."""
+        self.remove(row)
+        try:
+            yield
+        finally:
+            self.add([row])
+
+    def clear(self) -> None:
+        """Take every permission away."""
+        for alias in self.clusters:
+            with self.admin(alias) as admin:
+                admin.delete_acls([ANY])
+                wait(admin, lambda found: not found)
+
+
+ANY = ACLFilter(
+    None, None, ACLOperation.ANY, ACLPermissionType.ANY,
+    ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
+)  # fmt: skip
+
+
+def everything(admin: Any) -> set[Any]:
+    return set(admin.describe_acls(ANY)[0])
+
+
+def wait(admin: Any, done: Callable[[set[Any]], bool]) -> None:
+    """Wait until the broker has taken a change in; it answers before."""
+    deadline = time.monotonic() + 30
+    while not done(everything(admin)):
+        assert time.monotonic() < deadline, "the broker did not follow"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def brokers(start_broker: Any) -> tuple[Broker, Broker]:  # noqa: F811 (a fixture)
+    return start_broker(), start_broker()
+
+
+TOPICS = ["orders", "payments.eu"]
+SYNCED = "billing"
+WRITTEN_MS = time.time_ns() // 1_000_000
+
+
+def fill(lab: Lab, mirrored: list[str], internal: Collection[str] = ()) -> None:
+    """Create what both sides of a whole mirror have, one record in each mirrored topic."""
+    for alias, names in (("east", TOPICS), ("west", [*mirrored, *internal])):
+        with lab.admin(alias) as admin:
+            new = [name for name in names if name not in admin.list_topics()]
+            for name in new:
+                compact = {"cleanup.policy": "compact"} if name in internal else {}
+                admin.create_topics([NewTopic(name, 1, 1, topic_configs=compact)])
+        producer = KafkaProducer(bootstrap_servers=getattr(lab, alias).bootstrap, acks="all")
+        for name in new:
+            if name not in internal:
+                producer.send(name, value=b"1", timestamp_ms=WRITTEN_MS).get(30)
+        producer.close()
+
+
+def commit(lab: Lab, group: str) -> None:
+    """Let a group of the source stand behind everything."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=lab.east.bootstrap, group_id=group, enable_auto_commit=False
+    )
+    places = [TopicPartition(topic, 0) for topic in TOPICS]
+    ends = consumer.end_offsets(places)
+    consumer.assign(places)
+    consumer.commit({at: OffsetAndMetadata(ends[at], "", -1) for at in places})
+    consumer.close()
+
+
+@pytest.fixture
+def mm1(brokers: tuple[Broker, Broker]) -> Iterator[Lab]:
+    """A whole mirror of MirrorMaker 1, as its clusters show it."""
+    lab = Lab(*brokers, {"engine": "mm1", "topics": ["orders", r"payments\..*"]})
+    fill(lab, TOPICS)
+    commit(lab, "mirrormaker-orders")
+    yield lab
+    lab.clear()
+
+
+@pytest.fixture
+def mm2(brokers: tuple[Broker, Broker]) -> Iterator[Lab]:
+    """A mirror of MirrorMaker 2, as its clusters show it."""
+    lab = Lab(
+        *brokers,
+        {"engine": "mm2", "topics": ["orders", r"payments\..*"], "consumer_groups": [SYNCED]},
+    )
+    flow = lab.settings().flows[0]
+    fill(lab, [flow.target_topic(one) for one in TOPICS], preflight.internal_names(flow))
+    commit(lab, SYNCED)
+    yield lab
+    lab.clear()
+
+
+def lacking(lab: Lab) -> list[str]:
+    """What the report cannot see, by the calls that all its commands are made of."""
+    settings = lab.settings()
+    flow = settings.flows[0]
+    found: list[str] = []
+    try:
+        with observe.open_clients(settings, ("east", "west")) as clients:
+            seen = observe.look(clients, flow, {})
+            found += [*seen.source.errors.values(), *seen.target.errors.values()]
+            found += list(seen.standing.problems)
+            if len(seen.source.topics) < len(TOPICS) or len(seen.target.topics) < len(TOPICS):
+                found.append("topics")
+            if flow.engine == "mm1" and len(seen.positions) < len(TOPICS):
+                found.append("positions")
+            topics = [*seen.source.topics.values(), *seen.target.topics.values()]
+            if flow.engine == "mm2":
+                names = preflight.internal_names(flow)
+                internal = clients.get("west").snapshot(None, names)
+                found += internal.errors.values()
+                topics += internal.topics.values()
+                if SYNCED not in clients.get("east").groups():
+                    found.append("groups")
+            elif seen.auto_creation is None:
+                found.append("auto creation")
+            found += [f"settings of {one.name}" for one in topics if not one.configs]
+            found += [f"size of {one.name}" for one in topics if one.bytes is None]
+        for snapshot in (seen.source, seen.target):
+            read(settings, snapshot.alias, snapshot.topics)
+    except ReportError as error:
+        found.append(str(error))
+    return found
+
+
+def read(settings: config.Settings, alias: str, topics: Iterable[str]) -> None:
+    cluster = settings.clusters[alias]
+    waiting = {(name, 0): (0, 1) for name in topics}
+    assert None not in oldest_waiting(cluster, settings.credentials, waiting).values()
+
+
+@pytest.mark.parametrize("engine", ["mm1", "mm2"])
+def test_the_report_sees_everything_with_what_it_is_given_and_no_less(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    lab: Lab = request.getfixturevalue(engine)
+    rows = lab.rows()
+    assert lacking(lab)
+    lab.add(rows)
+    assert lacking(lab) == []
+    needless = []
+    for row in rows:
+        with lab.without(row):
+            if not lacking(lab):
+                needless.append(row)
+    assert needless == []
+
+
+def test_check_and_the_comparison_of_records_miss_nothing(
+    mm1: Lab,
+    tmp_path: Path,
+    jars_directory: Path,  # noqa: F811 (a fixture)
+) -> None:
+    mm1.add(mm1.rows())
+    secrets = tmp_path / "credentials"
+    secrets.mkdir()
+    for name, text in mm1.credentials().items():
+        (secrets / name).write_text(text)
+    path = tmp_path / "config.yaml"
+    document = {
+        **mm1.document(),
+        "state_directory": str(tmp_path / "state"),
+        "spark": {"master": "local[1]", "heap": "512m", "jars_directory": str(jars_directory)},
+    }
+    path.write_text(json.dumps(document))
+
+    def report(*command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "mirror_report.cli", "--config", str(path), *command],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(PACKAGE), "CREDENTIALS_DIRECTORY": str(secrets)},
+        )  # fmt: skip
+        assert done.returncode in (0, 1, 2), done.stderr
+        return done.stdout
+
+    found = json.loads(report("check", "--json"))["findings"]
+    assert [one for one in found if "permission" in one["kind"]] == []
+    report("baseline", "--full-history")
+    compared = json.loads(report("run", "--json"))["parity"]
+    assert {one["status"] for one in compared} == {"verified"}, compared
+    assert sum(one["verified_records"] for one in compared) == len(TOPICS)
+
+
+# The module and the role.
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ python }}"
+    rows: "{{ kafka_clusters | mirror_permissions(mirror_flows, mirrormaker_instances)
+              | selectattr('cluster', 'equalto', 'east') }}"
+  roles: [kafka_acls]
+  tasks:
+    - kafka_acls:
+        connection: "{{ connection }}"
+        permissions: "{{ rows }}"
+        timeout: 5
+      register: done
+      ignore_errors: true
+    - copy:
+        content: "{{ done | to_json }}"
+        dest: "{{ playbook_dir }}/done.json"
+        mode: "0600"
+      check_mode: false
+"""
+
+
+@dataclass
+class Controller:
+    """Ansible with an inventory of one flow."""
+
+    lab: Lab
+    directory: Path
+
+    def play(
+        self, *options: str, playbook: Path | None = None, **connection: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a playbook, by default one that calls the module."""
+        (self.directory / "play.yml").write_text(PLAY)
+        (self.directory / "hosts").write_text(
+            "localhost\n[mirror_report]\nreport.invalid\n[mirrormaker]\nlocalhost\n"
+        )
+        variables = {
+            "kafka_clusters": self.lab.clusters, "mirror_flows": self.lab.flows,
+            "mirrormaker_instances": self.lab.instances, "python": sys.executable,
+            "connection": connection,
+        }  # fmt: skip
+        (self.directory / "group_vars").mkdir(exist_ok=True)
+        (self.directory / "group_vars/all.yml").write_text(yaml.safe_dump(variables))
+        return subprocess.run(
+            [str(Path(sys.executable).parent / "ansible-playbook"), "-i",
+             str(self.directory / "hosts"), str(playbook or self.directory / "play.yml"), *options],
+            capture_output=True, text=True, check=False, cwd=self.directory,
+            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                 "ANSIBLE_DEPRECATION_WARNINGS": "false"},
+        )  # fmt: skip
+
+    def module(self, *options: str, **connection: Any) -> dict[str, Any]:
+        """What the module answers."""
+        played = self.play(*options, **connection)
+        assert played.returncode == 0, played.stdout + played.stderr
+        found: dict[str, Any] = json.loads((self.directory / "done.json").read_text())
+        return {**found, "stdout": played.stdout}
+
+
+@pytest.fixture
+def controller(mm1: Lab, tmp_path: Path) -> Controller:
+    return Controller(mm1, tmp_path)
+
+
+def test_commands_are_printed_and_no_host_is_asked(tmp_path: Path) -> None:
+    lab = Lab(
+        Broker(*(f"127.0.0.1:{port}" for port in range(1, 7))),
+        Broker(*(f"127.0.0.1:{port}" for port in range(7, 13))),
+        {"engine": "mm1", "topics": ["orders", r"it\..*"]},
+    )
+    # The only host of the play has a name that never resolves.
+    done = Controller(lab, tmp_path).play(playbook=ROOT / "playbooks/acls.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    every = permissions.mirror_permissions(lab.clusters, lab.flows, lab.instances)
+    commands = permissions.to_kafka_acls(every, lab.clusters)
+    lines = {line.strip() for line in done.stdout.splitlines()}
+    for alias in ("east", "west"):
+        assert commands[alias]
+        assert set(commands[alias]) <= lines
+
+
+def test_the_module_adds_what_is_missing_once_and_removes_nothing(controller: Controller) -> None:
+    lab = controller.lab
+    super_user = {"bootstrap_servers": [lab.east.bootstrap]}
+    lab.add([{**lab.rows("mirror")[0], "name": "former"}])
+    wanted = {
+        acls.acl(row) for one in ("mirror", "report") for row in lab.rows(one)
+        if row["cluster"] == "east"
+    }  # fmt: skip
+    with lab.admin("east") as admin:
+        before = everything(admin)
+        checked = controller.module("--check", "--diff", **super_user)
+        assert checked["changed"] is True
+        assert "+allow User:nobody READ on topic orders" in checked["stdout"]
+        assert everything(admin) == before
+        done = controller.module(**super_user)
+        assert (done["changed"], sorted(done["added"])) == (True, sorted(map(acls.words, wanted)))
+        assert everything(admin) == before | wanted
+    again = controller.module(**super_user)
+    assert (again["changed"], again["added"]) == (False, [])
+    assert again["unneeded"] == ["allow User:nobody READ on topic former"]
+
+
+def test_a_user_who_may_not_write_permissions_is_told(controller: Controller) -> None:
+    lab = controller.lab
+    password = login("nobody")
+    done = controller.module(
+        bootstrap_servers=[lab.east.sasl], security_protocol="SASL_PLAINTEXT", **password
+    )
+    assert done["failed"] is True
+    assert "user nobody may not read or write permissions" in done["msg"]
+    assert lab.east.sasl in done["msg"]
+    assert password["password"] not in done["stdout"]
+
+
+def test_brokers_that_check_nothing_are_told(
+    controller: Controller,
+    start_broker: Any,  # noqa: F811 (a fixture)
+) -> None:
+    unchecked = start_broker(**{"authorizer.class.name": ""})
+    done = controller.module(bootstrap_servers=[unchecked.bootstrap])
+    assert done["failed"] is True
+    assert "the brokers check no permissions" in done["msg"]
+
+
+def test_what_kafkas_own_tool_is_told_is_what_the_module_adds(
+    mm1: Lab,
+    kafka_home: Path,  # noqa: F811 (a fixture)
+) -> None:
+    every = permissions.mirror_permissions(mm1.clusters, mm1.flows, mm1.instances)
+    clusters = {
+        alias: {"bootstrap_servers": [getattr(mm1, alias).bootstrap]} for alias in mm1.clusters
+    }
+    (kafka_home / "admin.properties").touch()
+    script = "\n".join(permissions.to_kafka_acls(every, clusters)["west"])
+    subprocess.run(
+        ["bash", "-eu", "-c", script], check=True, cwd=kafka_home,
+        env={**os.environ, "PATH": f"{kafka_home}/bin:{os.environ['PATH']}",
+             "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
+    )  # fmt: skip
+    with mm1.admin("west") as admin:
+        wanted = {acls.acl(row) for row in every if row["cluster"] == "west"}
+        wait(admin, lambda found: found == wanted)
