@@ -245,19 +245,24 @@ def test_what_is_remembered_survives_the_manifest() -> None:
     assert other == Memory(FINGERPRINT_VERSION, 2 * MINUTE), "other buckets cannot be compared"
 
 
-def test_spark_is_given_references_and_no_secrets() -> None:
+def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
+    for kind in ("jaas", "ca.pem", "cert.pem"):
+        (tmp_path / f"east.report.{kind}").touch()
     secured = Cluster(
         "east", ("h:1", "h:2"), "SASL_SSL", "SCRAM-SHA-512", "report", "report", ssl_ca=True
     )
-    found = source.options(secured, Path("/run/credentials/mirror-report.service"))
-    where = "${dir:/run/credentials/mirror-report.service:east.report."
+    found = source.options(secured, tmp_path)
+    where = f"${{dir:{tmp_path}:east.report."
     assert found["kafka.sasl.jaas.config"] == where + "jaas}"
     assert found["kafka.ssl.truststore.certificates"] == where + "ca.pem}"
     assert found["kafka.bootstrap.servers"] == "h:1,h:2"
     with pytest.raises(ParityError, match="credentials from files"):
         source.options(secured, None)
     certified = Cluster("east", ("h:1",), "SSL", ssl_certificate=True)
-    found = source.options(certified, Path("/run/credentials/mirror-report.service"))
+    with pytest.raises(ParityError, match="'east.report.key.pem' is not in"):
+        source.options(certified, tmp_path)
+    (tmp_path / "east.report.key.pem").touch()
+    found = source.options(certified, tmp_path)
     assert found["kafka.ssl.keystore.certificate.chain"] == where + "cert.pem}"
     assert found["kafka.ssl.keystore.key"] == where + "key.pem}"
     assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
