@@ -259,7 +259,7 @@ def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
     with pytest.raises(ParityError, match="credentials from files"):
         source.options(secured, None)
     certified = Cluster("east", ("h:1",), "SSL", ssl_certificate=True)
-    with pytest.raises(ParityError, match="'east.report.key.pem' is not in"):
+    with pytest.raises(ParityError, match=r"'east\.report\.key\.pem' is not in"):
         source.options(certified, tmp_path)
     (tmp_path / "east.report.key.pem").touch()
     found = source.options(certified, tmp_path)
