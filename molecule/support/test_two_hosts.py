@@ -10,6 +10,7 @@ import re
 import subprocess
 import time
 
+import pytest
 from labkit import ENVIRONMENT, complete, wait
 
 
@@ -99,6 +100,7 @@ def test_a_change_goes_through_one_host_at_a_time(lab, engine, units, outputs, m
         assert "linger.ms=35" in files
 
 
+@pytest.mark.long
 def test_a_second_run_changes_nothing(lab, engine, units, outputs):
     assert outputs, "the change was made"
     running = [unit.pid for unit in units]
