@@ -62,7 +62,7 @@ def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2" if small else "8",
-        # Planning each stage anew costs a small run a fifth of its CPU and has nothing to improve.
+        # A small run has nothing to gain from planning each of its stages anew.
         "spark.sql.adaptive.enabled": str(not small).lower(),
         "spark.sql.warehouse.dir": str(Path(scratch) / "mirror-report-warehouse"),
         "spark.driver.memory": settings.heap,
