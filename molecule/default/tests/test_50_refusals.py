@@ -64,20 +64,28 @@ def refused(lab, units, outputs, playbook, variables):
     assert [line for line in changes if "/var/lib/kafka-broker/data/" not in line] == []
     found = re.split("^(?:fatal|failed): ", done.text, maxsplit=1, flags=re.MULTILINE)
     assert len(found) == 2, done.text[-3000:]
-    return found[1]
+    return " ".join(found[1].split())
 
 
 @pytest.mark.parametrize(
     ("name", "cause"), [("expired", "expired"), ("stranger", "kafka_broker_ssl_ca")]
 )
 def test_a_broker_s_wrong_certificate_is_refused(lab, outputs, name, cause):
-    host = lab.host("target1")
     wrong = {
         "kafka_broker_ssl_certificate": lab.certificate(f"{name}.pem"),
         "kafka_broker_ssl_key": lab.certificate(f"{name}.key"),
     }
-    broker = Unit(host, "kafka-broker.service")
+    broker = Unit(lab.host("target1"), "kafka-broker.service")
     assert cause in refused(lab, [broker], outputs, "brokers.yml", wrong)
+
+
+def test_a_secret_among_the_broker_s_properties_is_refused(lab, outputs):
+    name = "listener.name.client.plain.sasl.jaas.config"
+    wrong = {"kafka_broker_properties": {name: "in clear", "log.dir": "${env:HOME}"}}
+    broker = Unit(lab.host("target1"), "kafka-broker.service")
+    message = refused(lab, [broker], outputs, "brokers.yml", wrong)
+    assert f"{name}, log.dir would stand in clear" in message
+    assert "in clear" not in message.replace("stand in clear", "")
 
 
 def test_an_archive_signed_by_somebody_else_is_refused(lab, orders, payments, outputs, tmp_path):
