@@ -234,7 +234,7 @@ def start_broker(
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail("broker ended:\n" + log.read_text(errors="replace")[-4000:])

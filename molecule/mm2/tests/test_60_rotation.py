@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from labkit import Unit, complete, wait
+from labkit import Unit, complete, wait, words
 
 pytestmark = pytest.mark.long
 HOSTS = ("source1", "source2", "target1")
@@ -39,18 +39,27 @@ def changing(lab, mirror, outputs, measured):
     return change
 
 
-def stands_nowhere(lab, text):
-    """Whether a line of a retired key is in no file of any host."""
-    line = text.splitlines()[1]
+@pytest.fixture
+def stands(lab, outputs):
+    """Where a secret still is: hosts that have it in a file, and what Ansible printed."""
     script = "grep -rlF --exclude-dir=proc --exclude-dir=sys -f - / 2>/dev/null || true"
-    return not any(host.run("sh", "-c", script, stdin=line).stdout for host in lab.hosts)
+
+    def places(word):
+        files = {host.name: host.run("sh", "-c", script, stdin=word).stdout for host in lab.hosts}
+        printed = {"Ansible": "printed it"} if any(word in text for text in outputs) else {}
+        return {name: found for name, found in files.items() if found} | printed
+
+    return places
 
 
-def test_new_certificates_of_a_client_and_of_a_broker_are_one_restart_of_each(lab, changing):
-    old = [lab.certificate(f"{name}.key") for name in ("north-mirror", "target1")]
+def test_new_certificates_of_a_client_and_of_a_broker_are_one_restart_of_each(
+    lab, changing, stands
+):
+    keys = [lab.certificate(f"{name}.key").splitlines()[1] for name in ("north-mirror", "target1")]
+    assert all(stands(one) for one in keys)
     lab.renew("north-mirror", "target1")
     changing(1, broker_restarts=(0, 0, 1))
-    assert all(stands_nowhere(lab, one) for one in old)
+    assert [stands(one) for one in keys] == [{}, {}]
 
 
 def test_a_new_authority_takes_the_place_of_the_old_one(lab, changing):
@@ -64,7 +73,10 @@ def test_a_new_authority_takes_the_place_of_the_old_one(lab, changing):
     changing(1, broker_restarts=(1, 1, 1))
 
 
-def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing):
+def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing, stands):
+    password = words(lab.passwords["west"]["mirror"])
+    assert stands(password)
+
     def both(variables):
         identities = variables["kafka_clusters"]["west"]["identities"]
         identities["previous"] = dict(identities["mirror"])
@@ -76,6 +88,7 @@ def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing):
 
     changing(1, broker_restarts=(0, 0, 1), **lab.changed(both))
     changing(0, broker_restarts=(0, 0, 1), **lab.changed(new_alone))
+    assert stands(password) == {}
 
 
 def test_the_report_still_calls_the_mirror_whole(lab, measured):
