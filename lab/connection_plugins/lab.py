@@ -1,20 +1,24 @@
-"""Podman's connection with standard input open, so that Ansible can pipeline its modules.
+"""Lab hosts, entered through the namespaces of their first process.
 
-One call of the container engine per task instead of five: playbooks run in less than half the time.
+A module costs milliseconds and not a start of the container engine: playbooks run in less than half
+the time.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+from pathlib import Path
 
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection import ConnectionBase, ensure_connect
-from ansible_collections.containers.podman.plugins.connection import podman
 
 DOCUMENTATION = r"""
 name: lab
-short_description: Run modules in a lab host by one call of podman
+short_description: Run modules as root in a container of this machine
 description:
-  - The connection of containers.podman, pipelining.
+  - Enters the namespaces of a container's first process; root on this machine alone may.
 extends_documentation_fragment:
   - connection_pipelining
 options:
@@ -22,56 +26,75 @@ options:
     description: The container.
     default: inventory_hostname
     vars:
-      - name: ansible_host
       - name: inventory_hostname
-  remote_user:
-    description: User in the container; root if not set.
-    vars:
-      - name: ansible_user
-  podman_extra_args:
-    description: Further arguments of podman.
-    default: ""
-    vars:
-      - name: ansible_podman_extra_args
-  podman_executable:
-    description: The podman command.
-    default: podman
-    vars:
-      - name: ansible_podman_executable
+      - name: ansible_host
 """
 
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "container": "podman",
+}
 
-class Connection(podman.Connection):  # type: ignore[misc]  # Ansible is not typed
+
+class Connection(ConnectionBase):  # type: ignore[misc]  # Ansible is not typed
     """A lab host."""
 
     transport = "lab"
     has_pipelining = True
 
     def _connect(self) -> None:
-        # The host's file system is mounted by the first file that needs it, see below.
+        """Find the first process of the host: another one after each start."""
+        name = self.get_option("remote_addr")
+        argv = ["podman", "container", "inspect", "--format", "{{.State.Pid}}", name]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        self._first_process = done.stdout.strip()
+        if self._first_process in ("", "0"):
+            raise AnsibleConnectionFailure(
+                f"{name} does not run: {done.stderr.strip() or 'it is stopped'}"
+            )
         self._connected = True
 
-    def put_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file into the host."""
-        podman.Connection._connect(self)
-        super().put_file(in_path, out_path)
+    def close(self) -> None:
+        """Nothing stays open."""
+        self._connected = False
 
-    def fetch_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file out of the host."""
-        podman.Connection._connect(self)
-        super().fetch_file(in_path, out_path)
+    def _run(self, argv: list[str], data: bytes | None = None) -> tuple[int, bytes, bytes]:
+        entered = ["nsenter", "--target", self._first_process, "--all", "--", *argv]
+        done = subprocess.run(
+            entered,
+            input=b"" if data is None else data,
+            capture_output=True,
+            check=False,
+            env=ENVIRONMENT,
+        )
+        return done.returncode, done.stdout, done.stderr
 
     @ensure_connect  # type: ignore[untyped-decorator]
     def exec_command(
-        self, cmd: str, in_data: bytes | None = None, sudoable: bool = False
+        self, cmd: str, in_data: bytes | None = None, sudoable: bool = True
     ) -> tuple[int, bytes, bytes]:
         """Run a command in the host.
 
         :returns: exit status, standard output, standard error.
         """
-        ConnectionBase.exec_command(self, cmd, in_data=in_data, sudoable=sudoable)
-        argv = ["exec", "--interactive"] if in_data else ["exec"]
-        if self.user:
-            argv += ["--user", self.user]
-        answer: tuple[int, bytes, bytes] = self._podman(argv, shlex.split(cmd), in_data)
-        return answer
+        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
+        return self._run(shlex.split(cmd), in_data)
+
+    @ensure_connect  # type: ignore[untyped-decorator]
+    def put_file(self, in_path: str, out_path: str) -> None:
+        """Copy a file into the host."""
+        super().put_file(in_path, out_path)
+        write = ["sh", "-c", 'exec cat > "$1"', "sh", out_path]
+        status, _, error = self._run(write, Path(in_path).read_bytes())
+        if status != 0:
+            raise AnsibleError(f"{out_path} was not written: {os.fsdecode(error).strip()}")
+
+    @ensure_connect  # type: ignore[untyped-decorator]
+    def fetch_file(self, in_path: str, out_path: str) -> None:
+        """Copy a file out of the host."""
+        super().fetch_file(in_path, out_path)
+        status, content, error = self._run(["cat", in_path])
+        if status != 0:
+            raise AnsibleError(f"{in_path} was not read: {os.fsdecode(error).strip()}")
+        Path(out_path).write_bytes(content)
