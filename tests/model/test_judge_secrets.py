@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mirror_model import kafka_names, schema
-from mirror_model.judge_secrets import REFERENCE
+from mirror_model.judge_secrets import REFERENCE, exposed_properties
 
 from tests.model.conftest import Kafka, Site
 from tests.model.test_judge import PAIR, mentioned, refused
@@ -54,6 +54,17 @@ def test_a_secret_of_the_nodes_own_server_is_mentioned(mm2_site: Site) -> None:
     key = "listeners.https.ssl.keystore.password"
     mm2_site.instance["worker_properties"] = {key: "CANARY"}
     mentioned(mm2_site, f"worker_properties['{key}']", "in clear")
+
+
+def test_a_broker_s_properties_hold_neither_secrets_nor_references() -> None:
+    listener = "listener.name.client."
+    exposed = {
+        f"{listener}plain.sasl.jaas.config": "CANARY",
+        f"{listener}ssl.keystore.key": "CANARY",
+        "log.dirs": "${env:HOME}",
+    }
+    harmless = {"ssl.keystore.password": None, "log.retention.ms": -1, "ssl.keystore.type": "PEM"}
+    assert exposed_properties(harmless | exposed) == sorted(exposed)
 
 
 def test_kafka_hides_exactly_what_may_be_a_reference(kafka: Kafka) -> None:

@@ -130,6 +130,11 @@ def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> 
     )
 
 
+def kafka_exposed_properties(properties: Mapping[str, Any]) -> Any:
+    """Names of a broker's properties that hold a secret in clear or a reference."""
+    return _call("judge_secrets", "exposed_properties", properties)
+
+
 def to_java_properties(properties: Mapping[str, Any]) -> Any:
     """Text that java.util.Properties reads back as exactly these properties."""
     return _call("render", "to_java_properties", properties)
@@ -168,6 +173,7 @@ class FilterModule:
                 mirror_permissions,
                 to_kafka_acls,
                 kafka_advisories,
+                kafka_exposed_properties,
                 to_java_properties,
                 to_environment_file,
                 to_jaas,

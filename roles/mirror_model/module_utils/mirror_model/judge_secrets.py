@@ -16,8 +16,8 @@ from .schema import HIDDEN_KEYS, HOST_NAMES, SECRET_KEYS
 # As org.apache.kafka.common.config.ConfigTransformer reads it: ${provider:path:key}.
 REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
-# What names of plug-ins' own properties end with when they hold a secret.
-SECRET_NAME = re.compile(r"(password|passphrase|secret|jaas\.config)$", re.IGNORECASE)
+# What names of listeners' and plug-ins' own properties end with when they hold a secret.
+SECRET_NAME = re.compile(r"(password|passphrase|secret|jaas\.config|keystore\.key)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,19 @@ def judge_secrets(found: Inventory) -> None:
             )
         if one.name == HOST_NAMES and one.value.strip().lower() != "https":
             _judge_host_names(found, one)
+
+
+def exposed_properties(properties: Mapping[str, Any]) -> list[str]:
+    """Which of a broker's properties would stand in clear, or refer to what the broker lacks.
+
+    :param properties: Kafka's own name, with prefixes, to value; ``None`` removes a property.
+    :returns: their names in order.
+    """
+    return sorted(
+        name
+        for name, value in properties.items()
+        if value is not None and (SECRET_NAME.search(name) or REFERENCE.search(str(value)))
+    )
 
 
 def _judge_host_names(found: Inventory, one: Property) -> None:
