@@ -38,16 +38,16 @@ ENVIRONMENT = {
 CGROUPS = Path("/sys/fs/cgroup")
 
 
-def _cgroups(process: str) -> list[Path]:
-    """Where a process has to be written down to share the control groups of another.
+def _cgroup_lists(process: str) -> list[Path]:
+    """The lists a process has to be written into to share the control groups of another.
 
-    Java does not start to measure its memory if its own groups lie outside of what it sees.
+    A JVM whose groups lie outside of what it sees cannot measure itself, and Spark fails.
     """
+    # The second version's only hierarchy has no name; beside those of the first it is unified.
+    unified = "unified" if (CGROUPS / "unified").is_dir() else ""
     found = []
     for line in Path(f"/proc/{process}/cgroup").read_text(encoding="ascii").splitlines():
         _, controllers, path = line.split(":", 2)
-        # The second version's only hierarchy has no name; beside others it is called unified.
-        unified = "unified" if (CGROUPS / "unified").is_dir() else ""
         hierarchy = CGROUPS / (controllers.removeprefix("name=") or unified)
         if hierarchy.is_dir():
             found.append(hierarchy / path.lstrip("/") / "cgroup.procs")
@@ -70,7 +70,7 @@ class Connection(ConnectionBase):  # type: ignore[misc]  # Ansible is not typed
             raise AnsibleConnectionFailure(
                 f"{name} does not run: {done.stderr.strip() or 'it is stopped'}"
             )
-        self._cgroups = _cgroups(self._first_process)
+        self._cgroup_lists = _cgroup_lists(self._first_process)
         self._connected = True
 
     def close(self) -> None:
@@ -78,19 +78,25 @@ class Connection(ConnectionBase):  # type: ignore[misc]  # Ansible is not typed
         self._connected = False
 
     def _join(self) -> None:
-        for one in self._cgroups:
+        for one in self._cgroup_lists:
             one.write_text("0", encoding="ascii")  # the process that writes
 
     def _run(self, argv: list[str], data: bytes | None = None) -> tuple[int, bytes, bytes]:
         entered = ["nsenter", "--target", self._first_process, "--all", "--", *argv]
-        done = subprocess.run(  # a worker of Ansible has one thread
-            entered,
-            preexec_fn=self._join,
-            input=b"" if data is None else data,
-            capture_output=True,
-            check=False,
-            env=ENVIRONMENT,
-        )
+        try:
+            done = subprocess.run(
+                entered,
+                preexec_fn=self._join,  # safe here: a worker of Ansible has one thread
+                input=b"" if data is None else data,
+                capture_output=True,
+                check=False,
+                env=ENVIRONMENT,
+            )
+        except subprocess.SubprocessError as error:
+            name = self.get_option("remote_addr")
+            raise AnsibleConnectionFailure(
+                f"{name}: its control groups cannot be joined; has it stopped meanwhile?"
+            ) from error
         return done.returncode, done.stdout, done.stderr
 
     @ensure_connect  # type: ignore[untyped-decorator]

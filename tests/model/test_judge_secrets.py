@@ -62,6 +62,7 @@ def test_a_broker_s_properties_hold_neither_secrets_nor_references() -> None:
         f"{listener}plain.sasl.jaas.config": "CANARY",
         f"{listener}ssl.keystore.key": "CANARY",
         "log.dirs": "${env:HOME}",
+        "metadata.log.dir": "${HOME}",
     }
     harmless = {"ssl.keystore.password": None, "log.retention.ms": -1, "ssl.keystore.type": "PEM"}
     assert exposed_properties(harmless | exposed) == sorted(exposed)

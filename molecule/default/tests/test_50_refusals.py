@@ -79,7 +79,6 @@ def test_a_broker_s_wrong_certificate_is_refused(lab, outputs, name, cause):
     assert cause in refused(lab, [broker], outputs, "brokers.yml", wrong)
 
 
-@pytest.mark.long
 def test_a_secret_among_the_broker_s_properties_is_refused(lab, outputs):
     name = "listener.name.client.plain.sasl.jaas.config"
     wrong = {"kafka_broker_properties": {name: "in clear", "log.dir": "${env:HOME}"}}

@@ -67,7 +67,7 @@ def exposed_properties(properties: Mapping[str, Any]) -> list[str]:
     return sorted(
         name
         for name, value in properties.items()
-        if value is not None and (SECRET_NAME.search(name) or REFERENCE.search(str(value)))
+        if value is not None and (SECRET_NAME.search(name) or "${" in str(value))
     )
 
 
