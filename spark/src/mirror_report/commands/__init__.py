@@ -1,0 +1,18 @@
+"""What each command does, between the rooms; nothing here prints or ends the process."""
+
+from mirror_report.commands.baselines import baseline
+from mirror_report.commands.checked import CheckResult, check
+from mirror_report.commands.confirmed import Confirmation, confirm
+from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.reported import run
+
+__all__ = [
+    "CheckResult",
+    "Confirmation",
+    "LagResult",
+    "baseline",
+    "check",
+    "confirm",
+    "lag",
+    "run",
+]

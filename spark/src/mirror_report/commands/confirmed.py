@@ -1,0 +1,137 @@
+"""``confirm``: whether the flows' processes took up their work; writes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from mirror_report.checks import lag as lag_checks
+from mirror_report.checks import workers
+from mirror_report.commands.flows import Progress, chosen
+from mirror_report.config import Flow, Settings
+from mirror_report.kafka.groups import addresses
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.model import ClusterSnapshot, Place
+from mirror_report.observe import (
+    Clients,
+    Memories,
+    group_of,
+    open_clients,
+    source_snapshot,
+    standing_of,
+)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Whether a mirror took up its work.
+
+    :param flowing: the position moved while it was watched; ``None``: no record was waiting.
+    """
+
+    flow: str
+    ok: bool
+    flowing: bool | None
+    text: str
+
+
+def confirm(
+    settings: Settings,
+    flow_name: str | None,
+    hosts: Sequence[str],
+    timeout: float,
+    progress: Progress,
+) -> list[Confirmation]:
+    """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
+
+    :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
+    :param timeout: seconds for taking up the work, and again for moving.
+    """
+    flows = chosen(settings, flow_name)
+    with ThreadPoolExecutor(max_workers=len(flows)) as pool:
+        return list(pool.map(lambda one: _confirm(settings, one, hosts, timeout, progress), flows))
+
+
+def _confirm(
+    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
+) -> Confirmation:
+    cluster = settings.clusters[flow.target if flow.engine == "mm2" else flow.source]
+    seen_from = {one for host in hosts for one in addresses(host, cluster)}
+    memories: Memories = {}
+    with open_clients(settings, {flow.source, cluster.alias}) as clients:
+        deadline = time.monotonic() + timeout
+        while True:
+            source = source_snapshot(clients, flow)
+            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, memories)
+            if not lacking:
+                break
+            if time.monotonic() > deadline:
+                return Confirmation(
+                    flow.name, False, None,
+                    f"{flow.name}: {lacking}. Look into "
+                    f"journalctl -u {flow.instance}.service -n 100",
+                )  # fmt: skip
+            progress(f"waiting for flow {flow.name}: {lacking}")
+            time.sleep(1)
+        started = standing_of(clients, flow, memories).positions
+        waiting = lag_checks.waiting(flow, source, started, {})
+        idle = Confirmation(
+            flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
+        )
+        if not waiting:
+            return idle
+        progress(
+            f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the position"
+        )
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            time.sleep(1)
+            now = standing_of(clients, flow, memories).positions
+            if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
+                return Confirmation(flow.name, True, True, f"{flow.name}: running, records flow")
+        if _only_markers(settings, flow, waiting):
+            return idle
+    return Confirmation(
+        flow.name,
+        False,
+        False,
+        f"{flow.name}: {sum(end - at for at, end in waiting.values())} records wait and the "
+        f"position did not move for {timeout:.0f} s. Look into "
+        f"journalctl -u {flow.instance}.service -n 100",
+    )
+
+
+def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
+    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+    return len(ages) == len(waiting) and all(one is None for one in ages.values())
+
+
+def _not_taken_up(
+    clients: Clients,
+    flow: Flow,
+    source: ClusterSnapshot,
+    hosts: Sequence[str],
+    seen_from: set[str],
+    memories: Memories,
+) -> str:
+    """What is missing until the process has its work in hand; empty: nothing."""
+    group = group_of(clients, flow)
+    own = [one for one in group.members if not hosts or one.host in seen_from]
+    if flow.engine == "mm2":
+        standing = standing_of(clients, flow, memories)
+        work = ", ".join(workers.not_running(flow, standing, tasks_expected=bool(source.topics)))
+    else:
+        wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
+        held = {place for member in group.members for place in member.partitions}
+        shown = ", ".join(f"{topic}-{p}" for topic, p in sorted(wanted - held)[:5])
+        work = f"unassigned: {shown}" if shown else ""
+    if own and group.state == "Stable" and not work:
+        return ""
+    seen = ", ".join(sorted({member.host for member in group.members})) or "none"
+    return (
+        f"group {flow.group_id} is {group.state}; members from {seen}"
+        + (f", expected one from {', '.join(hosts)}" if hosts else "")
+        + (f"; {work}" if work else "")
+    )

@@ -1,0 +1,47 @@
+"""Which flows a command is about, and how one of them is named in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.model import FlowStatus
+from mirror_report.observe import Observed
+
+Progress = Callable[[str], None]
+
+
+def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:
+    """Flows a command is about.
+
+    :raises ConfigError: unknown name, or no flow at all.
+    """
+    if flow is not None:
+        return (settings.flow(flow),)
+    if not settings.flows:
+        raise ConfigError("flows: empty, there is nothing to look at")
+    return settings.flows
+
+
+def aliases(flows: Sequence[Flow]) -> list[str]:
+    """Clusters of some flows, with repetitions."""
+    return [alias for flow in flows for alias in (flow.source, flow.target)]
+
+
+def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
+    """One line of the report about a flow.
+
+    :param observed: ``None``: it could not be looked at.
+    """
+    return FlowStatus(
+        name=flow.name,
+        engine=flow.engine,
+        source=flow.source,
+        target=flow.target,
+        source_cluster_id=observed.source.cluster_id if observed else None,
+        target_cluster_id=observed.target.cluster_id if observed else None,
+        group_id=flow.group_id,
+        group_state=observed.group.state if observed else None,
+        target_brokers=observed.target_brokers if observed else None,
+        topics=tuple(observed.source.topics) if observed else (),
+    )

@@ -1,0 +1,219 @@
+"""``run``: the whole report."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from mirror_report import __version__
+from mirror_report.checks.verdict import finding, verdict, worst_first
+from mirror_report.commands.flows import Progress, chosen
+from mirror_report.commands.measured import LagResult, lag
+from mirror_report.config import Flow, Settings
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    ParityResult,
+    Report,
+    ReportError,
+    TopicParity,
+    sentence,
+)
+from mirror_report.observe import Memories, Take
+from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.state.store import Store
+
+
+def run(
+    settings: Settings,
+    flow_name: str | None,
+    progress: Progress,
+    *,
+    max_bytes: int | None = None,
+    deadline_seconds: float | None = None,
+    on_crash: Callable[[BaseException], None] = lambda _: None,
+) -> Report:
+    """Make the whole report; the caller holds the store's lock.
+
+    :param on_crash: told of an unexpected error, which otherwise becomes a finding.
+    """
+    started = time.monotonic()
+    generated_at = datetime.now(UTC)
+    run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
+    measured = lag(settings, store, flow_name, topics=True)
+    findings = list(measured.findings)
+    _remember_ids(store, flows, measured)
+    # From here on a shift has been said.
+    store.commit("shifts", {**store.load("shifts"), **measured.shifts})
+    readable = tuple(one for one in flows if one.name in measured.observed)
+    parity: ParityResult | None = None
+    if readable:
+        progress("comparing content")
+        parity, problem = _parity(
+            dataclasses.replace(settings, flows=readable),
+            store,
+            run_id,
+            settings.budget.max_bytes if max_bytes is None else max_bytes,
+            settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
+            progress,
+            on_crash,
+            measured.memories,
+        )
+        findings += parity.findings if parity else []
+        findings += [problem] if problem else []
+    findings += _nothing_seen(store, readable, measured)
+    coverage = _coverage(parity.topics if parity else [])
+    findings += _bounds(settings, coverage, parity, findings)
+    findings = worst_first(findings)
+    progress("writing the report")
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        tool={"name": "mirror-report", "version": __version__},
+        run_id=run_id,
+        generated_at=generated_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_seconds=round(time.monotonic() - started, 3),
+        verdict=verdict(findings),
+        coverage=coverage,
+        flows=measured.flows,
+        lag=measured.rows,
+        parity=parity.topics if parity else [],
+        backlog_records=parity.backlog_records if parity else None,
+        backlog_bytes=parity.backlog_bytes if parity else None,
+        spark_started=parity.spark_started if parity else False,
+        findings=findings,
+        errors=[one.message for one in findings if one.severity == "unknown"],
+    )
+
+
+def _parity(
+    settings: Settings,
+    store: Store,
+    run_id: str,
+    max_bytes: int | None,
+    deadline_seconds: float,
+    progress: Progress,
+    on_crash: Callable[[BaseException], None],
+    memories: Memories,
+) -> tuple[ParityResult | None, Finding | None]:
+    try:
+        # Spark is only needed here; every other command works without it.
+        from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
+
+        request = ParityRequest(
+            settings, Take(settings, memories), store, run_id, max_bytes, deadline_seconds
+        )
+        return run_parity(request, progress), None
+    except ImportError as error:
+        on_crash(error)
+        return None, finding(
+            "parity_unavailable",
+            f"content was not compared: the Python package {error.name or 'pyspark'} is missing",
+            "Install the report with its Spark part: role mirror_report, or pip install "
+            "'mirror-report[spark]' into its venv",
+        )
+    except ReportError as error:
+        message, _, action = str(error).partition(". ")
+        on_crash(error)
+        return None, finding("parity_unavailable", message, action)
+    except Exception as error:  # an operator gets a sentence; --debug shows the rest
+        on_crash(error)
+        return None, finding(
+            "parity_unavailable",
+            f"content was not compared: {sentence(error)}",
+            "mirror-report --debug run shows where it happened",
+        )
+
+
+def _remember_ids(store: Store, flows: Sequence[Flow], measured: LagResult) -> None:
+    """Remember topics seen for the first time; a changed id stays until a new baseline."""
+    ids = store.load("topics")
+    for flow in flows:
+        observed = measured.observed.get(flow.name)
+        if observed is None:
+            continue
+        known = ids.setdefault(flow.name, {})
+        for side, snapshot in (("source", observed.source), ("target", observed.target)):
+            seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
+            known[side] = seen | known.get(side, {})
+    store.commit("topics", ids)
+
+
+def _nothing_seen(store: Store, flows: Sequence[Flow], measured: LagResult) -> list[Finding]:
+    recorded = store.load("baseline")
+    found = []
+    for flow in flows:
+        observed = measured.observed[flow.name]
+        topics = recorded.get(flow.name, {}).get("topics", {})
+        starts = {
+            side: {name: one[side] for name, one in topics.items()} for side in ("source", "target")
+        }
+        if not observed.source.topics:
+            continue
+        if _moved(observed.source, starts["source"]) or _moved(observed.target, starts["target"]):
+            continue
+        found.append(
+            finding(
+                "nothing_seen",
+                f"no record on {flow.source} or {flow.target} since the baseline, so nothing is "
+                "proved",
+                "Produce a record on the source and run mirror-report run again; if records exist, "
+                f"check topics of flow {flow.name}",
+                flow=flow.name,
+            )
+        )
+    return found
+
+
+def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -> bool:
+    return any(
+        one.end > starts.get(name, {}).get(str(p), 0)
+        for name, topic in snapshot.topics.items()
+        for p, one in topic.partitions.items()
+    )
+
+
+def _coverage(topics: Sequence[TopicParity]) -> float | None:
+    """Verified share of the records that are due; ``None`` if nothing is due."""
+    verified = sum(one.verified_records for one in topics)
+    due = sum(
+        max(one.verified_records, one.source_records - one.in_flight_records - one.skipped_records)
+        for one in topics
+    )
+    return None if due == 0 else verified / due
+
+
+def _bounds(
+    settings: Settings,
+    coverage: float | None,
+    parity: ParityResult | None,
+    findings: Sequence[Finding],
+) -> list[Finding]:
+    kinds = {one.kind for one in findings}
+    found = []
+    bound = settings.warn.coverage
+    if coverage is not None and bound is not None and coverage < bound and "coverage" not in kinds:
+        found.append(
+            finding(
+                "coverage",
+                f"{100 * coverage:.2f} % of the records due are verified, the bound is "
+                f"{100 * bound:.0f} %",
+                "See the findings above; without any, run mirror-report run again or raise "
+                "budget.max_bytes",
+            )
+        )
+    if parity is not None and parity.backlog_records and "backlog" not in kinds:
+        found.append(
+            finding(
+                "backlog",
+                f"{parity.backlog_records} records are due and were left for the next run",
+                "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+                count=parity.backlog_records,
+            )
+        )
+    return found
