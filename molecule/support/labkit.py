@@ -453,8 +453,7 @@ def parity(document: Mapping[str, Any], topic: str, flow: str | None = None) -> 
 
 def classes(row: Mapping[str, Any]) -> dict[str, int]:
     """Reduce a topic's parity to the classes that have records."""
-    names = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
-    return {name: row[name] for name in names if row[name]}
+    return {name: count for name, count in row["counts"].items() if count}
 
 
 def complete(comparison: Mapping[str, Any]) -> dict[str, int]:

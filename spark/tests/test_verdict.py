@@ -13,7 +13,7 @@ EXPECTED = {
     "no_topics partitions_fewer compact_null_keys message_size timestamp_type timestamp_limit "
     "retention sysconfig_drift offset_shift no_groups idle_tasks certificate_expiry "
     "permission_unknown not_checked",
-    2: "missing corrupt truncated reset rewind deleted_early stopped stalled unconfirmed "
+    2: "missing corrupt_value truncated reset rewind deleted_early stopped stalled unconfirmed "
     "topic_missing same_cluster regex_without_auto_creation task_failed takeover "
     "replication_factor internal_topic missing_permission",
     3: "unreachable authentication permission unknown_lag state parity_unavailable internal",
@@ -51,7 +51,7 @@ def test_what_an_earlier_run_reported_no_longer_counts() -> None:
 
 
 def test_text_names_the_worst_and_counts_the_rest() -> None:
-    found = [finding("missing", "5 missing", ""), finding("corrupt", "1 corrupt", "")]
+    found = [finding("missing", "5 missing", ""), finding("corrupt_value", "1 corrupt", "")]
     assert verdict(found).text == "critical: 1 corrupt (and 1 more)"
 
 

@@ -69,7 +69,7 @@ def test_lag_of_a_stopped_mirror_is_what_was_produced(harmed):
     ("topic", "expected"),
     [
         ("payments.missing", {"missing": MISSING}),
-        ("payments.altered", {"corrupt": ALTERED}),
+        ("payments.altered", {"corrupt_value": ALTERED}),
         ("payments.duplicated", {"duplicate": DUPLICATED}),
         ("payments.foreign", {"extra": FOREIGN}),
     ],

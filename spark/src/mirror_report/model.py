@@ -22,6 +22,26 @@ LagState = Literal[
     "UNKNOWN",
 ]
 ParityStatus = Literal["verified", "in_flight", "mismatch", "unverifiable", "skipped", "unknown"]
+Strategy = Literal["timestamp", "offset_syncs", "hash", "latest_by_key", "none"]
+"""How the content of a topic is compared: by minute of the records' timestamps, between two offset
+syncs, by hash of the record (a topic at rest), by the latest value of each key (a compacted one)."""
+
+CLASSES = (
+    "missing",
+    "duplicate",
+    "corrupt_value",
+    "corrupt_headers",
+    "altered_timestamp",
+    "moved",
+    "reordered",
+    "extra",
+    "deleted_early",
+    "expired",
+    "unverifiable",
+)
+"""What a record that does not match can be; ``docs/report.md`` says what each means."""
+
+PositionSource = Literal["group_commit", "connect_offsets", "baseline", "log_start"]
 
 Positions = dict[str, dict[int, int]]
 """Source topic -> partition -> next offset to mirror (committed); absent = never committed."""
@@ -221,7 +241,17 @@ class PartitionLag:
 
     :param position: next offset to mirror, as committed.
     :param lag_seconds: age of the oldest record not yet mirrored.
-    :param lost: records the source dropped before they were mirrored.
+    :param lost: records the source certainly dropped before they were mirrored.
+    :param lost_at_most: upper bound where it cannot be told how many; ``None``: ``lost`` is exact.
+    :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
+    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there, from the
+        history of log ends; at least so long if ``waiting_at_least``.
+    :param produce_rate: offsets per second the source grew by lately; ``mirror_rate``: the position.
+    :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
+        never will, ``None`` if not known.
+    :param position_source: where the position is from; ``position_age_seconds``: age of that word.
+    :param open_transaction_seconds: age of the oldest transaction that holds back readers of
+        committed records in this partition.
     :param estimate: where the mirror probably stands now, ahead of what it has committed; it
         decides nothing.
     :param estimate_source: what the estimate rests on.
@@ -241,6 +271,17 @@ class PartitionLag:
     estimate: int | None = None
     estimate_source: Literal["offset_syncs", "connect_offsets"] | None = None
     estimate_age_seconds: float | None = None
+    lost_at_most: int | None = None
+    lag_bytes: int | None = None
+    waiting_seconds: float | None = None
+    waiting_at_least: bool = False
+    produce_rate: float | None = None
+    mirror_rate: float | None = None
+    eta_seconds: float | None = None
+    catches_up: bool | None = None
+    position_source: PositionSource | None = None
+    position_age_seconds: float | None = None
+    open_transaction_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -261,10 +302,19 @@ class Sample:
 class TopicParity:
     """What is known of one mirrored topic's content.
 
-    :param buckets: number of time buckets by status.
+    :param counts: class of :data:`CLASSES` -> records found; ``None``: not known, never 0.
+    :param accounted: class -> records an earlier run has told of.
+    :param partitions: class -> source partition (as text) -> records; empty where the engine keeps
+        no partitions.
+    :param buckets: number of buckets by status.
     :param verified_through_ms: everything up to here is verified.
     :param newest_due_ms: timestamp of the newest record that should be verified by now.
-    :param samples: class (missing, duplicate, corrupt, extra) -> at most 20 samples.
+    :param samples: class -> at most 20 samples.
+    :param strategy: how the content is compared.
+    :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
+        has begun to; ``None``: nothing waits, or retention has no bound.
+    :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
+        newest hours, as ``[hour start in ms, worst status]``.
     """
 
     flow: str
@@ -276,17 +326,17 @@ class TopicParity:
     verified_records: int
     in_flight_records: int
     skipped_records: int
-    missing: int
-    duplicate: int
-    corrupt: int
-    extra: int
-    unverifiable: int
+    counts: Mapping[str, int | None]
     accounted: Mapping[str, int]
     buckets: Mapping[str, int]
     verified_through_ms: int | None
     newest_due_ms: int | None
     reason: str
     samples: Mapping[str, list[Sample]]
+    partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    strategy: Strategy = "timestamp"
+    breach_seconds: float | None = None
+    strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -299,6 +349,109 @@ class ParityResult:
     backlog_bytes: int | None
     spark_started: bool
     seconds: float
+
+
+@dataclass(frozen=True)
+class ConfigDifference:
+    """A setting of a topic that differs between the sides.
+
+    :param kind: ``synced``: MirrorMaker 2 would set it on the target; ``risk``: nothing syncs it, and
+        it endangers the mirror.
+    """
+
+    name: str
+    source: str | None
+    target: str | None
+    kind: Literal["synced", "risk"]
+
+
+@dataclass(frozen=True)
+class TopicStatus:
+    """One topic of the source, or one of the target that nothing on the source feeds any more.
+
+    :param topic: name on the source; ``target_topic``: on the target.
+    :param selected: whether the flow mirrors it; ``reason``: why not, or what is wrong with it.
+    :param source_partitions: ``None``: the topic is not there, or hidden.
+    """
+
+    flow: str
+    topic: str
+    target_topic: str
+    selected: bool
+    reason: str
+    source_partitions: int | None
+    target_partitions: int | None
+    differences: tuple[ConfigDifference, ...] = ()
+
+
+GroupState = Literal[
+    "ready",
+    "reread",
+    "skip",
+    "unmapped",
+    "stale",
+    "active_on_target",
+    "not_synced",
+    "unknown",
+]
+
+
+@dataclass(frozen=True)
+class GroupPartition:
+    """What a consumer group would meet in one partition if it moved to the target now.
+
+    :param topic: name on the source; ``target_topic``: on the target.
+    :param source_offset: what the group has committed on the source.
+    :param image: offset on the target of the record it would read next on the source; ``None``: no
+        offset sync leads there.
+    :param image_exact: otherwise ``image`` is a lower bound.
+    :param checkpoint: (offset on the source, on the target) of the newest checkpoint.
+    :param target_offset: what is committed on the target.
+    :param reread: records it would read again; ``skip``: records it would never read.
+    """
+
+    topic: str
+    target_topic: str
+    partition: int
+    state: GroupState
+    source_offset: int | None
+    image: int | None
+    image_exact: bool
+    checkpoint: tuple[int, int] | None
+    checkpoint_age_seconds: float | None
+    target_offset: int | None
+    reread: int | None
+    skip: int | None
+
+
+@dataclass(frozen=True)
+class GroupParity:
+    """Readiness of one consumer group for a failover.
+
+    :param readiness: share of its partitions that lose nothing and re-read no more than
+        ``warn.reread_records``; ``None``: not known.
+    """
+
+    flow: str
+    group: str
+    state: GroupState
+    readiness: float | None
+    reread: int | None
+    skip: int | None
+    partitions: tuple[GroupPartition, ...]
+
+
+@dataclass(frozen=True)
+class LagPoint:
+    """Lag of one topic at one time, for a line over time.
+
+    :param lag_records: ``None``: not known then.
+    """
+
+    flow: str
+    topic: str
+    at_ms: int
+    lag_records: int | None
 
 
 @dataclass(frozen=True)
@@ -316,6 +469,8 @@ class FlowStatus:
 
     :param group_id: the group of the mirror's processes.
     :param target_brokers: how many brokers the target has.
+    :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
+        pipe works, and no more; ``None``: there is none, or it may not be read.
     """
 
     name: str
@@ -328,6 +483,7 @@ class FlowStatus:
     group_state: str | None
     target_brokers: int | None
     topics: tuple[str, ...]
+    heartbeat_age_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -352,3 +508,6 @@ class Report:
     spark_started: bool
     findings: list[Finding]
     errors: list[str]
+    topics: list[TopicStatus] = field(default_factory=list)
+    groups: list[GroupParity] = field(default_factory=list)
+    history: list[LagPoint] = field(default_factory=list)

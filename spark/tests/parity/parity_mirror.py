@@ -21,7 +21,7 @@ from mirror_report.observe import Take
 from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
-CLASSES = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
+CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
 # Recent, or retention would remove the records at once.
 T0 = (int(time.time()) // 60 - 40) * 60_000
 RECORDS = 600
@@ -96,7 +96,7 @@ class Mirror:
             kind = fate.get(number)
             if kind == "missing":
                 continue
-            self.write(one, value=b"altered" if kind == "corrupt" else one.value)
+            self.write(one, value=b"altered" if kind == "corrupt_value" else one.value)
             if kind == "duplicate":
                 self.write(one)
             if kind == "extra":

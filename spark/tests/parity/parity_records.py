@@ -224,7 +224,7 @@ def classes(
         found[where] = {
             "missing": missing.total() - corrupt,
             "duplicate": duplicate.total(),
-            "corrupt": corrupt,
+            "corrupt_value": corrupt,
             "extra": extra.total() - corrupt,
             "in_flight": in_flight,
         }

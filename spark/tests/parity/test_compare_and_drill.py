@@ -18,7 +18,7 @@ from test_digest import BATCH
 from mirror_report.parity import compare, digest, drill
 from mirror_report.parity.session import table
 
-CLASSES = ("missing", "duplicate", "corrupt", "extra")
+CLASSES = ("missing", "duplicate", "corrupt_value", "extra")
 NOTHING = dict.fromkeys((*CLASSES, "in_flight"), 0)
 
 keys = st.sampled_from([None, b"", b"a", b"b"])
@@ -200,9 +200,9 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     "missing": (lambda t: t[5:], {"missing": 5}),
     "duplicate": (lambda t: [*t, *t[:4]], {"duplicate": 4}),
     "twice over": (lambda t: [*t, t[0], t[0]], {"duplicate": 2}),
-    "value": (lambda t: [*(altered(one, value=b"?") for one in t[:3]), *t[3:]], {"corrupt": 3}),
-    "value to null": (lambda t: [altered(t[0], value=None), *t[1:]], {"corrupt": 1}),
-    "headers": (lambda t: [altered(t[0], headers=(("h", b""),)), *t[1:]], {"corrupt": 1}),
+    "value": (lambda t: [*(altered(one, value=b"?") for one in t[:3]), *t[3:]], {"corrupt_value": 3}),
+    "value to null": (lambda t: [altered(t[0], value=None), *t[1:]], {"corrupt_value": 1}),
+    "headers": (lambda t: [altered(t[0], headers=(("h", b""),)), *t[1:]], {"corrupt_value": 1}),
     "foreign": (lambda t: [*t, *(altered(one, key=b"alien") for one in t[:6])], {"extra": 6}),
     "key": (lambda t: [altered(t[0], key=None), *t[1:]], {"missing": 1, "extra": 1}),
     "time": (lambda t: [altered(t[0], timestamp=1), *t[1:]], {"missing": 1, "extra": 1}),
@@ -387,7 +387,7 @@ def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind:
     assert found == {**dict.fromkeys(found, 0), **expected}
     assert summary["source_records"] == 30
     assert summary["candidates"] == 0
-    wrong = expected.get("missing", 0) + expected.get("corrupt", 0)
+    wrong = expected.get("missing", 0) + expected.get("corrupt_value", 0)
     assert summary["verified_records"] == 30 - wrong
     assert (summary["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (summary["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
@@ -510,10 +510,10 @@ def test_samples_name_records_and_are_few(told: dict[str, list[Told]]) -> None:
     assert by_class == {
         ("missing", "source"): 20,
         ("duplicate", "target"): 2,
-        ("corrupt", "source"): 1,
-        ("corrupt", "target"): 1,
+        ("corrupt_value", "source"): 1,
+        ("corrupt_value", "target"): 1,
     }
-    lost = next(row for row in found if row["class"] == "corrupt" and row["side"] == "source")
+    lost = next(row for row in found if row["class"] == "corrupt_value" and row["side"] == "source")
     assert (lost["partition"], lost["offset"], lost["timestamp_ms"]) == (0, 0, 0)
     assert (lost["key_bytes"], lost["value_bytes"]) == (2, 2)
     assert (len(lost["key_hash"]), len(lost["record_hash"])) == (16, 32)

@@ -22,7 +22,7 @@ WORDS: Mapping[Severity, str] = {
 TABLE: Mapping[str, tuple[Severity, str]] = {
     # records
     "missing": ("critical", "records of the source are not on the target"),
-    "corrupt": ("critical", "records arrived altered"),
+    "corrupt_value": ("critical", "records arrived with another value"),
     "truncated": ("critical", "the source dropped records before they were mirrored"),
     "reset": ("critical", "a topic was deleted and created again"),
     "rewind": ("critical", "the end of a log went back: records it had are gone"),

@@ -33,7 +33,7 @@ baseline, and until when records of a side expired before they were read."""
 
 RESULTS_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, run_id string, missing bigint, "
-    "duplicate bigint, corrupt bigint, extra bigint, unverifiable bigint, in_flight bigint, "
+    "duplicate bigint, corrupt_value bigint, extra bigint, unverifiable bigint, in_flight bigint, "
     "new_duplicate bigint, new_extra bigint"
 )
 """What a drill found in one bucket, valid for one pair of digests; ``new_*`` is the part that
@@ -41,7 +41,7 @@ no earlier run had reported."""
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
-_CLASSES = ("missing", "duplicate", "corrupt", "extra", "unverifiable", "in_flight")
+_CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable", "in_flight")
 
 
 def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
@@ -163,7 +163,7 @@ def judge(buckets: DataFrame, topics: DataFrame, results: DataFrame, run_id: str
             F.col("unverifiable")
         ),
     )
-    wrong = F.col("missing") + F.col("corrupt") > 0
+    wrong = F.col("missing") + F.col("corrupt_value") > 0
     news = F.col("new_duplicate") + F.col("new_extra") > 0
     whole = F.col("due") & (F.col("equal") | F.col("settled")) & (F.col("in_flight") == 0)
     return counted.withColumn(
@@ -199,7 +199,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     )
     good = (F.col("status") == "verified") & _before("first_bad")
     good_next = ((F.col("status") == "verified") | F.col("accountable")) & _before("first_bad_next")
-    found = F.col("missing") + F.col("corrupt")
+    found = F.col("missing") + F.col("corrupt_value")
     compared = F.greatest(F.col("n_source") - found, F.lit(0))
     settled_mismatch = (F.col("status") == "mismatch") & F.col("settled")
     open_mismatch = (F.col("status") == "mismatch") & ~F.col("settled")
@@ -221,7 +221,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         F.sum(F.when(F.col("status") == "skipped", F.col("n_source")).otherwise(0)).alias(
             "skipped_records"
         ),
-        *(F.sum(name).alias(name) for name in ("missing", "corrupt", "unverifiable")),
+        *(F.sum(name).alias(name) for name in ("missing", "corrupt_value", "unverifiable")),
         *(F.sum(f"new_{name}").alias(name) for name in ("duplicate", "extra")),
         *(
             F.sum(F.col(name) - F.col(f"new_{name}")).alias(f"accounted_{name}")

@@ -22,7 +22,7 @@ CANDIDATES_SCHEMA = (
 ``*_gone``: digested records of the bucket can no longer be read; ``known_*``: already reported."""
 
 SAMPLES = 20
-CLASSES = ("missing", "duplicate", "corrupt", "extra")
+CLASSES = ("missing", "duplicate", "corrupt_value", "extra")
 
 
 def leftovers(
@@ -39,7 +39,7 @@ def leftovers(
     :param positions: :data:`mirror_report.parity.compare.POSITIONS_SCHEMA`, taken before the ends
         up to which ``records`` were read.
     :returns: flow, topic, lane, bucket, key_hash, timestamp_ms, n_source, n_target, missing,
-        duplicate, corrupt, extra, in_flight, source and target (sample structs, null without
+        duplicate, corrupt_value, extra, in_flight, source and target (sample structs, null without
         leftovers).
     """
     below = (F.col("side") == "source") & (
@@ -108,11 +108,11 @@ def leftovers(
             F.max(F.when(F.col("duplicate") > 0, F.col("target"))).alias("copy"),
             F.max(F.when(F.col("extra") > 0, F.col("target"))).alias("target"),
         )
-        .withColumn("corrupt", F.least("missing", "extra"))
+        .withColumn("corrupt_value", F.least("missing", "extra"))
         .withColumns(
             {
-                "missing": F.col("missing") - F.col("corrupt"),
-                "extra": F.col("extra") - F.col("corrupt"),
+                "missing": F.col("missing") - F.col("corrupt_value"),
+                "extra": F.col("extra") - F.col("corrupt_value"),
             }
         )
     )
@@ -127,7 +127,7 @@ def leftovers(
         )
         .groupBy(*BUCKET, "key_hash", "timestamp_ms")
         .agg(
-            *(F.sum(name).alias(name) for name in (*counts, "corrupt")),
+            *(F.sum(name).alias(name) for name in (*counts, "corrupt_value")),
             F.min("source").alias("source"),
             F.max("target").alias("target"),
             F.max("copy").alias("copy"),
@@ -160,10 +160,10 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
             "missing": F.when(target_hidden, 0).otherwise(F.col("found_missing")),
             "extra": F.when(source_hidden, 0).otherwise(F.col("found_extra")),
             "duplicate": F.col("found_duplicate"),
-            "corrupt": F.col("found_corrupt"),
+            "corrupt_value": F.col("found_corrupt"),
         }
     )
-    found = F.col("missing") + F.col("extra") + F.col("duplicate") + F.col("corrupt")
+    found = F.col("missing") + F.col("extra") + F.col("duplicate") + F.col("corrupt_value")
     unexplained = F.abs(
         (F.col("n_source") - F.col("n_target"))
         - (F.col("missing") - F.col("extra") - F.col("duplicate"))
@@ -203,8 +203,8 @@ def samples(left: DataFrame) -> DataFrame:
     kinds = (
         ("missing", "missing", "source", "source"),
         ("duplicate", "duplicate", "target", "copy"),
-        ("corrupt", "corrupt", "source", "source"),
-        ("corrupt", "corrupt", "target", "target"),
+        ("corrupt_value", "corrupt_value", "source", "source"),
+        ("corrupt_value", "corrupt_value", "target", "target"),
         ("extra", "extra", "target", "target"),
     )
     taken = F.array(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
+    CLASSES,
     ClusterSnapshot,
     Finding,
     ParityResult,
@@ -248,8 +249,8 @@ class Run:
         empty = TopicParity(
             flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
             source_records=0, target_records=0, verified_records=0, in_flight_records=0,
-            skipped_records=0, missing=0, duplicate=0, corrupt=0, extra=0, unverifiable=0,
-            accounted={"duplicate": 0, "extra": 0}, buckets=dict.fromkeys(summary.STATUSES, 0),
+            skipped_records=0, counts=dict.fromkeys(CLASSES),
+            accounted=dict.fromkeys(summary.ACCOUNTED, 0), buckets=dict.fromkeys(summary.STATUSES, 0),
             verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         )  # fmt: skip
         if plan.unknown is not None:
@@ -268,10 +269,16 @@ class Run:
         if known is None:
             reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
             status: ParityStatus = "unverifiable" if expired else "in_flight"
-            return replace(empty, status=status, reason=reason, unverifiable=expired)
+            return replace(
+                empty,
+                status=status,
+                reason=reason,
+                counts={**empty.counts, "unverifiable": expired},
+            )
         said = known["now"] if known["run_id"] == self.request.run_id else known["next"]
         filled = summary.filled(empty, said, known["samples"])
-        filled = replace(filled, unverifiable=filled.unverifiable + expired)
+        unverifiable = (filled.counts["unverifiable"] or 0) + expired
+        filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
         return replace(filled, **summary.status(filled, unread, expired))
 
     def _backlog_finding(self, records: int) -> Finding:

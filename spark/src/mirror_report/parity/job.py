@@ -468,8 +468,8 @@ class Job:
             flow, topic = row.pop("flow"), row.pop("topic")
             known = run.memory.summaries[flow].get(topic, {}).get("samples", {})
             merged = {}
-            for name in ("missing", "corrupt", "duplicate", "extra"):
-                old = known.get(name, []) if name in ("missing", "corrupt") else []
+            for name in ("missing", "corrupt_value", "duplicate", "extra"):
+                old = known.get(name, []) if name in ("missing", "corrupt_value") else []
                 both = [*fresh.get((flow, topic), {}).get(name, []), *old]
                 if row[name] and both:
                     merged[name] = both[:SAMPLES]

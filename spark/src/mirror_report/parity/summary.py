@@ -10,12 +10,15 @@ from mirror_report.model import Finding, Sample, TopicParity
 from mirror_report.parity import plan as planning
 
 STATUSES = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
+COUNTED = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
+ACCOUNTED = ("duplicate", "extra")
+"""Classes that raise the verdict once, in the run that finds them."""
 
 
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the next run says if nothing changes: news have become accounted."""
     following = dict(row)
-    for name in ("duplicate", "extra"):
+    for name in ACCOUNTED:
         following[f"accounted_{name}"] += following[name]
         following[name] = 0
     following["buckets_verified"] += following["buckets_accountable"]
@@ -29,13 +32,13 @@ def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any
     """A topic's row of :func:`mirror_report.parity.compare.summarise`, as the report tells it."""
     counts = (
         "source_records", "target_records", "verified_records", "in_flight_records",
-        "skipped_records", "missing", "duplicate", "corrupt", "extra", "unverifiable",
-        "verified_through_ms", "newest_due_ms",
+        "skipped_records", "verified_through_ms", "newest_due_ms",
     )  # fmt: skip
     return replace(
         empty,
         **{name: row[name] for name in counts},
-        accounted={name: row[f"accounted_{name}"] for name in ("duplicate", "extra")},
+        counts={name: row[name] for name in COUNTED},
+        accounted={name: row[f"accounted_{name}"] for name in ACCOUNTED},
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
         samples={
             name: [Sample(**one) for one in some] for name, some in samples.items() if row[name]
@@ -49,9 +52,9 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
     :param unread: offsets left for a later run.
     :param expired: records that were gone before they were read.
     """
-    if topic.missing + topic.corrupt + topic.duplicate + topic.extra:
+    if any(topic.counts.get(name) for name in COUNTED if name != "unverifiable"):
         return {"status": "mismatch", "reason": ""}
-    if topic.unverifiable:
+    if topic.counts["unverifiable"]:
         reason = (
             f"{expired} records expired before they were read"
             if expired
@@ -71,26 +74,26 @@ def findings(topic: TopicParity) -> list[Finding]:
     """What the report says of a topic; duplicates and extras of earlier runs are accounted."""
     name = f"{topic.flow}/{topic.topic}"
     again = "See the samples of mirror-report show --json"
-    texts: dict[str, tuple[Any, int, str, str]] = {
+    texts: dict[str, tuple[Any, int | None, str, str]] = {
         "missing": (
-            "critical", topic.missing, "records of the source are not on the target",
+            "critical", topic.counts["missing"], "records of the source are not on the target",
             f"{again}; mirror them again by moving the group's offsets back while the mirror is "
             "stopped",
         ),
-        "corrupt": (
-            "critical", topic.corrupt, "records differ from the source's in value or headers",
+        "corrupt_value": (
+            "critical", topic.counts["corrupt_value"], "records differ from the source's in value or headers",
             f"{again}; look for a second writer on the target or a message handler",
         ),
         "duplicate": (
-            "warning", topic.duplicate, "records are on the target more than once",
+            "warning", topic.counts["duplicate"], "records are on the target more than once",
             "Expected after the mirror was killed (at least once); the next run accounts for them",
         ),
         "extra": (
-            "warning", topic.extra, "records on the target were never on the source",
+            "warning", topic.counts["extra"], "records on the target were never on the source",
             "Find the other writer of this topic; the next run accounts for them",
         ),
         "unverifiable": (
-            "warning", topic.unverifiable, "records can no longer be compared",
+            "warning", topic.counts["unverifiable"], "records can no longer be compared",
             "Run the report more often than retention removes records; mirror-report baseline "
             f"--flow {topic.flow} --renew starts anew",
         ),

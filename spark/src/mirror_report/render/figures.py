@@ -11,7 +11,7 @@ LAG_ORDER = (
     "TRUNCATED", "RESET", "STOPPED", "STALLED", "UNKNOWN", "REWOUND", "LAGGING", "OK", "IDLE",
 )  # fmt: skip
 PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
-CLASSES = ("missing", "duplicate", "corrupt", "extra", "unverifiable")
+CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
 
 
 def number(value: float | None) -> str:

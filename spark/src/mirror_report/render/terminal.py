@@ -103,7 +103,7 @@ def parity(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
             escape(one["flow"]), escape(one["topic"]), _state(one["status"]),
             figures.number(one["verified_records"]), figures.number(one["in_flight_records"]),
             figures.number(one["skipped_records"]),
-            *(figures.number(one[name]) for name in figures.CLASSES),
+            *(figures.number(one["counts"].get(name)) for name in figures.CLASSES),
             figures.moment(one["verified_through_ms"]),
         )  # fmt: skip
     out.print(table)
