@@ -24,7 +24,7 @@ LagState = Literal[
 ParityStatus = Literal["verified", "in_flight", "mismatch", "unverifiable", "skipped", "unknown"]
 Strategy = Literal["timestamp", "offset_syncs", "hash", "latest_by_key", "none"]
 """How the content of a topic is compared: by minute of the records' timestamps, between two offset
-syncs, by hash of the record (a topic at rest), by the latest value of each key (a compacted one)."""
+syncs, by hash of the record (a topic at rest), by the latest value of each key (if compacted)."""
 
 CLASSES = (
     "missing",
@@ -244,9 +244,10 @@ class PartitionLag:
     :param lost: records the source certainly dropped before they were mirrored.
     :param lost_at_most: upper bound where it cannot be told how many; ``None``: ``lost`` is exact.
     :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
-    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there, from the
-        history of log ends; at least so long if ``waiting_at_least``.
-    :param produce_rate: offsets per second the source grew by lately; ``mirror_rate``: the position.
+    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there, by
+        the history of log ends; at least so long if ``waiting_at_least``.
+    :param produce_rate: offsets per second the source grew by lately; ``mirror_rate``: by which
+        the position did.
     :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
         never will, ``None`` if not known.
     :param position_source: where the position is from; ``position_age_seconds``: age of that word.
@@ -355,8 +356,8 @@ class ParityResult:
 class ConfigDifference:
     """A setting of a topic that differs between the sides.
 
-    :param kind: ``synced``: MirrorMaker 2 would set it on the target; ``risk``: nothing syncs it, and
-        it endangers the mirror.
+    :param kind: ``synced``: MirrorMaker 2 would set it on the target; ``risk``: nothing syncs it,
+        and it endangers the mirror.
     """
 
     name: str

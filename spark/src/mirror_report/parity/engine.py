@@ -250,7 +250,8 @@ class Run:
             flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
             source_records=0, target_records=0, verified_records=0, in_flight_records=0,
             skipped_records=0, counts=dict.fromkeys(CLASSES),
-            accounted=dict.fromkeys(summary.ACCOUNTED, 0), buckets=dict.fromkeys(summary.STATUSES, 0),
+            accounted=dict.fromkeys(summary.ACCOUNTED, 0),
+            buckets=dict.fromkeys(summary.STATUSES, 0),
             verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         )  # fmt: skip
         if plan.unknown is not None:

@@ -81,7 +81,8 @@ def findings(topic: TopicParity) -> list[Finding]:
             "stopped",
         ),
         "corrupt_value": (
-            "critical", topic.counts["corrupt_value"], "records differ from the source's in value or headers",
+            "critical", topic.counts["corrupt_value"],
+            "records differ from the source's in value or headers",
             f"{again}; look for a second writer on the target or a message handler",
         ),
         "duplicate": (
