@@ -56,6 +56,16 @@ def test_whole_document_is_read() -> None:
     assert settings.budget.max_bytes == 21474836480
 
 
+def test_a_side_is_read_with_kafkas_own_word_for_isolation() -> None:
+    given = document()
+    given["flows"][0]["source_isolation"] = "read_committed"
+    flow = config.parse(given).flow("orders")
+    assert [flow.isolation(side) for side in ("source", "target")] == list(config.ISOLATIONS)[::-1]
+    given["flows"][0]["target_isolation"] = "committed"
+    with pytest.raises(ConfigError, match="target_isolation: 'committed' is none of"):
+        config.parse(given)
+
+
 def test_everything_but_clusters_and_flows_has_a_default() -> None:
     given = document()
     settings = config.parse({key: given[key] for key in ("version", "clusters", "flows")})

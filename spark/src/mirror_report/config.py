@@ -27,6 +27,7 @@ REPLICATION_POLICIES = ("identity", "prefix")
 HEARTBEATS = "heartbeats"
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 PATTERNS = ("literal", "prefixed")
+ISOLATIONS = ("read_uncommitted", "read_committed")
 
 T = TypeVar("T")
 
@@ -144,6 +145,8 @@ class Flow:
     :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
     :param replication_factors: property -> replication factor somebody asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
+    :param source_isolation: Kafka's word for whether records of transactions that did not commit
+        count on the source, as they do to the mirror; ``target_isolation``: on the target.
     """
 
     name: str
@@ -171,6 +174,12 @@ class Flow:
     checkpoints_topic: str = ""
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     permissions: tuple[Permission, ...] = ()
+    source_isolation: str = "read_uncommitted"
+    target_isolation: str = "read_uncommitted"
+
+    def isolation(self, side: str) -> str:
+        """Which records of a side count: ``read_uncommitted`` (all) or ``read_committed``."""
+        return self.source_isolation if side == "source" else self.target_isolation
 
     def matches(self, topic: str) -> bool:
         """Whether the flow mirrors a topic.
@@ -401,6 +410,12 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     if flow.engine == "mm2":
         _judge_mm2(flow, where)
+    for side in ("source", "target"):
+        if flow.isolation(side) not in ISOLATIONS:
+            raise ConfigError(
+                f"{where}.{side}_isolation: {flow.isolation(side)!r} is none of "
+                + ", ".join(ISOLATIONS)
+            )
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
     for key, some in (("include", (flow.include,)), ("consumer_groups", flow.consumer_groups)):

@@ -75,6 +75,19 @@ def test_a_mirror_copies_up_to_the_high_watermark() -> None:
     assert spans(planned(one)) == [("source", 0, 0, 9)]
 
 
+def test_a_side_that_is_read_committed_ends_where_transactions_are_decided() -> None:
+    one = TopicSnapshot("t", "id", {0: PartitionSnapshot(0, 5, 9)}, {}, None)
+    committed = replace(FLOW, source_isolation="read_committed")
+    known = memory()
+    for flow, spans_of_both in (
+        (committed, [("source", 0, 0, 5), ("target", 0, 0, 9)]),
+        (FLOW, [("source", 0, 0, 9), ("target", 0, 0, 9)]),
+    ):
+        found = plan.plan_flow(flow, known, {}, cluster(one), cluster(one))
+        assert spans(found) == spans_of_both
+    assert plan.basis(committed, {}) != plan.basis(FLOW, {}), "other records are for real"
+
+
 BASELINE = {
     "recorded_at_ms": 1,
     "topics": {

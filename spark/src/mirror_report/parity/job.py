@@ -307,7 +307,7 @@ class Job:
                         starts[topic.flow, side, origin, partition] = 2**62
                     for partition, log in logs.items():
                         key = (topic.flow, side, origin, partition)
-                        end = log.end
+                        end = log.end_for(look.flow.isolation(side))
                         starts[key] = log.log_start
                         begin = max(log.log_start, following.get(partition, log.log_start))
                         new = Range(topic.flow, side, origin, topic.topic, partition, begin, end)
@@ -365,6 +365,7 @@ class Job:
             connect = source.options(
                 self.run.settings.clusters[alias], self.run.settings.credentials.directory
             )
+            connect["kafka.isolation.level"] = flow.isolation(group[0].side)
             frames.append(source.read(self.session, group, connect))
         return alignment.place(digest.union(frames), self.run.bucket_ms)
 

@@ -190,9 +190,10 @@ def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
     """What must not change between runs that go on from each other; JSON types only.
 
     Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
-    gives topics other names.
+    gives topics other names; another isolation takes other records for real.
     """
-    return [baseline.get("recorded_at_ms"), flow.engine, flow.target_topic("")]
+    isolation = [flow.isolation(side) for side in SIDES]
+    return [baseline.get("recorded_at_ms"), flow.engine, flow.target_topic(""), *isolation]
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,7 @@ def _plan_topic(
         )
         _plan_side(
             done,
-            _Place(flow.name, side, origin, topic),
+            _Place(flow.name, side, origin, topic, flow.isolation(side)),
             memory,
             baseline,
             start,
@@ -333,6 +334,7 @@ class _Place:
     side: Side
     origin: str
     topic: str
+    isolation: str
 
 
 def _plan_side(
@@ -382,7 +384,8 @@ def _plan_side(
         read = max(wanted, log.log_start)
         first[partition] = remembered.first.get(partition, read) if remembered else read
         following[partition] = read
-        if log.end > read:
+        end = log.end_for(place.isolation)
+        if end > read:
             done.ranges.append(
                 Range(
                     place.flow,
@@ -391,7 +394,7 @@ def _plan_side(
                     place.topic,
                     partition,
                     read,
-                    log.end,
+                    end,
                     _record_bytes(snapshot),
                 )
             )
