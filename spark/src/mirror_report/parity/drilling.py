@@ -107,7 +107,6 @@ class Driller:
             compare.with_lanes(records, self.standing.by_partition),
             candidates,
             self.standing.position_table(fresh),
-            run.bucket_ms,
         ).persist()
         outcome = drill.outcome(left, candidates, run.request.run_id)
         samples = [row.asDict() for row in drill.samples(left).collect()]

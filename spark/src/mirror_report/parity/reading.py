@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from mirror_report.parity import digest, ranges, source
+from mirror_report.parity import alignment, digest, ranges, source
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.shelf import Shelf
 
@@ -31,7 +31,7 @@ class Reader:
         self.flows = {one.name: one for one in run.settings.flows}
 
     def records(self, wanted: Iterable[Range]) -> DataFrame:
-        """All records of some ranges, whatever the flow and side."""
+        """All records of some ranges with their buckets, whatever the flow and side."""
         frames = []
         for group in ranges.join(wanted):
             flow = self.flows[group[0].flow]
@@ -41,8 +41,8 @@ class Reader:
             )
             frames.append(source.read(self.session, group, connect))
         if not frames:
-            return self.session.createDataFrame([], source.RECORD_SCHEMA)
-        return digest.union(frames)
+            frames.append(self.session.createDataFrame([], source.RECORD_SCHEMA))
+        return alignment.place(digest.union(frames), self.run.bucket_ms)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, piece by piece; each piece is remembered when it is done."""
@@ -82,7 +82,7 @@ class Reader:
         run.progress(f"read {done} of {total} records")
 
     def _increment(self, piece: list[Range]) -> DataFrame:
-        return digest.digest(self.records(piece), self.run.bucket_ms).coalesce(1)
+        return digest.digest(self.records(piece)).coalesce(1)
 
     def _vanished(self, wanted: list[Range]) -> set[tuple[str, str]]:
         """Topics that changed under the reader: they are unknown in this run, others go on."""
