@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Cluster
 from mirror_report.parity.digest import RECORD_COLUMNS
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan import Range
+from mirror_report.parity.ranges import Range
 
 RECORDS_PER_TASK = 1_000_000
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
