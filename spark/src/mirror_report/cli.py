@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="print the report as JSON")
     one.add_argument("--max-bytes", metavar="N", type=_bytes, help="read at most so many bytes")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    add("archive", _archive, "let Spark start faster: archive the classes it loads", flow="")
     one = add("show", _show, "show the last report", flow="")
     how = one.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print it as JSON")
@@ -212,6 +213,12 @@ def _run(options: argparse.Namespace) -> int:
     else:
         terminal.show(plain, terminal.console(sys.stdout), str(page))
     return report.verdict.exit_code
+
+
+def _archive(options: argparse.Namespace) -> int:
+    path, made = commands.archive(_settings(options), _progress)
+    print(f"{path}: {'made' if made else 'unchanged, it fits'}")
+    return EXIT_CODES["ok"]
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from mirror_report.model import (
     ReportError,
     TopicParity,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, summary
+from mirror_report.parity import FINGERPRINT_VERSION, archives, summary
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.plan import FlowPlan, Memory, Range, TopicPlan
@@ -203,6 +203,9 @@ class Run:
             f"starting Spark for {sum(one.records for one in ranges)} new records "
             f"(about {expected / 1e6:.0f} MB)"
         )
+        hint = archives.hint(self.settings.spark)
+        if hint is not None:
+            self.progress(hint)
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,

@@ -363,8 +363,9 @@ class Job:
         for group in planning.join(ranges):
             flow = self.flows[group[0].flow]
             alias = flow.source if group[0].side == "source" else flow.target
-            connect = source.options(
-                self.run.settings.clusters[alias], self.run.settings.credentials.directory
+            settings = self.run.settings
+            connect = source.connection(
+                settings.spark, settings.clusters[alias], settings.credentials.directory, group
             )
             frames.append(source.read(self.session, group, connect))
         return digest.union(frames)
