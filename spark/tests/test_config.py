@@ -37,7 +37,8 @@ def document(**changes: Any) -> dict[str, Any]:
         "state_directory": "/var/lib/mirror-report",
         "bucket_seconds": 60,
         "warn": {"lag_records": None, "lag_seconds": 600, "coverage": 0.95, "stalled_seconds": 300,
-                 "certificate_days": 14},
+                 "certificate_days": 14, "lag_bytes": 1024, "heartbeat_seconds": None},
+        "history_days": 7,
         "budget": {"max_bytes": 21474836480, "deadline_seconds": 1500},
         "spark": {"master": "local[*]", "heap": "1g", "jars_directory": "/opt/jars"},
         **changes,
@@ -50,6 +51,8 @@ def test_whole_document_is_read() -> None:
     assert settings.flow("orders").group_id == "mirrormaker-orders"
     assert settings.warn.lag_records is None
     assert settings.warn.certificate_days == 14
+    assert (settings.warn.lag_bytes, settings.warn.heartbeat_seconds) == (1024, None)
+    assert settings.history_days == 7
     assert settings.budget.max_bytes == 21474836480
 
 
@@ -107,6 +110,7 @@ def test_principal_is_read() -> None:
         (changed("bucket_seconds", value="60"), "bucket_seconds: int expected, str given"),
         (changed("bucket_seconds", value=True), "bucket_seconds: int expected, bool given"),
         (changed("bucket_seconds", value=0), "at least 1"),
+        (changed("history_days", value=0), "history_days: must be at least 1"),
         (changed("clusters", "west", "bootstrap_servers", value=[]), "at least one host:port"),
         (changed("clusters", "west", "bootstrap_servers", value=["w"]), "'w' is not host:port"),
         (changed("clusters", "east", "sasl_mechanism", value="SCRAM"), "SCRAM-SHA-512"),

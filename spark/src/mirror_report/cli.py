@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from mirror_report import __version__, commands, config
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Settings
-from mirror_report.model import ReportError, sentence
+from mirror_report.model import CheckDocument, LagDocument, ReportError, sentence
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 from mirror_report.state.store import StateError, Store
@@ -135,8 +135,8 @@ def _check(options: argparse.Namespace) -> int:
     result = verdict(checked.findings)
     findings = [asdict(one) for one in checked.findings]
     if options.json:
-        flows = [asdict(one) for one in checked.flows]
-        _print_json({"verdict": asdict(result), "flows": flows, "findings": findings})
+        plain = CheckDocument(render_json.SCHEMA_VERSION, result, checked.flows, checked.findings)
+        _print_json(render_json.document(plain))
     else:
         out = terminal.console(sys.stdout)
         if not findings:
@@ -171,15 +171,10 @@ def _lag(options: argparse.Namespace) -> int:
     measured = commands.lag(settings, Store(settings.state_directory), options.flow)
     result = verdict(measured.findings)
     if options.json:
-        _print_json(
-            {
-                "schema_version": render_json.SCHEMA_VERSION,
-                "verdict": asdict(result),
-                "flows": [asdict(one) for one in measured.flows],
-                "lag": [asdict(one) for one in measured.rows],
-                "findings": [asdict(one) for one in measured.findings],
-            }
+        plain = LagDocument(
+            render_json.SCHEMA_VERSION, result, measured.flows, measured.rows, measured.findings
         )
+        _print_json(render_json.document(plain))
     else:
         out = terminal.console(sys.stdout)
         terminal.findings([asdict(one) for one in measured.findings], out)

@@ -228,8 +228,10 @@ class Warn:
 
     lag_records: int | None = None
     lag_seconds: float | None = 600
+    lag_bytes: int | None = None
     coverage: float | None = 0.95
     stalled_seconds: float = 300
+    heartbeat_seconds: float | None = 300
     certificate_days: float | None = 21
 
 
@@ -263,12 +265,16 @@ class Spark:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the report is told."""
+    """Everything the report is told.
+
+    :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    """
 
     clusters: Mapping[str, Cluster]
     flows: tuple[Flow, ...]
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
+    history_days: int = 30
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -361,6 +367,9 @@ def parse(
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    history_days = _typed(top.get("history_days", 30), int, "history_days")
+    if history_days < 1:
+        raise ConfigError("history_days: must be at least 1")
     return Settings(
         clusters=clusters,
         flows=flows,
@@ -368,6 +377,7 @@ def parse(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
         bucket_seconds=bucket_seconds,
+        history_days=history_days,
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
         spark=spark,

@@ -492,6 +492,9 @@ class Report:
     """The whole document of one run; ``render/report.schema.json`` describes it.
 
     :param coverage: verified share of the records that are due; ``None`` if nothing is due.
+    :param backlog_records: records due and left for the next run; ``None``: not known.
+    :param errors: what could not be found out.
+    :param history: lag over time.
     """
 
     schema_version: str
@@ -512,3 +515,24 @@ class Report:
     topics: list[TopicStatus] = field(default_factory=list)
     groups: list[GroupParity] = field(default_factory=list)
     history: list[LagPoint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LagDocument:
+    """What ``lag --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    flows: list[FlowStatus]
+    lag: list[PartitionLag]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class CheckDocument:
+    """What ``check --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    flows: list[FlowStatus]
+    findings: list[Finding]

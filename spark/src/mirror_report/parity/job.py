@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import Finding, PartitionSnapshot, Positions, ReportError
-from mirror_report.parity import compare, digest, drill, source, summary
+from mirror_report.parity import alignment, compare, digest, drill, source, summary
 from mirror_report.parity import plan as planning
 from mirror_report.parity.plan import Range
 from mirror_report.parity.session import table
@@ -85,7 +85,7 @@ class Job:
 
     def increment(self, ranges: list[Range]) -> DataFrame:
         """Digest rows of some ranges."""
-        return digest.digest(self.records(ranges), self.run.bucket_ms).coalesce(1)
+        return digest.digest(self.records(ranges)).coalesce(1)
 
     def vanished(self, ranges: Iterable[Range]) -> set[tuple[str, str]]:
         """Topics that changed under the reader: they are unknown in this run, others go on."""
@@ -240,7 +240,6 @@ class Job:
             compare.with_lanes(records, self.by_partition),
             candidates,
             self.position_table(fresh),
-            run.bucket_ms,
         ).persist()
         outcome = drill.outcome(left, candidates, run.request.run_id)
         samples = [row.asDict() for row in drill.samples(left).collect()]
@@ -358,7 +357,7 @@ class Job:
     # -- tables --------------------------------------------------------------------------------
 
     def records(self, ranges: Iterable[Range]) -> DataFrame:
-        """All records of some ranges, whatever the flow and side."""
+        """All records of some ranges with their buckets, whatever the flow and side."""
         frames = []
         for group in planning.join(ranges):
             flow = self.flows[group[0].flow]
@@ -368,11 +367,12 @@ class Job:
                 settings.spark, settings.clusters[alias], settings.credentials.directory, group
             )
             frames.append(source.read(self.session, group, connect))
-        return digest.union(frames)
+        return alignment.place(digest.union(frames), self.run.bucket_ms)
 
     def no_records(self) -> DataFrame:
         """An empty frame of records."""
-        return self.session.createDataFrame([], source.RECORD_SCHEMA)
+        none = self.session.createDataFrame([], source.RECORD_SCHEMA)
+        return alignment.place(none, self.run.bucket_ms)
 
     def positions(self, look: Look, taken: Positions) -> list[dict[str, Any]]:
         """Rows of one flow; without a commit, mirroring begins where the report's reading did."""

@@ -96,14 +96,16 @@ def parity(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
     if not rows:
         return
     table = _table("Parity", "flow", "topic", "status")
-    for name in ("verified", "in flight", "skipped", *figures.CLASSES, "verified through"):
+    classes = figures.classes(rows)
+    shown = [figures.class_name(one) for one in classes]
+    for name in ("verified", "in flight", "skipped", *shown, "verified through"):
         table.add_column(name, justify="right")
     for one in figures.parity_worst_first(rows):
         table.add_row(
             escape(one["flow"]), escape(one["topic"]), _state(one["status"]),
             figures.number(one["verified_records"]), figures.number(one["in_flight_records"]),
             figures.number(one["skipped_records"]),
-            *(figures.number(one["counts"].get(name)) for name in figures.CLASSES),
+            *(figures.number(one["counts"].get(name)) for name in classes),
             figures.moment(one["verified_through_ms"]),
         )  # fmt: skip
     out.print(table)
