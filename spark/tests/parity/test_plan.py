@@ -16,7 +16,8 @@ from mirror_report.config import Cluster, Flow, Spark
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
 from mirror_report.parity.errors import ParityError, explain
-from mirror_report.parity.plan import Memory, Range, SideMemory
+from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
+from mirror_report.parity.ranges import Range, chunks, join, within_budget
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -194,18 +195,18 @@ def offsets(some: list[Range]) -> list[tuple[str, int, int]]:
 
 @given(ranges, st.integers(1, 20_000))
 def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: int) -> None:
-    now, later = plan.within_budget(some, budget)
+    now, later = within_budget(some, budget)
     assert sorted(offsets([*now, *later])) == sorted(offsets(some))
     assert {one.partition for one in now} == {one.partition for one in some}, "each gets on"
     cut = {one.partition: one.end for one in now}
     assert all(cut[one.partition] == one.start for one in later), "oldest first"
     assert sum(one.bytes for one in now) <= budget + 10 * len(some)
-    assert plan.within_budget(some, None) == (some, [])
+    assert within_budget(some, None) == (some, [])
 
 
 @given(ranges, st.integers(10, 20_000))
 def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
-    pieces = plan.chunks(some, size)
+    pieces = chunks(some, size)
     assert sorted(offsets([one for piece in pieces for one in piece])) == sorted(offsets(some))
     for piece in pieces:
         assert sum(one.bytes for one in piece) <= size + 10 * len(some)
@@ -214,7 +215,7 @@ def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=12))
 def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
     given_ranges = [Range("f", "source", "t", "t", p, at, at + n) for p, at, n in some]
-    groups = plan.join(given_ranges)
+    groups = join(given_ranges)
     read = offsets([one for group in groups for one in group])
     assert len(read) == len(set(read)), "nothing is read twice"
     assert set(read) == set(offsets(given_ranges))
@@ -225,10 +226,10 @@ def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
 def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None:
     mm2 = replace(FLOW, engine="mm2")
     bases = [
-        plan.basis(FLOW, BASELINE),
-        plan.basis(FLOW, {}),
-        plan.basis(mm2, BASELINE),
-        plan.basis(replace(mm2, replication_policy="prefix"), BASELINE),
+        basis(FLOW, BASELINE),
+        basis(FLOW, {}),
+        basis(mm2, BASELINE),
+        basis(replace(mm2, replication_policy="prefix"), BASELINE),
     ]
     assert all(bases.count(one) == 1 for one in bases)
     assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
@@ -236,10 +237,10 @@ def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None
 
 def test_what_is_remembered_survives_the_manifest() -> None:
     known = memory(source=SideMemory("id", {0: 1}, {0: 8}))
-    known.gaps.append(plan.Gap("f", "source", "t", "t", 0, 1, 2, 3))
+    known.gaps.append(Gap("f", "source", "t", "t", 0, 1, 2, 3))
     known.positions = {"f": {"t": {0: 7}}}
     known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
-    known.baselines = {"f": plan.basis(FLOW, BASELINE)}
+    known.baselines = {"f": basis(FLOW, BASELINE)}
     text = json.dumps(known.dump())
     assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
     other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)

@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Cluster, Spark
-from mirror_report.parity import archives, compare, digest, source
+from mirror_report.parity import alignment, archives, compare, digest, source
 from mirror_report.parity.errors import ParityError, spark_errors
-from mirror_report.parity.plan import Range
+from mirror_report.parity.ranges import Range
 from mirror_report.parity.session import JAVA_OPTIONS, configuration, open_session, table
 
 Progress = Callable[[str], None]
@@ -108,7 +108,7 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
         F.timestamp_millis(F.col("id") * 1000).alias("timestamp"),
         F.expr("array(named_struct('key', 'h', 'value', binary('v')))").alias("headers"),
     )
-    digest.digest(records, 60_000).coalesce(1).write.parquet(str(rows))
+    digest.digest(alignment.place(records, 60_000)).coalesce(1).write.parquet(str(rows))
     kept = session.read.schema(digest.SCHEMA).parquet(str(rows))
     positions = table(
         session, compare.POSITIONS_SCHEMA,

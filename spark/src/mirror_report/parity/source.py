@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Cluster, Spark
 from mirror_report.parity.digest import RECORD_COLUMNS
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan import Range
+from mirror_report.parity.ranges import Range
 from mirror_report.parity.session import SMALL_BYTES, reading_heap
 
 RECORDS_PER_TASK = 1_000_000
