@@ -295,3 +295,16 @@ def test_flow_matches_whole_names_and_no_internal_topics(
 def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> None:
     given = changed("flows", 0, "topics", value=topics)
     assert config.parse(given).flow("orders").is_regex is regex
+
+
+@pytest.mark.parametrize(
+    ("spark", "told"),
+    [
+        ({"heap": "lots"}, "not a size such as"),
+        ({"fetch": {"max.poll.record": 1}}, "did you mean 'max.poll.records'"),
+        ({"fetch": {"sasl.jaas.config": "x"}}, r"spark\.fetch\.sasl\.jaas\.config: unknown key"),
+    ],
+)
+def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        config.parse(document(spark=spark))

@@ -25,6 +25,18 @@ SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ENGINES = ("mm1", "mm2")
 REPLICATION_POLICIES = ("identity", "prefix")
 HEARTBEATS = "heartbeats"
+FETCH_KEYS = (
+    "client.id",
+    "client.rack",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "receive.buffer.bytes",
+    "request.timeout.ms",
+)
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 PATTERNS = ("literal", "prefixed")
 ISOLATIONS = ("read_uncommitted", "read_committed")
@@ -244,6 +256,10 @@ class Budget:
 class Spark:
     """How Spark is started.
 
+    :param class_archive: directory of the archive of loaded classes that ``mirror-report archive``
+        makes; ``None``: none is used.
+    :param fetch: properties of a Kafka consumer that say how much is fetched at once; they win over
+        what the report would choose.
     :param properties: Spark's own configuration keys, verbatim.
     """
 
@@ -251,6 +267,8 @@ class Spark:
     heap: str = "1g"
     jars_directory: str | None = None
     java_home: str | None = None
+    class_archive: str | None = None
+    fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -354,6 +372,10 @@ def parse(
     bucket_seconds = _typed(top.get("bucket_seconds", 60), int, "bucket_seconds")
     if bucket_seconds < 1:
         raise ConfigError("bucket_seconds: must be at least 1")
+    spark = _record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark")
+    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
+        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
+    _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
     history_days = _typed(top.get("history_days", 30), int, "history_days")
     if history_days < 1:
         raise ConfigError("history_days: must be at least 1")
@@ -367,7 +389,7 @@ def parse(
         history_days=history_days,
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
-        spark=_record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark"),
+        spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
 

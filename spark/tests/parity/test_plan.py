@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -280,6 +281,47 @@ def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
     assert found["kafka.ssl.keystore.certificate.chain"] == where + "cert.pem}"
     assert found["kafka.ssl.keystore.key"] == where + "key.pem}"
     assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
+
+
+@pytest.mark.parametrize(
+    ("heap", "gigabytes", "round_trip_ms", "poll", "partition_mib"),
+    [
+        ("4g", 0.1, 50, 5000, 1),
+        ("4g", 1, 0.2, 5000, 2),
+        ("4g", 1, None, 5000, 2),
+        ("2g", 1, 50, 20_000, 16),
+        ("1g", 1, 50, 5000, 2),
+    ],
+)
+def test_fetches_fit_what_is_read_the_distance_and_the_heap(
+    heap: str, gigabytes: float, round_trip_ms: float | None, poll: int, partition_mib: int
+) -> None:
+    found = source.fetch_sizes(Spark(heap=heap), gigabytes * 1e9, round_trip_ms)
+    assert int(found["max.poll.records"]) == poll
+    assert int(found["max.partition.fetch.bytes"]) == partition_mib * 1024**2
+
+
+def test_what_is_fetched_can_be_said_and_wins() -> None:
+    told = Spark(fetch={"max.poll.records": "7"})
+    sizes = source.fetch_sizes(told, 1e9, None)
+    found = source.options(Cluster("a", ("h:1",)), None, sizes)
+    assert found["kafka.max.poll.records"] == "7"
+    assert found["kafka.fetch.max.wait.ms"] == "10", "a task would wait after its last record"
+    assert found["kafka.allow.auto.create.topics"] == "false", "asking must not create"
+
+
+def test_on_a_cluster_the_heap_that_reads_is_an_executors() -> None:
+    far = Spark(master="spark://h:7077", properties={"spark.executor.memory": "4g"})
+    assert int(source.fetch_sizes(far, 1e9, 50)["max.poll.records"]) == 20_000
+
+
+def test_the_round_trip_is_measured_by_connecting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        found = source.round_trip(Cluster("a", ("127.0.0.1:1", address)))
+    assert found is not None
+    assert found > 0
+    assert source.round_trip(Cluster("a", (address,))) is None, "nobody listens any more"
 
 
 def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from mirror_report.model import (
     Positions,
     ReportError,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, summary, telling
+from mirror_report.parity import FINGERPRINT_VERSION, archives, summary, telling
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.memory import Memory, basis
@@ -202,6 +202,9 @@ class Run:
             f"starting Spark for {sum(one.records for one in ranges)} new records "
             f"(about {expected / 1e6:.0f} MB)"
         )
+        hint = archives.hint(self.settings.spark)
+        if hint is not None:
+            self.progress(hint)
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,

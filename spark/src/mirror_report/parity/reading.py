@@ -36,8 +36,9 @@ class Reader:
         for group in ranges.join(wanted):
             flow = self.flows[group[0].flow]
             alias = flow.source if group[0].side == "source" else flow.target
-            connect = source.options(
-                self.run.settings.clusters[alias], self.run.settings.credentials.directory
+            settings = self.run.settings
+            connect = source.connection(
+                settings.spark, settings.clusters[alias], settings.credentials.directory, group
             )
             connect["kafka.isolation.level"] = flow.isolation(group[0].side)
             frames.append(source.read(self.session, group, connect))
