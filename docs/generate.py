@@ -1,6 +1,9 @@
-"""Write docs/variables.md out of the roles' argument specifications and the model's schema.
+"""Write docs/variables.md and the JSON Schema of the report's documents.
 
-Run without arguments to write it; a test fails when the file in the tree differs.
+The page comes from the roles' argument specifications and the model's schema, the JSON Schema from
+the records of mirror_report.
+
+Run without arguments to write both; tests fail when a file in the tree differs.
 """
 
 from __future__ import annotations
@@ -14,10 +17,14 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
+sys.path.insert(0, str(ROOT / "spark/src"))
 
 from mirror_model import mm2_names, schema  # noqa: E402 (the path above comes first)
+from mirror_report.render import json as report_json  # noqa: E402
+from mirror_report.render import schema as report_schema  # noqa: E402
 
 PAGE = ROOT / "docs/variables.md"
+REPORT_SCHEMA = ROOT / "spark/src/mirror_report/render/report.schema.json"
 
 SITE = frozenset(
     ("kafka_clusters", "mirror_flows", "mirrormaker_instances", "kafka_connect_clusters",
@@ -208,3 +215,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    REPORT_SCHEMA.write_text(report_schema.text(report_json.SCHEMA_VERSION), encoding="utf-8")

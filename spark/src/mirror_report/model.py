@@ -102,6 +102,10 @@ class PartitionSnapshot:
         """End of what a mirror copies: it does not wait for transactions to commit."""
         return max(self.log_end, self.high_watermark or 0)
 
+    def end_for(self, isolation: str) -> int:
+        """End of what a reader gets, by Kafka's word for what it waits for."""
+        return self.log_end if isolation == "read_committed" else self.end
+
 
 @dataclass(frozen=True)
 class TopicSnapshot:
@@ -492,6 +496,9 @@ class Report:
     """The whole document of one run; ``render/report.schema.json`` describes it.
 
     :param coverage: verified share of the records that are due; ``None`` if nothing is due.
+    :param backlog_records: records due and left for the next run; ``None``: not known.
+    :param errors: what could not be found out.
+    :param history: lag over time.
     """
 
     schema_version: str
@@ -512,3 +519,24 @@ class Report:
     topics: list[TopicStatus] = field(default_factory=list)
     groups: list[GroupParity] = field(default_factory=list)
     history: list[LagPoint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LagDocument:
+    """What ``lag --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    flows: list[FlowStatus]
+    lag: list[PartitionLag]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class CheckDocument:
+    """What ``check --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    flows: list[FlowStatus]
+    findings: list[Finding]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from mirror_report.parity import alignment
+
 MINUTE = 60_000
 MASK = (1 << 64) - 1
 P1, P2, P3, P4, P5 = (
@@ -88,6 +90,11 @@ def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
         for one in records
     ]
     return spark.createDataFrame(rows, SCHEMA)
+
+
+def placed(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
+    """The records with their buckets, minutes."""
+    return alignment.place(frame(spark, records), MINUTE)
 
 
 def xxh64(data: bytes, seed: int) -> int:

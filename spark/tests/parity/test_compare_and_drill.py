@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parity_records import KEPT, MINUTE, Content, Record, classes, frame
+from parity_records import KEPT, MINUTE, Content, Record, classes, placed
 from pyspark.sql import DataFrame, SparkSession
 from test_digest import BATCH
 
@@ -119,8 +119,8 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
             for flow, lane, bucket in expected
         ],
     )  # fmt: skip
-    read = with_lanes(frame(spark, records), records)
-    left = drill.leftovers(read, everywhere, positions(spark, mirrored), MINUTE)
+    read = with_lanes(placed(spark, records), records)
+    left = drill.leftovers(read, everywhere, positions(spark, mirrored))
     found = {
         (row["flow"], row["lane"], row["bucket"]): {
             name: sum(one[name] for one in left_rows) for name in NOTHING
@@ -161,7 +161,7 @@ def test_digests_are_equal_exactly_when_the_multisets_are(
         if one.side == "source" and one.offset >= claimed[one.flow, one.partition]:
             behind.add(one.where)
     found = compare.by_bucket(
-        with_lanes(digest.digest(frame(spark, records), MINUTE), records),
+        with_lanes(digest.digest(placed(spark, records)), records),
         positions(spark, claimed),
     ).collect()
     assert {
@@ -200,7 +200,10 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     "missing": (lambda t: t[5:], {"missing": 5}),
     "duplicate": (lambda t: [*t, *t[:4]], {"duplicate": 4}),
     "twice over": (lambda t: [*t, t[0], t[0]], {"duplicate": 2}),
-    "value": (lambda t: [*(altered(one, value=b"?") for one in t[:3]), *t[3:]], {"corrupt_value": 3}),
+    "value": (
+        lambda t: [*(altered(one, value=b"?") for one in t[:3]), *t[3:]],
+        {"corrupt_value": 3},
+    ),
     "value to null": (lambda t: [altered(t[0], value=None), *t[1:]], {"corrupt_value": 1}),
     "headers": (lambda t: [altered(t[0], headers=(("h", b""),)), *t[1:]], {"corrupt_value": 1}),
     "foreign": (lambda t: [*t, *(altered(one, key=b"alien") for one in t[:6])], {"extra": 6}),
@@ -316,7 +319,7 @@ def compared(
 
     def rows(of: Callable[[Step], list[Record]]) -> DataFrame:
         all_of_them = [replace(r, flow=flow) for flow, one in steps.items() for r in of(one)]
-        return with_lanes(frame(spark, all_of_them), all_of_them)
+        return with_lanes(placed(spark, all_of_them), all_of_them)
 
     mirrored = positions(
         spark, {(flow, p): at for flow, one in steps.items() for p, at in one.mirrored.items()}
@@ -324,7 +327,7 @@ def compared(
     known = topics(spark, set(steps), {flow: dict(one.topic) for flow, one in steps.items()})
     records = rows(lambda one: one.records)
     kept = sorted(flow for flow in steps if flow.startswith(KEPT))
-    digests = compare.with_lanes(digest.digest(records, MINUTE), kept)
+    digests = compare.with_lanes(digest.digest(records), kept)
     buckets = compare.by_bucket(digests, mirrored).persist()
 
     def judged(results: list[dict[str, Any]]) -> DataFrame:
@@ -351,7 +354,7 @@ def compared(
         ],
     )
     seen = rows(lambda one: one.records if one.seen is None else one.seen)
-    left = drill.leftovers(seen, chosen, mirrored, MINUTE).persist()
+    left = drill.leftovers(seen, chosen, mirrored).persist()
     drilled = [row.asDict() for row in drill.outcome(left, chosen, run_id).collect()]
     samples = [row.asDict() for row in drill.samples(left).collect()]
     results = {tuple(row[name] for name in compare.BUCKET): row for row in [*earlier, *drilled]}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from parity_records import MASK, MINUTE, Record, digests, frame, record_hash, xxh64
+from parity_records import MASK, MINUTE, Record, digests, placed, record_hash, xxh64
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -88,7 +88,7 @@ GOLDEN: list[tuple[Any, int, int]] = [
 def test_the_encoding_has_not_changed(spark: SparkSession) -> None:
     """A change here makes every stored digest worthless: raise FINGERPRINT_VERSION with it."""
     found = (
-        frame(spark, [Record("f", "source", 0, i, one) for i, (one, _, _) in enumerate(GOLDEN)])
+        placed(spark, [Record("f", "source", 0, i, one) for i, (one, _, _) in enumerate(GOLDEN)])
         .select("offset", *(fingerprint.record_hash(s).alias(f"h{s}") for s in (1, 2)))
         .orderBy("offset")
         .collect()
@@ -122,7 +122,7 @@ LOOKALIKES: list[Any] = [
 
 def test_records_that_look_alike_have_different_fingerprints(spark: SparkSession) -> None:
     found = (
-        frame(spark, [Record("f", "source", 0, i, one) for i, one in enumerate(LOOKALIKES)])
+        placed(spark, [Record("f", "source", 0, i, one) for i, one in enumerate(LOOKALIKES)])
         .select(*(fingerprint.record_hash(seed) for seed in (1, 2)))
         .collect()
     )
@@ -136,7 +136,7 @@ def test_a_digest_is_what_arithmetic_says(
     spark: SparkSession, ansi: str, cases: list[list[tuple[str, int, Any]]]
 ) -> None:
     records = numbered(cases)
-    assert rows(digest.digest(frame(spark, records), MINUTE)) == digests(records), ansi
+    assert rows(digest.digest(placed(spark, records))) == digests(records), ansi
 
 
 @BATCH
@@ -155,7 +155,7 @@ def test_increments_cut_anyhow_add_up_to_one_shot(
     parts: list[list[Record]] = [[] for _ in range(pieces)]
     for one in records:
         shuffle.choice(parts).append(one)
-    increments = [digest.digest(frame(spark, part), MINUTE) for part in parts]
+    increments = [digest.digest(placed(spark, part)) for part in parts]
     stepwise = increments[0]
     for increment in increments[1:]:
         stepwise = digest.merge(digest.union([stepwise, increment]))
@@ -168,7 +168,7 @@ def test_increments_cut_anyhow_add_up_to_one_shot(
 @pytest.mark.parametrize("count", [2, 3, 1000])
 def test_sums_wrap_at_two_to_the_sixty_fourth(spark: SparkSession, ansi: str, count: int) -> None:
     record = Record("f", "source", 0, 5, (b"k", b"v", 1, None))
-    one = digest.digest(frame(spark, [record]), MINUTE)
+    one = digest.digest(placed(spark, [record]))
     extreme = one.withColumns(
         {
             **{f"{name}_{half}": F.lit((1 << 32) - 1) for name in digest.SUMS_64

@@ -62,18 +62,17 @@ LOW_24 = 0xFFFFFF
 LOW_39 = (1 << 39) - 1
 
 
-def digest(records: DataFrame, bucket_ms: int) -> DataFrame:
-    """Digest records. In: :data:`RECORD_COLUMNS`; out: :data:`COLUMNS`, O(buckets) rows.
+def digest(records: DataFrame) -> DataFrame:
+    """Digest records. Out: :data:`COLUMNS`, O(buckets) rows.
 
-    :param bucket_ms: width of a time bucket.
+    :param records: :data:`RECORD_COLUMNS`, :func:`mirror_report.parity.alignment.place`.
     """
     # 24 bits of hash times 39 bits of offset stay below 2**63: no overflow under ANSI.
     weight = F.col("h1").bitwiseAND(LOW_24)
     order = weight * F.col("offset").bitwiseAND(LOW_39)
     hashed = records.select(
-        *KEYS[:-1],
+        *KEYS,
         "offset",
-        fingerprint.bucket_start(bucket_ms).alias("bucket"),
         fingerprint.timestamp_ms().alias("ts"),
         fingerprint.record_hash(1).alias("h1"),
         fingerprint.record_hash(2).alias("h2"),

@@ -25,20 +25,19 @@ SAMPLES = 20
 CLASSES = ("missing", "duplicate", "corrupt_value", "extra")
 
 
-def leftovers(
-    records: DataFrame, candidates: DataFrame, positions: DataFrame, bucket_ms: int
-) -> DataFrame:
+def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
     """Groups of records that do not match, and one group of all others per bucket.
 
-    Leftovers are paired where key and timestamp agree: a missing record and a foreign one are
-    then one corrupted record.
+    Leftovers are paired where key and timestamp (as far as it is compared) agree: a missing record
+    and a foreign one are then one corrupted record.
 
     :param records: :data:`mirror_report.parity.digest.RECORD_COLUMNS`, both sides,
+        :func:`mirror_report.parity.alignment.place`,
         :func:`mirror_report.parity.compare.with_lanes`.
     :param candidates: :data:`CANDIDATES_SCHEMA`.
     :param positions: :data:`mirror_report.parity.compare.POSITIONS_SCHEMA`, taken before the ends
         up to which ``records`` were read.
-    :returns: flow, topic, lane, bucket, key_hash, timestamp_ms, n_source, n_target, missing,
+    :returns: flow, topic, lane, bucket, key_hash, compared_ms, n_source, n_target, missing,
         duplicate, corrupt_value, extra, in_flight, source and target (sample structs, null without
         leftovers).
     """
@@ -53,6 +52,7 @@ def leftovers(
         ),
         F.col("key_length"),
         F.col("value_length"),
+        F.col("timestamp_ms"),
     )
     hashed = (
         records.select(
@@ -63,7 +63,8 @@ def leftovers(
             "origin",
             "partition",
             "offset",
-            fingerprint.bucket_start(bucket_ms).alias("bucket"),
+            "bucket",
+            "compared_ms",
             fingerprint.timestamp_ms().alias("timestamp_ms"),
             fingerprint.key_hash().alias("key_hash"),
             fingerprint.record_hash(1).alias("h1"),
@@ -76,7 +77,7 @@ def leftovers(
         .withColumns({"below": below, "sample": sample})
     )
     per_record = (
-        hashed.groupBy(*BUCKET, "key_hash", "timestamp_ms", "h1", "h2")
+        hashed.groupBy(*BUCKET, "key_hash", "compared_ms", "h1", "h2")
         .agg(
             F.count_if("below").alias("n_below"),
             F.count_if(F.col("side") == "source").alias("n_source"),
@@ -101,7 +102,7 @@ def leftovers(
     )
     counts = ("n_source", "n_target", "missing", "duplicate", "extra", "in_flight")
     paired = (
-        per_record.groupBy(*BUCKET, "key_hash", "timestamp_ms")
+        per_record.groupBy(*BUCKET, "key_hash", "compared_ms")
         .agg(
             *(F.sum(name).alias(name) for name in counts),
             F.min(F.when(F.col("missing") > 0, F.col("source"))).alias("source"),
@@ -122,10 +123,10 @@ def leftovers(
         paired.withColumns(
             {
                 "key_hash": F.when(wrong, F.col("key_hash")),
-                "timestamp_ms": F.when(wrong, F.col("timestamp_ms")),
+                "compared_ms": F.when(wrong, F.col("compared_ms")),
             }
         )
-        .groupBy(*BUCKET, "key_hash", "timestamp_ms")
+        .groupBy(*BUCKET, "key_hash", "compared_ms")
         .agg(
             *(F.sum(name).alias(name) for name in (*counts, "corrupt_value")),
             F.min("source").alias("source"),
@@ -160,7 +161,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
             "missing": F.when(target_hidden, 0).otherwise(F.col("found_missing")),
             "extra": F.when(source_hidden, 0).otherwise(F.col("found_extra")),
             "duplicate": F.col("found_duplicate"),
-            "corrupt_value": F.col("found_corrupt"),
+            "corrupt_value": F.col("found_corrupt_value"),
         }
     )
     found = F.col("missing") + F.col("extra") + F.col("duplicate") + F.col("corrupt_value")
@@ -221,7 +222,7 @@ def samples(left: DataFrame) -> DataFrame:
     order = Window.partitionBy("flow", "topic", "class").orderBy("timestamp_ms", "offset", "side")
     return (
         left.filter(F.col("key_hash").isNotNull())
-        .select("flow", "topic", "key_hash", "timestamp_ms", F.explode(taken).alias("one"))
+        .select("flow", "topic", "key_hash", F.explode(taken).alias("one"))
         .filter(F.col("one").isNotNull())
         .select(
             "flow",
@@ -230,7 +231,7 @@ def samples(left: DataFrame) -> DataFrame:
             F.col("one.side").alias("side"),
             F.col("one.at.partition").alias("partition"),
             F.col("one.at.offset").alias("offset"),
-            "timestamp_ms",
+            F.col("one.at.timestamp_ms").alias("timestamp_ms"),
             fingerprint.hex64(F.col("key_hash")).alias("key_hash"),
             F.col("one.at.record_hash").alias("record_hash"),
             F.col("one.at.key_length").alias("key_bytes"),

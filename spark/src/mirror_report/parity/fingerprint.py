@@ -1,8 +1,9 @@
 """The canonical encoding of a record, hashed twice by Spark's own xxhash64.
 
-A fingerprint covers what a mirror has to keep: key, value, timestamp and headers; never the topic
-name, the partition or the offset. ``xxhash64`` skips nulls and hashes a null array, an empty one
-and a null inside alike, hence the null mask and the number of headers in front of them.
+A fingerprint covers what a mirror has to keep: key, value, headers and, where the target keeps it,
+the timestamp; never the topic name, the partition or the offset. ``xxhash64`` skips nulls and
+hashes a null array, an empty one and a null inside alike, hence the null mask and the number of
+headers in front of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 (the name every Spark text 
 def record_hash(seed: int) -> Column:
     """One 64-bit hash of a record; seeds 1 and 2 together are its 128-bit fingerprint.
 
-    Input columns: ``key``, ``value`` binary, ``timestamp``, ``headers`` array<struct<key, value>>.
+    Input columns: ``key``, ``value`` binary, ``compared_ms`` bigint (null where timestamps are not
+    compared), ``headers`` array<struct<key, value>>.
     """
     null_mask = F.expr(
         "if(key is null, 1, 0) + if(value is null, 2, 0) + if(headers is null, 4, 0)"
@@ -24,7 +26,7 @@ def record_hash(seed: int) -> Column:
         null_mask,
         F.col("key"),
         F.col("value"),
-        timestamp_ms(),
+        F.col("compared_ms"),
         F.expr("coalesce(size(headers), -1)"),
         F.col("headers"),
     )
@@ -38,11 +40,6 @@ def key_hash() -> Column:
 def timestamp_ms() -> Column:
     """Record timestamp in milliseconds, as Kafka stores it (-1: the record has none)."""
     return F.expr("unix_millis(timestamp)")
-
-
-def bucket_start(bucket_ms: int) -> Column:
-    """Start of the time bucket a record belongs to, in milliseconds."""
-    return timestamp_ms() - F.pmod(timestamp_ms(), F.lit(bucket_ms))
 
 
 def hex64(value: Column) -> Column:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import Finding, Sample, TopicParity
-from mirror_report.parity import plan as planning
+from mirror_report.parity.memory import Gap
+from mirror_report.parity.plan import Reopened
 
 STATUSES = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
 COUNTED = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
@@ -126,7 +127,7 @@ def findings(topic: TopicParity) -> list[Finding]:
     return found
 
 
-def reopened_finding(one: planning.Reopened) -> Finding:
+def reopened_finding(one: Reopened) -> Finding:
     """A topic whose past no longer counts, and why."""
     where = f"{one.flow}/{one.topic} on the {one.side}"
     if one.kind == "topic_reset":
@@ -142,7 +143,7 @@ def reopened_finding(one: planning.Reopened) -> Finding:
     )  # fmt: skip
 
 
-def gap_finding(gap: planning.Gap) -> Finding:
+def gap_finding(gap: Gap) -> Finding:
     """Records that were gone before they were read."""
     count = gap.end - gap.start
     return Finding(

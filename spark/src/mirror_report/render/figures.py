@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from mirror_report.model import CLASSES
+
 UNKNOWN = "unknown"
 LAG_ORDER = (
     "TRUNCATED", "RESET", "STOPPED", "STALLED", "UNKNOWN", "REWOUND", "LAGGING", "OK", "IDLE",
 )  # fmt: skip
 PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
-CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
 
 
 def number(value: float | None) -> str:
@@ -120,3 +121,17 @@ def parity_worst_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
         rows,
         key=lambda one: (PARITY_ORDER.index(one["status"]), one["flow"], one["source_topic"]),
     )
+
+
+def classes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Classes of which some row has records, or does not know."""
+    return [
+        name
+        for name in CLASSES
+        if any(name in one["counts"] and one["counts"][name] != 0 for one in rows)
+    ]
+
+
+def class_name(name: str) -> str:
+    """Name of a class as people read it."""
+    return name.replace("_", " ")

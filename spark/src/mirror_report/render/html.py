@@ -44,7 +44,7 @@ def render(report: Mapping[str, Any]) -> str:
         # Reports of schema 1.0 know no estimates.
         estimated=any(one.get("estimate") is not None for one in report["lag"]),
         parity=figures.parity_worst_first(report["parity"]),
-        classes=figures.CLASSES,
+        classes=figures.classes(report["parity"]),
         strips={
             (one["flow"], one["source_topic"]): _strip(one["buckets"]) for one in report["parity"]
         },

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from mirror_report.model import Report, ReportError
+from mirror_report.model import CheckDocument, LagDocument, Report, ReportError
 
-SCHEMA_VERSION = "1.1.0"
+SCHEMA_VERSION = "2.0.0"
 
 
 class DocumentError(ReportError):
     """A stored report cannot be read."""
 
 
-def document(report: Report) -> dict[str, Any]:
-    """Plain data of a report; unknown is null, never 0."""
-    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(report)))
+def document(one: Report | LagDocument | CheckDocument) -> dict[str, Any]:
+    """Plain data of a document; unknown is null, never 0."""
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
     return plain
 
 
-def dumps(plain: dict[str, Any]) -> str:
+def dumps(plain: Mapping[str, Any]) -> str:
     """Text of a document."""
     return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
 

@@ -1,0 +1,124 @@
+"""JSON Schema of the documents, derived from the records of :mod:`mirror_report.model`.
+
+``docs/generate.py`` writes it to ``render/report.schema.json``; a test fails if that file differs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mirror_report.model import CheckDocument, LagDocument, Report
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS = (Report, LagDocument, CheckDocument)
+SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
+"""Besides timestamps; every other number is 0 or more."""
+
+NARROWER: Mapping[str, Mapping[str, Any]] = {
+    "coverage": {"maximum": 1},
+    "exit_code": {"maximum": 3},
+    "generated_at": {"format": "date-time"},
+    "key_hash": {"pattern": "^[0-9a-f]*$"},
+    "PartitionLag.partition": {"minimum": -1},
+    "readiness": {"maximum": 1},
+    "record_hash": {"pattern": "^[0-9a-f]*$"},
+}
+"""Field, or record and field -> what its type does not say."""
+
+
+def derive(version: str) -> dict[str, Any]:
+    """The schema: a report at the root, every document and record below ``$defs``.
+
+    :param version: semantic version of the documents.
+    """
+    major = version.partition(".")[0]
+    defs: dict[str, Any] = {}
+    for document in DOCUMENTS:
+        _record(document, defs)
+        pattern = rf"^{major}\.\d+\.\d+$"
+        defs[document.__name__]["properties"]["schema_version"]["pattern"] = pattern
+    return {
+        "$schema": DRAFT,
+        "$id": f"mirror-report/{major}",
+        "title": "Documents of mirror-report",
+        "description": (
+            "At the root the report of one run (`run --json`, `show --json`); "
+            "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument. Unknown is "
+            "null, never 0. Within a major version fields are only added."
+        ),
+        "$ref": "#/$defs/Report",
+        "$defs": dict(sorted(defs.items())),
+    }
+
+
+def text(version: str) -> str:
+    """The schema as it is packaged."""
+    return json.dumps(derive(version), indent=1, ensure_ascii=False) + "\n"
+
+
+def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
+    """Reference to a dataclass, described in ``defs`` if it is not yet."""
+    name = kind.__name__
+    if name not in defs:
+        defs[name] = {}
+        summary, meanings = _documented(kind)
+        hints = get_type_hints(kind)
+        properties = {}
+        for one in dataclasses.fields(kind):
+            meaning = {"description": meanings[one.name]} if one.name in meanings else {}
+            properties[one.name] = meaning | _of(hints[one.name], name, one.name, defs)
+        defs[name] = {
+            "description": summary,
+            "type": "object",
+            "required": sorted(properties),
+            "properties": properties,
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _documented(kind: type) -> tuple[str, dict[str, str]]:
+    """First sentence of a record's docstring, and what its ``:param`` lines say."""
+    summary, *rest = re.split(r"^:param (\w+):", inspect.getdoc(kind) or "", flags=re.MULTILINE)
+    plain = [" ".join(one.replace("``", "").split()) for one in rest]
+    return summary.partition("\n")[0], dict(zip(plain[::2], plain[1::2], strict=True))
+
+
+def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
+    """What a field of a type may hold."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        some = [_of(one, owner, name, defs) for one in inner if one is not type(None)]
+        return _or_null(some[0]) if type(None) in inner else some[0]
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, defs)  # type: ignore[arg-type]
+    if origin is Literal or hint in SCALARS:
+        return {"enum": list(inner)} if inner else _scalar(SCALARS[hint], owner, name)
+    items = [_of(one, owner, name, defs) for one in inner if one is not Ellipsis]
+    if issubclass(origin or object, Mapping):
+        return {"type": "object", "additionalProperties": items[1]}
+    if origin is tuple and Ellipsis not in inner:
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    return {"type": "array", "items": items[0]}
+
+
+def _scalar(kind: str, owner: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": kind}
+    if kind in ("integer", "number") and not name.endswith("_ms") and name not in MAY_BE_NEGATIVE:
+        found["minimum"] = 0
+    return {**found, **NARROWER.get(name, {}), **NARROWER.get(f"{owner}.{name}", {})}
+
+
+def _or_null(one: dict[str, Any]) -> dict[str, Any]:
+    if "enum" in one:
+        return {"enum": [*one["enum"], None]}
+    if "type" in one:
+        return one | {"type": [one["type"], "null"]}
+    return {"anyOf": [one, {"type": "null"}]}
