@@ -37,7 +37,8 @@ def document(**changes: Any) -> dict[str, Any]:
         "state_directory": "/var/lib/mirror-report",
         "bucket_seconds": 60,
         "warn": {"lag_records": None, "lag_seconds": 600, "coverage": 0.95, "stalled_seconds": 300,
-                 "certificate_days": 14},
+                 "certificate_days": 14, "lag_bytes": 1024, "heartbeat_seconds": None},
+        "history_days": 7,
         "budget": {"max_bytes": 21474836480, "deadline_seconds": 1500},
         "spark": {"master": "local[*]", "heap": "1g", "jars_directory": "/opt/jars"},
         **changes,
@@ -50,7 +51,19 @@ def test_whole_document_is_read() -> None:
     assert settings.flow("orders").group_id == "mirrormaker-orders"
     assert settings.warn.lag_records is None
     assert settings.warn.certificate_days == 14
+    assert (settings.warn.lag_bytes, settings.warn.heartbeat_seconds) == (1024, None)
+    assert settings.history_days == 7
     assert settings.budget.max_bytes == 21474836480
+
+
+def test_a_side_is_read_with_kafkas_own_word_for_isolation() -> None:
+    given = document()
+    given["flows"][0]["source_isolation"] = "read_committed"
+    flow = config.parse(given).flow("orders")
+    assert [flow.isolation(side) for side in ("source", "target")] == list(config.ISOLATIONS)[::-1]
+    given["flows"][0]["target_isolation"] = "committed"
+    with pytest.raises(ConfigError, match="target_isolation: 'committed' is none of"):
+        config.parse(given)
 
 
 def test_everything_but_clusters_and_flows_has_a_default() -> None:
@@ -107,6 +120,7 @@ def test_principal_is_read() -> None:
         (changed("bucket_seconds", value="60"), "bucket_seconds: int expected, str given"),
         (changed("bucket_seconds", value=True), "bucket_seconds: int expected, bool given"),
         (changed("bucket_seconds", value=0), "at least 1"),
+        (changed("history_days", value=0), "history_days: must be at least 1"),
         (changed("clusters", "west", "bootstrap_servers", value=[]), "at least one host:port"),
         (changed("clusters", "west", "bootstrap_servers", value=["w"]), "'w' is not host:port"),
         (changed("clusters", "east", "sasl_mechanism", value="SCRAM"), "SCRAM-SHA-512"),
@@ -281,3 +295,16 @@ def test_flow_matches_whole_names_and_no_internal_topics(
 def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> None:
     given = changed("flows", 0, "topics", value=topics)
     assert config.parse(given).flow("orders").is_regex is regex
+
+
+@pytest.mark.parametrize(
+    ("spark", "told"),
+    [
+        ({"heap": "lots"}, "not a size such as"),
+        ({"fetch": {"max.poll.record": 1}}, "did you mean 'max.poll.records'"),
+        ({"fetch": {"sasl.jaas.config": "x"}}, r"spark\.fetch\.sasl\.jaas\.config: unknown key"),
+    ],
+)
+def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        config.parse(document(spark=spark))

@@ -9,7 +9,8 @@ from mirror_report.model import ReportError
 from mirror_report.state.store import LockedError
 
 EXPECTED = {
-    1: "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
+    1: "possible_loss hung_transaction heartbeat "
+    "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
     "no_topics partitions_fewer compact_null_keys message_size timestamp_type timestamp_limit "
     "retention sysconfig_drift offset_shift no_groups idle_tasks certificate_expiry "
     "permission_unknown not_checked orphaned regex_disagreement group_reread group_unmapped "

@@ -418,6 +418,14 @@ def test_the_report_knows_the_names_of_internal_topics(
     assert model["checkpoints_topic"] == method(kafka, checkpoints, "checkpointsTopic")()
 
 
+def test_the_report_reads_the_source_as_the_mirror_does(mm2_site: Site) -> None:
+    assert reported(mm2_site)["source_isolation"] == "read_uncommitted"
+    mm2_site.flow["properties"] = {"consumer.isolation.level": "read_committed"}
+    assert rendered(mm2_site)["east.consumer.isolation.level"] == "read_committed"
+    assert reported(mm2_site)["source_isolation"] == "read_committed"
+    assert reported(mm2_site)["target_isolation"] == "read_uncommitted"
+
+
 @pytest.mark.parametrize("policy", ["prefix", "identity"])
 @pytest.mark.parametrize("separator", [".", "_"])
 def test_the_report_expects_what_is_mirrored(

@@ -33,8 +33,21 @@ CONFIG_EXCLUDE = (
     "log.message.timestamp.after.max.ms", "message.timestamp.type",
     "unclean.leader.election.enable", "min.insync.replicas",
 )  # fmt: skip
+FETCH_KEYS = (
+    "client.id",
+    "client.rack",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "receive.buffer.bytes",
+    "request.timeout.ms",
+)
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 PATTERNS = ("literal", "prefixed")
+ISOLATIONS = ("read_uncommitted", "read_committed")
 
 T = TypeVar("T")
 
@@ -156,6 +169,8 @@ class Flow:
         match ``config_exclude``.
     :param replication_factors: property -> replication factor somebody asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
+    :param source_isolation: Kafka's word for whether records of transactions that did not commit
+        count on the source, as they do to the mirror; ``target_isolation``: on the target.
     """
 
     name: str
@@ -187,6 +202,12 @@ class Flow:
     checkpoints_topic: str = ""
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     permissions: tuple[Permission, ...] = ()
+    source_isolation: str = "read_uncommitted"
+    target_isolation: str = "read_uncommitted"
+
+    def isolation(self, side: str) -> str:
+        """Which records of a side count: ``read_uncommitted`` (all) or ``read_committed``."""
+        return self.source_isolation if side == "source" else self.target_isolation
 
     def matches(self, topic: str) -> bool:
         """Whether the flow mirrors a topic.
@@ -253,8 +274,10 @@ class Warn:
 
     lag_records: int | None = None
     lag_seconds: float | None = 600
+    lag_bytes: int | None = None
     coverage: float | None = 0.95
     stalled_seconds: float = 300
+    heartbeat_seconds: float | None = 300
     certificate_days: float | None = 21
 
 
@@ -270,6 +293,10 @@ class Budget:
 class Spark:
     """How Spark is started.
 
+    :param class_archive: directory of the archive of loaded classes that ``mirror-report archive``
+        makes; ``None``: none is used.
+    :param fetch: properties of a Kafka consumer that say how much is fetched at once; they win over
+        what the report would choose.
     :param properties: Spark's own configuration keys, verbatim.
     """
 
@@ -277,17 +304,23 @@ class Spark:
     heap: str = "1g"
     jars_directory: str | None = None
     java_home: str | None = None
+    class_archive: str | None = None
+    fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the report is told."""
+    """Everything the report is told.
+
+    :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    """
 
     clusters: Mapping[str, Cluster]
     flows: tuple[Flow, ...]
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
+    history_days: int = 30
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -376,6 +409,13 @@ def parse(
     bucket_seconds = _typed(top.get("bucket_seconds", 60), int, "bucket_seconds")
     if bucket_seconds < 1:
         raise ConfigError("bucket_seconds: must be at least 1")
+    spark = _record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark")
+    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
+        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
+    _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    history_days = _typed(top.get("history_days", 30), int, "history_days")
+    if history_days < 1:
+        raise ConfigError("history_days: must be at least 1")
     return Settings(
         clusters=clusters,
         flows=flows,
@@ -383,9 +423,10 @@ def parse(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
         bucket_seconds=bucket_seconds,
+        history_days=history_days,
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
-        spark=_record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark"),
+        spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
 
@@ -428,6 +469,12 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     if flow.engine == "mm2":
         _judge_mm2(flow, where)
+    for side in ("source", "target"):
+        if flow.isolation(side) not in ISOLATIONS:
+            raise ConfigError(
+                f"{where}.{side}_isolation: {flow.isolation(side)!r} is none of "
+                + ", ".join(ISOLATIONS)
+            )
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
     for key, some in (

@@ -102,6 +102,10 @@ class PartitionSnapshot:
         """End of what a mirror copies: it does not wait for transactions to commit."""
         return max(self.log_end, self.high_watermark or 0)
 
+    def end_for(self, isolation: str) -> int:
+        """End of what a reader gets, by Kafka's word for what it waits for."""
+        return self.log_end if isolation == "read_committed" else self.end
+
 
 @dataclass(frozen=True)
 class TopicSnapshot:

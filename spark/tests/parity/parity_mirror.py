@@ -188,7 +188,7 @@ def only(result: ParityResult) -> TopicParity:
 
 
 def counts(topic: TopicParity) -> dict[str, int]:
-    return {name: n for name in CLASSES if (n := getattr(topic, name))}
+    return {name: n for name in CLASSES if (n := topic.counts[name])}
 
 
 def eventually(condition: Any, seconds: float = 30) -> None:

@@ -24,6 +24,10 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "missing": ("critical", "records of the source are not on the target"),
     "corrupt_value": ("critical", "records arrived with another value"),
     "truncated": ("critical", "the source dropped records before they were mirrored"),
+    "possible_loss": (
+        "warning",
+        "the source dropped records that may not have been mirrored before; no more than a bound",
+    ),
     "reset": ("critical", "a topic was deleted and created again"),
     "rewind": ("critical", "the end of a log went back: records it had are gone"),
     "deleted_early": ("critical", "records left the target before its retention allows"),
@@ -40,6 +44,11 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "stalled": ("critical", "records wait, the mirror runs and does not move"),
     "lagging": ("warning", "lag is above its bound"),
     "rewound": ("warning", "the position went back, so duplicates follow"),
+    "hung_transaction": (
+        "warning",
+        "a transaction on the source stays open, so readers of committed records wait",
+    ),
+    "heartbeat": ("warning", "the newest heartbeat on the target is old (MirrorMaker 2)"),
     "task_failed": ("critical", "a connector or a task of MirrorMaker 2 has failed"),
     "unconfirmed": ("critical", "the process did not take up its work"),
     # topics and configuration

@@ -161,7 +161,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
             "missing": F.when(target_hidden, 0).otherwise(F.col("found_missing")),
             "extra": F.when(source_hidden, 0).otherwise(F.col("found_extra")),
             "duplicate": F.col("found_duplicate"),
-            "corrupt_value": F.col("found_corrupt"),
+            "corrupt_value": F.col("found_corrupt_value"),
         }
     )
     found = F.col("missing") + F.col("extra") + F.col("duplicate") + F.col("corrupt_value")

@@ -1,0 +1,49 @@
+"""The commands findings name: whole, quoted, ready to be pasted; no I/O.
+
+Those of Kafka's own tools name the brokers as the report reaches them. Where a cluster wants a
+login, who pastes one adds ``--command-config`` and a file of properties: a text never holds a secret.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from mirror_report.config import Cluster, Flow
+
+
+def tool(cluster: Cluster, script: str, *words: str) -> str:
+    """Command line of one of Kafka's scripts, such as ``kafka-topics.sh``."""
+    servers = ",".join(cluster.bootstrap_servers)
+    return shlex.join([script, "--bootstrap-server", servers, *words])
+
+
+def alter_topic(cluster: Cluster, topic: str, configs: Mapping[str, str]) -> str:
+    """Command that sets configurations of a topic."""
+    added = ",".join(
+        # The tool takes a value apart at commas unless it is bracketed.
+        f"{key}=[{value}]" if "," in value else f"{key}={value}"
+        for key, value in configs.items()
+    )
+    words = ("--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config", added)
+    return tool(cluster, "kafka-configs.sh", *words)
+
+
+def journal(flow: Flow) -> str:
+    """Command that shows what the mirror's process said last; for :func:`host` of the flow."""
+    return f"journalctl -u {flow.instance}.service -n 100"
+
+
+def service(flow: Flow, verb: str) -> str:
+    """Command that starts, stops or restarts the mirror's process."""
+    return f"systemctl {verb} {flow.instance}.service"
+
+
+def host(flow: Flow) -> str:
+    """Where the mirror's process runs, by words if that is not known."""
+    return flow.hosts[0] if flow.hosts else "its host"
+
+
+def renew(flow: Flow) -> str:
+    """Command that accepts what was lost: verification begins anew from now."""
+    return f"mirror-report baseline --flow {flow.name} --renew"
