@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
-from mirror_report.parity import compacted
+from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
+from mirror_report.parity import strategies
 from mirror_report.parity.memory import Gap, Memory, SideMemory, offsets
 from mirror_report.parity.ranges import RECORD_BYTES, Range, Side
 
@@ -47,6 +47,7 @@ class Drop:
 class TopicPlan:
     """One target topic and the source topics that feed it.
 
+    :param strategy: how its content is compared; ``why``: if it is not the default, the reason.
     :param skip: why its content is not compared.
     :param unknown: why nothing can be said of it now.
     """
@@ -55,13 +56,16 @@ class TopicPlan:
     topic: str
     origins: tuple[str, ...]
     skip_through_ms: int | None = None
+    strategy: Strategy = "timestamp"
+    why: str = ""
     skip: str | None = None
     unknown: str | None = None
 
     @property
     def judged(self) -> bool:
-        """Whether content is compared."""
-        return self.skip is None and self.unknown is None
+        """Whether digests are compared, bucket by bucket."""
+        known = self.skip is None and self.unknown is None
+        return known and self.strategy in strategies.BY_BUCKET
 
 
 @dataclass
@@ -132,12 +136,13 @@ def _plan_topic(
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    for name in origins:
-        reason = compacted.reason_to_skip(source.topics[name], on_target)
-        if reason is not None:
-            done.topics.append(replace(plan, skip=reason))
-            return
+    chosen = strategies.choose(flow, [source.topics[name] for name in origins], on_target)
+    plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
+    if plan.strategy == "latest_by_key":
+        plan = replace(plan, skip=f"{plan.why}: record counts legitimately differ")
     done.topics.append(plan)
+    if not plan.judged:
+        return
     sides: list[tuple[Side, str, TopicSnapshot, int]] = [
         ("source", name, source.topics[name], source.taken_at_ms) for name in origins
     ]

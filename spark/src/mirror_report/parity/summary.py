@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import Finding, Sample, TopicParity
+from mirror_report.parity import strategies
 from mirror_report.parity.memory import Gap
 from mirror_report.parity.plan import Reopened
 
@@ -100,6 +101,13 @@ def findings(topic: TopicParity) -> list[Finding]:
             f"--flow {topic.flow} --renew starts anew",
         ),
     }  # fmt: skip
+    if topic.strategy == "none":
+        texts["unverifiable"] = (
+            "warning", topic.counts["unverifiable"],
+            f"records cannot be compared while they move: {topic.reason}",
+            "Stop the producers, wait until the mirror has caught up, then "
+            + strategies.proof_command(topic.flow, topic.topic),
+        )  # fmt: skip
     found = [
         Finding(severity, kind, topic.flow, topic.topic, None, count, f"{name}: {count} {text}",
                 action)

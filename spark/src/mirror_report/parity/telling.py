@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
 from mirror_report.parity import summary
+from mirror_report.parity.memory import offsets
 from mirror_report.parity.plan import TopicPlan
 
 if TYPE_CHECKING:
@@ -55,11 +56,14 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         accounted=dict.fromkeys(summary.ACCOUNTED, 0),
         buckets=dict.fromkeys(summary.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason="", samples={},
+        strategy=plan.strategy,
     )  # fmt: skip
     if plan.unknown is not None:
         return replace(empty, reason=plan.unknown)
     if plan.skip is not None:
         return replace(empty, status="skipped", reason=plan.skip)
+    if not plan.judged:
+        return _unproved(run, plan, empty)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
     unread = sum(
         one.records for one in run.backlog if (one.flow, one.topic) == (plan.flow, plan.topic)
@@ -83,6 +87,31 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
     unverifiable = (filled.counts["unverifiable"] or 0) + expired
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
     return replace(filled, **summary.status(filled, unread, expired))
+
+
+def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
+    """A topic that no strategy compares: all that was mirrored since the baseline is unverifiable.
+
+    Numbers are numbers of offsets, at most so many records.
+    """
+    look = next(one for one in run.looks if one.flow.name == plan.flow)
+    recorded = (run.baselines.get(plan.flow) or {}).get("topics", {})
+    there = mirrored = 0
+    for origin in plan.origins:
+        begun = offsets(recorded.get(origin, {}).get("source", {}))
+        for partition, log in look.source.topics[origin].partitions.items():
+            start = max(log.log_start, begun.get(partition, 0))
+            position = look.positions.get(origin, {}).get(partition, start)
+            there += max(0, log.end - start)
+            mirrored += max(0, min(position, log.end) - start)
+    return replace(
+        empty,
+        status="unverifiable" if mirrored else "in_flight",
+        reason=plan.why,
+        source_records=there,
+        in_flight_records=there - mirrored,
+        counts={**empty.counts, "unverifiable": mirrored},
+    )
 
 
 def backlog(run: Run, records: int) -> Finding:
