@@ -255,6 +255,8 @@ class Settings:
     clusters: Mapping[str, Cluster]
     flows: tuple[Flow, ...]
     state_directory: Path = Path("/var/lib/mirror-report")
+    metrics_directory: Path | None = None
+    metrics_partitions: bool = False
     bucket_seconds: int = 60
     history_days: int = 30
     warn: Warn = field(default_factory=Warn)
@@ -476,6 +478,10 @@ def _tuple(value: Any, permissions: bool, where: str) -> tuple[Any, ...]:
     return tuple(
         _record(Permission, _mapping(one, at), at) for one, at in zip(given, places, strict=True)
     )
+
+
+def _path(value: Any, where: str) -> Path | None:
+    return None if value is None else Path(_typed(value, str, where))
 
 
 def _text(value: Any) -> str:
