@@ -41,7 +41,8 @@ def parser() -> Parser:
 
     def add(name: str, text: str, *, flow: str = "look only at this flow") -> Any:
         one = rooms.add_parser(name, help=text, description=text)
-        one.add_argument("--flow", metavar="NAME", help=flow)
+        if flow:
+            one.add_argument("--flow", metavar="NAME", help=flow)
         return one
 
     one = add("check", "judge clusters, permissions and topics; change nothing")
@@ -67,6 +68,7 @@ def parser() -> Parser:
     _wide(one)
     one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    add("archive", "let Spark start faster: archive the classes it loads", flow="")
     one = add("show", "show the last report", flow="the last report of run --flow NAME")
     how = _outputs(one)
     how.add_argument("--html-path", action="store_true", help="print where the page lies")

@@ -137,6 +137,12 @@ def _with(document: D, problem: Finding | None) -> D:
     return replace(document, findings=findings, verdict=verdict(findings))
 
 
+def _archive(options: argparse.Namespace) -> int:
+    path, made = commands.archive(_settings(options), _progress)
+    print(f"{path}: {'made' if made else 'unchanged, it fits'}")
+    return EXIT_CODES["ok"]
+
+
 def _show(options: argparse.Namespace) -> int:
     settings = _settings(options)
     if options.flow is not None:
@@ -195,6 +201,7 @@ def _tell_crash(options: argparse.Namespace, error: BaseException) -> None:
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "archive": _archive,
     "check": _check,
     "confirm": _confirm,
     "baseline": _baseline,

@@ -45,6 +45,11 @@ def seconds(value: float | None) -> str:
     return f"{whole} s"
 
 
+def age(value: float | None) -> str:
+    """Duration of what need not be there."""
+    return NOTHING if value is None else seconds(value)
+
+
 def waiting(row: Mapping[str, Any]) -> str:
     """For how long records have been waiting, at least."""
     value = row["waiting_seconds"]
@@ -88,6 +93,11 @@ def share(value: float | None) -> str:
     if value is None:
         return NOTHING
     return "100 %" if value >= 1 else f"{min(value * 100, 99.99):.2f} %"
+
+
+def known_share(value: float | None) -> str:
+    """Percentage of what is there, known or not."""
+    return UNKNOWN if value is None else share(value)
 
 
 def bytes_(value: float | None) -> str:

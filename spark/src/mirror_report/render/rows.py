@@ -55,7 +55,7 @@ def _topic(rows: Sequence[Row]) -> dict[str, Any]:
     bounds = [one["lost"] if one["lost_at_most"] is None else one["lost_at_most"] for one in rows]
     return {
         "state": min((one["state"] for one in rows), key=lambda one: _rank(LAG_ORDER, one)),
-        "partitions": len([one for one in rows if one["partition"] >= 0]),
+        "partitions": len([one for one in rows if one["partition"] >= 0]) or None,
         "lag_records": total(rows, "lag_records"),
         "lag_bytes": total(rows, "lag_bytes"),
         "lag_seconds": _maximum(rows, "lag_seconds"),

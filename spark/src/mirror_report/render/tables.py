@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from mirror_report.render.rows import Row
 
+GAP = "  "
 DULL = frozenset(("", "-", "0", "unknown"))
 STYLES = {
     "OK": "green", "IDLE": "dim", "LAGGING": "yellow", "REWOUND": "yellow", "UNKNOWN": "magenta",
@@ -49,36 +49,37 @@ def table(
     """
     cells = {one: [one.cell(row) for row in rows] for one in columns}
     shown = [one for one, some in cells.items() if one.always or not DULL.issuperset(some)]
+    widths = {one: max(map(cell_len, (one.title, *cells[one]))) for one in shown}
     spared: list[str] = []
-    while True:
-        drawn = _drawn(title, shown, cells, len(rows))
-        width = Measurement.get(out, out.options.update(width=100_000), drawn).maximum
+    while not wide and sum(widths[one] + len(GAP) for one in shown) - len(GAP) > out.width:
         least = max(shown, key=lambda one: one.spare)
-        if wide or width <= out.width or not least.spare:
+        if not least.spare:
             break
         shown.remove(least)
         spared.append(least.title)
-    out.print(drawn, width=width, crop=False, no_wrap=True, overflow="ignore")
+    out.line()
+    _line(out, [Text(title, "bold")])
+    _line(out, [_padded(one, one.title, "dim", widths[one]) for one in shown])
+    for i in range(len(rows)):
+        _line(out, [_cell(one, cells[one][i], widths[one]) for one in shown])
     if spared:
-        out.print(f"too narrow for: {', '.join(spared)} (--wide)", style="dim", soft_wrap=True)
+        _line(out, [Text(f"too narrow for: {', '.join(spared)} (--wide)", "dim")])
 
 
-def _drawn(
-    title: str, columns: Sequence[Column], cells: dict[Column, list[str]], count: int
-) -> Table:
-    drawn = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False,
-        show_edge=False, header_style="dim",
-    )  # fmt: skip
-    for one in columns:
-        justify = "right" if one.right else "left"
-        drawn.add_column(one.title, justify=justify, no_wrap=True, overflow="ignore")  # type: ignore[arg-type]
-    for i in range(count):
-        drawn.add_row(*(_styled(one, cells[one][i]) for one in columns))
-    return drawn
+def _cell(column: Column, text: str, width: int) -> Text:
+    if not column.state:
+        return _padded(column, text, "dim" if text in DULL else "", width)
+    return _padded(column, text.replace("_", " "), STYLES.get(text, "bold red"), width)
 
 
-def _styled(column: Column, text: str) -> Text:
+def _padded(column: Column, text: str, style: str, width: int) -> Text:
+    space = " " * (width - cell_len(text))
     return (
-        Text(text.replace("_", " "), STYLES.get(text, "bold red")) if column.state else Text(text)
+        Text.assemble(space, (text, style)) if column.right else Text.assemble((text, style), space)
     )
+
+
+def _line(out: Console, parts: Sequence[Text]) -> None:
+    line = Text(GAP).join(parts)
+    line.rstrip()
+    out.print(line, soft_wrap=True)

@@ -96,7 +96,7 @@ def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
         Column("state", lambda one: str(one["state"]), right=False, state=True),
     ]
     shown = topics if wide else topics[:TOP]
-    count = Column("partitions", lambda one: str(one["partitions"]), spare=2)
+    count = Column("partitions", lambda one: figures.number(one["partitions"]), spare=2)
     table("Lag", [*first, count, *_lag_columns()], shown, out, wide=wide)
     _rest(topics[len(shown) :], "state", out)
     if wide:
@@ -118,7 +118,7 @@ def _lag_columns() -> list[Column]:
         Column("mirrored", lambda one: figures.rate(one["mirror_rate"]), always=False, spare=6),
         Column("caught up in", figures.eta, always=False),
         Column("lost", figures.lost, always=False),
-        Column("open transaction", lambda one: figures.seconds(one["open_transaction_seconds"]),
+        Column("open transaction", lambda one: figures.age(one["open_transaction_seconds"]),
                always=False),
     ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
         *_flow_column(groups),
         Column("group", lambda one: str(one["group"]), right=False),
         Column("state", lambda one: str(one["state"]), right=False, state=True),
-        Column("ready", lambda one: figures.share(one["readiness"])),
+        Column("ready", lambda one: figures.known_share(one["readiness"])),
         Column("re-read", lambda one: figures.number(one["reread"])),
         Column("skipped", lambda one: figures.number(one["skip"])),
         Column("unmapped", lambda one: str(one["states"]["unmapped"]), always=False),
@@ -215,7 +215,7 @@ def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
             Column("partition", lambda one: str(one["partition"])),
             Column("state", lambda one: str(one["state"]), right=False, state=True),
             Column("on source", lambda one: figures.number(one["source_offset"])),
-            Column("is on target", lambda one: figures.image(one)),
+            Column("is on target", figures.image),
             Column("committed there", lambda one: figures.number(one["target_offset"])),
             Column("re-read", lambda one: figures.number(one["reread"])),
             Column("skipped", lambda one: figures.number(one["skip"])),
