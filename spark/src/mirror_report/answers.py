@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from mirror_report.model import CheckDocument, LagDocument
+from mirror_report.model import CheckDocument, LagDocument, ProofDocument
 from mirror_report.render import json as render_json
 from mirror_report.render import nagios, terminal
 
@@ -31,6 +31,17 @@ def lag(options: Namespace, document: LagDocument) -> None:
     out = terminal.console(sys.stdout)
     terminal.findings(plain["findings"], out)
     terminal.lag(plain["lag"], out, wide=options.wide)
+
+
+def prove(options: Namespace, document: ProofDocument) -> None:
+    """Print what a proof found, topic by topic."""
+    plain = render_json.document(document)
+    if _as_data(options, plain):
+        return
+    out = terminal.console(sys.stdout)
+    terminal.verdict_line(plain["verdict"], out)
+    terminal.findings(plain["findings"], out)
+    terminal.parity(plain["parity"], out)
 
 
 def report(options: Namespace, plain: Mapping[str, Any], page: str) -> None:

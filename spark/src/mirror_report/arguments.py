@@ -68,6 +68,15 @@ def parser() -> Parser:
     _wide(one)
     one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    one = add(
+        "prove", "compare topics at rest whatever their timestamps; remember nothing", flow=""
+    )
+    one.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
+    one.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    one.add_argument(
+        "--json", action="store_const", const="json", dest="format", default="terminal",
+        help="what was found as one JSON object",
+    )  # fmt: skip
     add("archive", "let Spark start faster: archive the classes it loads", flow="")
     one = add("show", "show the last report", flow="the last report of run --flow NAME")
     how = _outputs(one)

@@ -20,7 +20,7 @@ from mirror_report import answers, commands, config
 from mirror_report.arguments import parser
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Settings
-from mirror_report.model import CheckDocument, LagDocument, ReportError, sentence
+from mirror_report.model import CheckDocument, LagDocument, ProofDocument, ReportError, sentence
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store
 
@@ -124,6 +124,14 @@ def _run(options: argparse.Namespace) -> int:
     return report.verdict.exit_code
 
 
+def _prove(options: argparse.Namespace) -> int:
+    proof = commands.prove(_settings(options), options.flow, options.topic, _progress)
+    result = verdict(proof.findings)
+    version = render_json.SCHEMA_VERSION
+    answers.prove(options, ProofDocument(version, result, proof.topics, proof.findings))
+    return result.exit_code
+
+
 def _archive(options: argparse.Namespace) -> int:
     path, made = commands.archive(_settings(options), _progress)
     print(f"{path}: {'made' if made else 'unchanged, it fits'}")
@@ -193,6 +201,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "confirm": _confirm,
     "baseline": _baseline,
     "lag": _lag,
+    "prove": _prove,
     "run": _run,
     "show": _show,
 }

@@ -540,3 +540,13 @@ class CheckDocument:
     verdict: Verdict
     flows: list[FlowStatus]
     findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ProofDocument:
+    """What ``prove --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    parity: list[TopicParity]
+    findings: list[Finding]

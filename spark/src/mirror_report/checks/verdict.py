@@ -38,6 +38,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "coverage": ("warning", "the verified share of the records due is below its bound"),
     "backlog": ("warning", "records are due and were left for the next run"),
     "offset_shift": ("warning", "offsets of source and target drifted apart (MirrorMaker 2)"),
+    "not_proved": ("warning", "a topic was not at rest when it should be proved"),
     "nothing_seen": ("warning", "no record was seen since the baseline, so nothing is proved"),
     # the mirror
     "stopped": ("critical", "records wait and nobody mirrors them"),

@@ -5,16 +5,19 @@ from mirror_report.commands.baselines import baseline
 from mirror_report.commands.checked import CheckResult, check
 from mirror_report.commands.confirmed import Confirmation, confirm
 from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.proved import Proof, prove
 from mirror_report.commands.reported import run
 
 __all__ = [
     "CheckResult",
     "Confirmation",
     "LagResult",
+    "Proof",
     "archive",
     "baseline",
     "check",
     "confirm",
     "lag",
+    "prove",
     "run",
 ]
