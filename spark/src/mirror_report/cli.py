@@ -120,6 +120,8 @@ def _run(options: argparse.Namespace) -> int:
         store.write_report(f"{report.run_id}.json", text)
         store.write_report(_latest(options, "json"), text)
         store.prune_reports()
+        if settings.web_directory and options.flow is None:
+            store.publish(settings.web_directory, ("latest.html", "latest.json"))
     answers.report(options, plain, str(page))
     return report.verdict.exit_code
 

@@ -114,6 +114,8 @@ class TopicSnapshot:
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param config_sources: setting -> where its value is from, in Kafka's words
+        (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
     """
 
     name: str
@@ -122,6 +124,7 @@ class TopicSnapshot:
     configs: dict[str, str]
     bytes: int | None
     operations: tuple[str, ...] | None = None
+    config_sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,7 @@ class ClusterSnapshot:
     """The topics of one cluster at one moment.
 
     :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    :param refused: those of ``errors`` for which our identity lacks a permission.
     """
 
     alias: str
@@ -136,6 +140,7 @@ class ClusterSnapshot:
     taken_at_ms: int
     topics: dict[str, TopicSnapshot]
     errors: dict[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
