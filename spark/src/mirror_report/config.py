@@ -25,6 +25,14 @@ SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ENGINES = ("mm1", "mm2")
 REPLICATION_POLICIES = ("identity", "prefix")
 HEARTBEATS = "heartbeats"
+# MirrorMaker 2's defaults of groups.exclude and config.properties.exclude (Kafka 4.3).
+GROUPS_EXCLUDE = ("console-consumer-.*", "connect-.*", "__.*")
+CONFIG_EXCLUDE = (
+    "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    "message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.after.max.ms", "message.timestamp.type",
+    "unclean.leader.election.enable", "min.insync.replicas",
+)  # fmt: skip
 FETCH_KEYS = (
     "client.id",
     "client.rack",
@@ -155,6 +163,10 @@ class Flow:
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
     :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
+    :param groups_exclude: regular expressions of the groups MirrorMaker 2 leaves out of those.
+    :param checkpoint_seconds: how often it looks for what groups have committed.
+    :param sync_topic_configs: whether it sets topics' settings on the target, all but those that
+        match ``config_exclude``.
     :param replication_factors: property -> replication factor somebody asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
     :param source_isolation: Kafka's word for whether records of transactions that did not commit
@@ -179,6 +191,10 @@ class Flow:
     replication_policy: str = "identity"
     separator: str = "."
     consumer_groups: tuple[str, ...] = ()
+    groups_exclude: tuple[str, ...] = GROUPS_EXCLUDE
+    checkpoint_seconds: int = 60
+    sync_topic_configs: bool = True
+    config_exclude: tuple[str, ...] = CONFIG_EXCLUDE
     offset_topic: str = ""
     status_topic: str = ""
     config_topic: str = ""
@@ -218,17 +234,38 @@ class Flow:
                 return name
         return None
 
+    def wants(self, group: str) -> bool:
+        """Whether the flow is told to take a consumer group's offsets along."""
+        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+
     def syncs(self, group: str) -> bool:
         """Whether the flow takes a consumer group's offsets along."""
-        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+        return self.wants(group) and not any(
+            re.fullmatch(one, group) for one in self.groups_exclude
+        )
+
+    def syncs_setting(self, key: str) -> bool:
+        """Whether the flow may set a topic's setting on the target."""
+        return (
+            self.engine == "mm2"
+            and self.sync_topic_configs
+            and not any(re.fullmatch(one, key) for one in self.config_exclude)
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Topics the flow names one by one, also those beside a regular expression."""
+        return tuple(one.replace("\\.", ".") for one in self.topics if _is_name(one))
 
     @property
     def is_regex(self) -> bool:
         """Whether topics may match that do not exist yet."""
-        return any(
-            re.fullmatch(r"[A-Za-z0-9_\-]+", one.replace("\\.", "_")) is None
-            for one in self.topics or (self.include,)
-        )
+        return not all(map(_is_name, self.topics or (self.include,)))
+
+
+def _is_name(pattern: str) -> bool:
+    """Whether a regular expression is one topic's name."""
+    return re.fullmatch(r"[A-Za-z0-9_\-]+", pattern.replace("\\.", "_")) is not None
 
 
 @dataclass(frozen=True)
@@ -277,6 +314,8 @@ class Settings:
     """Everything the report is told.
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
     clusters: Mapping[str, Cluster]
@@ -284,6 +323,8 @@ class Settings:
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
     history_days: int = 30
+    metrics_directory: str | None = None
+    web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -387,11 +428,23 @@ def parse(
         ),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
+        metrics_directory=_path(top, "metrics_directory"),
+        web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
+
+
+def _path(top: Mapping[str, Any], key: str) -> str | None:
+    """An absolute path, or nothing."""
+    if top.get(key) is None:
+        return None
+    path: str = _typed(top[key], str, key)
+    if not path.startswith("/"):
+        raise ConfigError(f"{key}: {path!r} is no absolute path")
+    return path
 
 
 def _judge_cluster(cluster: Cluster) -> None:
@@ -440,7 +493,13 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
             )
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
-    for key, some in (("include", (flow.include,)), ("consumer_groups", flow.consumer_groups)):
+    for key, some in (
+        ("include", (flow.include,)),
+        ("topics_exclude", flow.topics_exclude),
+        ("consumer_groups", flow.consumer_groups),
+        ("groups_exclude", flow.groups_exclude),
+        ("config_exclude", flow.config_exclude),
+    ):
         for one in some:
             try:
                 re.compile(one)

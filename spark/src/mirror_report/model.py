@@ -114,6 +114,8 @@ class TopicSnapshot:
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param config_sources: setting -> where its value is from, in Kafka's words
+        (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
     """
 
     name: str
@@ -122,6 +124,7 @@ class TopicSnapshot:
     configs: dict[str, str]
     bytes: int | None
     operations: tuple[str, ...] | None = None
+    config_sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,7 @@ class ClusterSnapshot:
     """The topics of one cluster at one moment.
 
     :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    :param refused: those of ``errors`` for which our identity lacks a permission.
     """
 
     alias: str
@@ -136,6 +140,7 @@ class ClusterSnapshot:
     taken_at_ms: int
     topics: dict[str, TopicSnapshot]
     errors: dict[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -549,4 +554,64 @@ class ProofDocument:
     schema_version: str
     verdict: Verdict
     parity: list[TopicParity]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ApartTopic:
+    """One target topic as two digest bundles tell it.
+
+    :param fewer: records that the target lacks at least, summed over the buckets where it has
+        fewer; ``more``: records it has too many, likewise.
+    :param buckets_same_number: buckets with as many records on both sides, but others.
+    :param buckets: status -> buckets.
+    """
+
+    topic: str
+    source_topics: list[str]
+    status: ParityStatus
+    reason: str
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    fewer: int
+    more: int
+    buckets_same_number: int
+    buckets: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class BucketDifference:
+    """One bucket that differs between two bundles.
+
+    :param partition: ``None``: the mirror keeps no partitions.
+    :param bucket_ms: where it begins.
+    """
+
+    topic: str
+    partition: int | None
+    bucket_ms: int
+    source_records: int
+    target_records: int
+
+
+@dataclass(frozen=True)
+class ApartDocument:
+    """What ``compare`` tells of two digest bundles of one flow.
+
+    :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
+    """
+
+    schema_version: str
+    flow: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_taken_at_ms: int
+    target_taken_at_ms: int
+    verdict: Verdict
+    topics: list[ApartTopic]
+    differences: list[BucketDifference]
+    differing_buckets: int
     findings: list[Finding]

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
-from .filled import placed
+from .filled import layered, placed
 from .mm1 import mm1_options, mm1_properties
 from .mm2 import (
     internal_topics,
@@ -18,6 +18,7 @@ from .mm2 import (
     worker_group,
     worker_value,
 )
+from .mm2_names import FLOW_DEFAULTS, FLOW_KAFKAS
 from .permissions import flow_permissions
 from .principals import principal_of
 
@@ -99,9 +100,25 @@ def _mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> dict[str, Any]
         "replication_policy": flow["replication_policy"],
         "separator": separator_of(instance),
         "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
+        "groups_exclude": _listed(flow, "groups.exclude"),
+        "config_exclude": _listed(flow, "config.properties.exclude"),
+        "sync_topic_configs": str(_value(flow, "sync.topic.configs.enabled")).lower() == "true",
+        "checkpoint_seconds": int(_value(flow, "emit.checkpoints.interval.seconds")),
         "replication_factors": own_factors(flow, instance),
         **internal_topics(flow, instance),
     }
+
+
+def _value(flow: Mapping[str, Any], key: str) -> Any:
+    """A connector property as it takes effect."""
+    return layered(FLOW_DEFAULTS, flow["properties"]).get(key, FLOW_KAFKAS[key])
+
+
+def _listed(flow: Mapping[str, Any], key: str) -> list[str]:
+    """The same, of a list."""
+    value = _value(flow, key)
+    some = value.split(",") if isinstance(value, str) else map(str, value)
+    return [one.strip() for one in some if one.strip()]
 
 
 def _isolation(

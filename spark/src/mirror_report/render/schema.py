@@ -52,8 +52,8 @@ def derive(version: str) -> dict[str, Any]:
         "description": (
             "At the root the report of one run (`run --json`, `show --json`); "
             "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument, "
-            "`prove --json` #/$defs/ProofDocument. Unknown is null, never 0. Within a major version "
-            "fields are only added."
+            "`prove --json` #/$defs/ProofDocument. Unknown is null, never 0. Within a major "
+            "version fields are only added."
         ),
         "$ref": "#/$defs/Report",
         "$defs": dict(sorted(defs.items())),
