@@ -75,7 +75,7 @@ def recorded(settings: Settings, plane: Plane, flow: str | None) -> Iterator[Met
     :param flow: the command is about this flow alone.
     """
     directory = settings.metrics_directory if flow is None else None
-    path = None if directory is None else directory / FILES[plane]
+    path = None if directory is None else Path(directory) / FILES[plane]
     metrics = Metrics(path, plane, settings.metrics_partitions)
     try:
         yield metrics

@@ -47,7 +47,7 @@ def show(
     if wide:
         _flows(report["flows"], out)
     lag(report["lag"], out, wide=wide)
-    _parity(report["parity"], out, wide=wide)
+    parity(report["parity"], out, wide=wide)
     _groups(report["groups"], out, wide=wide)
     _topics(report["topics"], out, wide=wide)
 
@@ -67,6 +67,11 @@ def _summary(report: Mapping[str, Any], page: str | None) -> str:
         size = figures.bytes_(report["backlog_bytes"])
         parts.insert(3, f"backlog {backlog} records ({size})")
     return ", ".join(parts + ([f"page {page}"] if page else []))
+
+
+def verdict_line(verdict: Row, out: Console) -> None:
+    """Print the verdict."""
+    _line(out, (verdict["text"], STYLES[verdict["severity"]]))
 
 
 def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
@@ -134,7 +139,7 @@ def _position_columns() -> list[Column]:
     ]  # fmt: skip
 
 
-def _parity(topics: Sequence[Row], out: Console, *, wide: bool) -> None:
+def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print content parity by topic, with the classes that occur."""
     if not topics:
         return
