@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.config import Settings
 from mirror_report.parity import alignment, digest, ranges, source
 from mirror_report.parity.deadline import READING_SHARE, Deadline, OutOfTimeError
 from mirror_report.parity.ranges import Range
@@ -22,6 +23,30 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1024**3
 
 
+def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
+    """All records of some ranges, whatever the flow and side.
+
+    :returns: :data:`mirror_report.parity.digest.RECORD_COLUMNS`.
+    """
+    frames = []
+    for group in ranges.join(wanted):
+        via = ranges.feeder(group[0].flow, group[0].origin)[0]
+        flow = settings.flow(via)
+        alias = flow.source if group[0].side == "source" else flow.target
+        connect = source.connection(
+            settings.spark, settings.clusters[alias], settings.credentials.directory, group
+        )
+        connect["kafka.isolation.level"] = flow.isolation(group[0].side)
+        named = [replace(one, origin=ranges.feeder(one.flow, one.origin)[1]) for one in group]
+        rows = source.read(session, named, connect)
+        if via != group[0].flow:
+            rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
+        frames.append(rows)
+    if not frames:
+        frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
+    return digest.union(frames)
+
+
 class Reader:
     """Records of both clusters, for one run."""
 
@@ -30,28 +55,10 @@ class Reader:
         self.deadline = deadline
         self.session = session
         self.shelf = shelf
-        self.flows = {one.name: one for one in run.settings.flows}
 
     def records(self, wanted: Iterable[Range]) -> DataFrame:
         """All records of some ranges with their buckets, whatever the flow and side."""
-        frames = []
-        for group in ranges.join(wanted):
-            via = ranges.feeder(group[0].flow, group[0].origin)[0]
-            flow = self.flows[via]
-            alias = flow.source if group[0].side == "source" else flow.target
-            settings = self.run.settings
-            connect = source.connection(
-                settings.spark, settings.clusters[alias], settings.credentials.directory, group
-            )
-            connect["kafka.isolation.level"] = flow.isolation(group[0].side)
-            named = [replace(one, origin=ranges.feeder(one.flow, one.origin)[1]) for one in group]
-            rows = source.read(self.session, named, connect)
-            if via != group[0].flow:
-                rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
-            frames.append(rows)
-        if not frames:
-            frames.append(self.session.createDataFrame([], source.RECORD_SCHEMA))
-        return alignment.place(digest.union(frames), self.run.bucket_ms)
+        return alignment.place(fetch(self.session, self.run.settings, wanted), self.run.bucket_ms)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, piece by piece; each piece is remembered when it is done."""
