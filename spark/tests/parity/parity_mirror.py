@@ -16,12 +16,11 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
-from mirror_report.model import ParityResult, TopicParity
+from mirror_report.model import CLASSES, ParityResult, TopicParity
 from mirror_report.observe import Take
 from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
-CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
 # Recent, or retention would remove the records at once.
 T0 = (int(time.time()) // 60 - 40) * 60_000
 RECORDS = 600
@@ -174,7 +173,9 @@ class Mirror:
         def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
             yield self.spark
 
-        return run_parity(request, self.said.append, ours)
+        result = run_parity(request, self.said.append, ours)
+        self.store.write_report(f"{request.run_id}.json", "{}")
+        return result
 
     def close(self) -> None:
         """Close all clients."""

@@ -180,6 +180,10 @@ class Store:
         write_atomically(path, text)
         return path
 
+    def was_told(self, run_id: str) -> bool:
+        """Whether a run got as far as its report."""
+        return (self.reports_directory / f"{run_id}.json").exists()
+
     def prune_reports(self, keep: int = REPORTS_KEPT) -> None:
         """Drop all but the newest dated reports; run ids sort by time."""
         dated = sorted(self.reports_directory.glob("[0-9]*.json"))
