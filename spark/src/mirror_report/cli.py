@@ -20,7 +20,7 @@ from mirror_report import answers, commands, config
 from mirror_report.arguments import parser
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Settings
-from mirror_report.model import CheckDocument, LagDocument, ReportError, sentence
+from mirror_report.model import CheckDocument, LagDocument, ProofDocument, ReportError, sentence
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store
 
@@ -120,8 +120,38 @@ def _run(options: argparse.Namespace) -> int:
         store.write_report(f"{report.run_id}.json", text)
         store.write_report(_latest(options, "json"), text)
         store.prune_reports()
+        if settings.web_directory and options.flow is None:
+            store.publish(settings.web_directory, ("latest.html", "latest.json"))
     answers.report(options, plain, str(page))
     return report.verdict.exit_code
+
+
+def _prove(options: argparse.Namespace) -> int:
+    proof = commands.prove(_settings(options), options.flow, options.topic, _progress)
+    result = verdict(proof.findings)
+    version = render_json.SCHEMA_VERSION
+    answers.prove(options, ProofDocument(version, result, proof.topics, proof.findings))
+    return result.exit_code
+
+
+def _digest(options: argparse.Namespace) -> int:
+    if options.output == "-" and sys.stdout.isatty():
+        raise ReportError("a digest is not for a terminal. Name a file with --output")
+    commands.digest(
+        _settings(options),
+        options.flow,
+        options.side,
+        lambda made: answers.bundle(options.output, made),
+        _progress,
+    )
+    return EXIT_CODES["ok"]
+
+
+def _compare(options: argparse.Namespace) -> int:
+    one, other = options.bundles
+    document = commands.compare(_settings(options), one, other, _progress)
+    answers.apart(options, document)
+    return document.verdict.exit_code
 
 
 def _archive(options: argparse.Namespace) -> int:
@@ -190,9 +220,12 @@ def _tell_crash(options: argparse.Namespace, error: BaseException) -> None:
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "archive": _archive,
     "check": _check,
+    "compare": _compare,
     "confirm": _confirm,
+    "digest": _digest,
     "baseline": _baseline,
     "lag": _lag,
+    "prove": _prove,
     "run": _run,
     "show": _show,
 }

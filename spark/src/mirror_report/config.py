@@ -314,6 +314,8 @@ class Settings:
     """Everything the report is told.
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
     clusters: Mapping[str, Cluster]
@@ -321,6 +323,8 @@ class Settings:
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
     history_days: int = 30
+    metrics_directory: str | None = None
+    web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -424,11 +428,23 @@ def parse(
         ),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
+        metrics_directory=_path(top, "metrics_directory"),
+        web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
+
+
+def _path(top: Mapping[str, Any], key: str) -> str | None:
+    """An absolute path, or nothing."""
+    if top.get(key) is None:
+        return None
+    path: str = _typed(top[key], str, key)
+    if not path.startswith("/"):
+        raise ConfigError(f"{key}: {path!r} is no absolute path")
+    return path
 
 
 def _judge_cluster(cluster: Cluster) -> None:
