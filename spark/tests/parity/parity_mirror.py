@@ -83,7 +83,8 @@ class Mirror:
     ) -> list[Any]:
         """Mirror everything (or ``limit`` records per partition) and commit the position.
 
-        :param faults: class -> how many of the topic's first records get that fault.
+        :param faults: class -> how many of the topic's first records get that fault; ``swapped``
+            records hand their values on, a ``reordered`` one waits for the next of its key.
         """
         records = self.read(0, topic)
         chosen = [one for one in records if limit is None or one.offset < limit]
@@ -91,15 +92,29 @@ class Mirror:
         for kind, count in (faults or {}).items():
             free = [n for n in range(len(chosen)) if n not in fate and chosen[n].value]
             fate |= dict.fromkeys(free[:count], kind)
+        swapped = [chosen[n].value for n, kind in fate.items() if kind == "swapped"]
+        waiting: list[Any] = []
         for number, one in enumerate(chosen):
             kind = fate.get(number)
-            if kind == "missing":
-                continue
-            self.write(one, value=b"altered" if kind == "corrupt_value" else one.value)
+            changes: dict[str, dict[str, Any]] = {
+                "corrupt_value": {"value": b"altered"},
+                "corrupt_headers": {"headers": [("h", b"altered")]},
+                "altered_timestamp": {"timestamp": one.timestamp + 120_000},
+            }
+            if kind == "swapped":
+                self.write(one, value=swapped.pop())
+            elif kind == "reordered":
+                waiting.append(one)
+            elif kind != "missing":
+                self.write(one, **changes.get(kind or "", {}))
             if kind == "duplicate":
                 self.write(one)
             if kind == "extra":
                 self.write(one, key=b"foreign")
+            if kind is None:
+                for late in [late for late in waiting if late.key == one.key]:
+                    self.write(late)
+                    waiting.remove(late)
         self.producers[1].flush()
         self.commit(topic, limit)
         return chosen
@@ -119,8 +134,8 @@ class Mirror:
             record.topic,
             key=changes.get("key", record.key),
             value=changes.get("value", record.value),
-            headers=list(record.headers),
-            timestamp_ms=record.timestamp,
+            headers=changes.get("headers", list(record.headers)),
+            timestamp_ms=changes.get("timestamp", record.timestamp),
         )
 
     def commit(self, topic: str, limit: int | None = None) -> None:
