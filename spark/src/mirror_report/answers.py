@@ -30,7 +30,7 @@ def check(options: Namespace, document: CheckDocument) -> None:
     out = terminal.console(sys.stdout)
     if not plain["findings"]:
         out.print("ok: nothing stands against the flows", markup=False)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=True)
 
 
 def lag(options: Namespace, document: LagDocument) -> None:
@@ -39,7 +39,7 @@ def lag(options: Namespace, document: LagDocument) -> None:
     if _as_data(options, plain):
         return
     out = terminal.console(sys.stdout)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=options.wide)
     terminal.lag(plain["lag"], out, wide=options.wide)
 
 

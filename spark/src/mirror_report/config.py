@@ -315,6 +315,7 @@ class Settings:
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param metrics_partitions: metrics of lag for each partition instead of each topic.
     :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
@@ -324,6 +325,7 @@ class Settings:
     bucket_seconds: int = 60
     history_days: int = 30
     metrics_directory: str | None = None
+    metrics_partitions: bool = False
     web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
@@ -426,6 +428,7 @@ def parse(
         state_directory=Path(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
+        metrics_partitions=_typed(top.get("metrics_partitions", False), bool, "metrics_partitions"),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
         metrics_directory=_path(top, "metrics_directory"),

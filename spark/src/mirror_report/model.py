@@ -481,6 +481,7 @@ class FlowStatus:
     :param target_brokers: how many brokers the target has.
     :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
+    :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
     """
 
     name: str
@@ -494,6 +495,7 @@ class FlowStatus:
     target_brokers: int | None
     topics: tuple[str, ...]
     heartbeat_age_seconds: float | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True)
