@@ -180,6 +180,10 @@ class Store:
         write_atomically(path, text)
         return path
 
+    def was_told(self, run_id: str) -> bool:
+        """Whether a run got as far as its report."""
+        return (self.reports_directory / f"{run_id}.json").exists()
+
     def publish(self, directory: str, names: Iterable[str]) -> None:
         """Copy rendered reports to where a web server shows them.
 
