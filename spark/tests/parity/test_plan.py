@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror_report.config import Cluster, Flow, Spark
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Finding, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
 from mirror_report.parity.errors import ParityError, explain
 from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
@@ -52,6 +52,10 @@ def planned(
         cluster(source_topic),
         cluster(*([target_topic] if target_topic else [])),
     )
+
+
+def loaded(text: str) -> Memory:
+    return Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE, Path("/state"))
 
 
 def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
@@ -159,10 +163,12 @@ def test_a_deleted_target_is_noticed() -> None:
     ]
 
 
-def test_a_source_topic_that_is_gone_is_skipped() -> None:
+def test_a_source_topic_that_is_gone_is_left_behind() -> None:
     known = memory(source=SideMemory("id", {0: 0}, {0: 8}))
     found = plan.plan_flow(FLOW, known, {}, cluster(), cluster(topic()))
-    assert [(one.topic, one.skip) for one in found.topics] == [("t", plan.GONE)]
+    assert found.topics == []
+    assert [(one.topic, one.origins) for one in found.departed] == [("t", ("t",))]
+    assert [(one.side, one.origin) for one in found.drops] == [("source", "t"), ("target", "t")]
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])
@@ -255,9 +261,43 @@ def test_what_is_remembered_survives_the_manifest() -> None:
     known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
     known.baselines = {"f": basis(FLOW, BASELINE)}
     text = json.dumps(known.dump())
-    assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
-    other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)
-    assert other == Memory(FINGERPRINT_VERSION, 2 * MINUTE), "other buckets cannot be compared"
+    assert loaded(text) == known
+    assert loaded("{}") == Memory(FINGERPRINT_VERSION, MINUTE), "nothing was remembered yet"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("fingerprint_version", FINGERPRINT_VERSION + 1, "Install the release that wrote it"),
+        ("format", 1, "Install the release that wrote it"),
+        ("bucket_ms", 2 * MINUTE, "Set bucket_seconds back"),
+        ("sides", [{"flow": "f"}], "damaged"),
+        ("gaps", None, "damaged"),
+    ],
+)
+def test_what_cannot_be_gone_on_from_is_refused_with_the_cure(
+    name: str, value: Any, told: str
+) -> None:
+    manifest = memory(source=SideMemory("id", {0: 1}, {0: 8})).dump()
+    with pytest.raises(ParityError, match=told) as error:
+        loaded(json.dumps({**manifest, name: value}))
+    assert "mv /state/parity.json /state/parity " in str(error.value)
+
+
+def test_news_are_kept_until_a_report_has_told_them() -> None:
+    known = memory()
+    one = Finding("critical", "reset", "f", "t", None, None, "reset", "look")
+    known.now_runs("1", lambda _: False)
+    known.news.append(one)
+    again = loaded(json.dumps(known.dump()))
+    again.now_runs("2", lambda run: run == "1")
+    assert again.news == [one], "run 1 did not come to its end"
+    again.finished = "2"
+    again.now_runs("3", lambda _: False)
+    assert (again.news, again.untold) == ([one], ["2", "3"]), "the report of run 2 was not written"
+    again.finished = "3"
+    again.now_runs("4", lambda _: True)
+    assert (again.news, again.untold) == ([], ["4"])
 
 
 def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
