@@ -22,13 +22,13 @@ from mirror_report.parity import (
 from mirror_report.parity.deadline import Deadline
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.memory import anew
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
 from mirror_report.parity.scrubbing import Scrubber
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.standing import Standing
+from mirror_report.state.store import anew
 
 if TYPE_CHECKING:
     from mirror_report.parity.engine import Run

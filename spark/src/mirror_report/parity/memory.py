@@ -15,6 +15,7 @@ from mirror_report.config import Flow
 from mirror_report.model import Finding, Positions
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.ranges import SIDES, Side
+from mirror_report.state.store import anew
 
 FORMAT = 2
 """Of the manifest itself."""
@@ -283,14 +284,6 @@ class Memory:
         self.removals = [one for one in self.removals if (one.flow, one.topic) != (flow, topic)]
         for kept in (self.summaries, self.totals, self.scrubbed):
             kept.get(flow, {}).pop(topic, None)
-
-
-def anew(where: Path) -> str:
-    """How an operator leaves the parity state behind and keeps the baseline."""
-    return (
-        f"`mv {where}/parity.json {where}/parity /var/tmp/`, then mirror-report run compares "
-        "everything since the baseline"
-    )
 
 
 def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.parity import compare, digest
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.memory import Memory, anew
+from mirror_report.parity.memory import Memory
 from mirror_report.parity.session import table
+from mirror_report.state.store import anew
 
 
 class Shelf:
