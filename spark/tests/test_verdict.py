@@ -17,7 +17,7 @@ EXPECTED = {
     "group_stale group_unknown",
     2: "missing corrupt_value truncated reset rewind deleted_early stopped stalled unconfirmed "
     "topic_missing same_cluster regex_without_auto_creation task_failed takeover "
-    "replication_factor internal_topic missing_permission group_skip",
+    "replication_factor internal_topic missing_permission group_skip differs",
     3: "unreachable authentication permission unreadable unknown_lag state parity_unavailable "
     "internal",
 }

@@ -126,6 +126,26 @@ def _run(options: argparse.Namespace) -> int:
     return report.verdict.exit_code
 
 
+def _digest(options: argparse.Namespace) -> int:
+    if options.output == "-" and sys.stdout.isatty():
+        raise ReportError("a digest is not for a terminal. Name a file with --output")
+    commands.digest(
+        _settings(options),
+        options.flow,
+        options.side,
+        lambda made: answers.bundle(options.output, made),
+        _progress,
+    )
+    return EXIT_CODES["ok"]
+
+
+def _compare(options: argparse.Namespace) -> int:
+    one, other = options.bundles
+    document = commands.compare(_settings(options), one, other, _progress)
+    answers.apart(options, document)
+    return document.verdict.exit_code
+
+
 def _archive(options: argparse.Namespace) -> int:
     path, made = commands.archive(_settings(options), _progress)
     print(f"{path}: {'made' if made else 'unchanged, it fits'}")
@@ -192,7 +212,9 @@ def _tell_crash(options: argparse.Namespace, error: BaseException) -> None:
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "archive": _archive,
     "check": _check,
+    "compare": _compare,
     "confirm": _confirm,
+    "digest": _digest,
     "baseline": _baseline,
     "lag": _lag,
     "run": _run,

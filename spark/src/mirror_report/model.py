@@ -545,3 +545,63 @@ class CheckDocument:
     verdict: Verdict
     flows: list[FlowStatus]
     findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ApartTopic:
+    """One target topic as two digest bundles tell it.
+
+    :param fewer: records that the target lacks at least, summed over the buckets where it has
+        fewer; ``more``: records it has too many, likewise.
+    :param buckets_same_number: buckets with as many records on both sides, but others.
+    :param buckets: status -> buckets.
+    """
+
+    topic: str
+    source_topics: list[str]
+    status: ParityStatus
+    reason: str
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    fewer: int
+    more: int
+    buckets_same_number: int
+    buckets: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class BucketDifference:
+    """One bucket that differs between two bundles.
+
+    :param partition: ``None``: the mirror keeps no partitions.
+    :param bucket_ms: where it begins.
+    """
+
+    topic: str
+    partition: int | None
+    bucket_ms: int
+    source_records: int
+    target_records: int
+
+
+@dataclass(frozen=True)
+class ApartDocument:
+    """What ``compare`` tells of two digest bundles of one flow.
+
+    :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
+    """
+
+    schema_version: str
+    flow: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_taken_at_ms: int
+    target_taken_at_ms: int
+    verdict: Verdict
+    topics: list[ApartTopic]
+    differences: list[BucketDifference]
+    differing_buckets: int
+    findings: list[Finding]

@@ -31,6 +31,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "reset": ("critical", "a topic was deleted and created again"),
     "rewind": ("critical", "the end of a log went back: records it had are gone"),
     "deleted_early": ("critical", "records left the target before its retention allows"),
+    "differs": ("critical", "digests differ; a warning where the target only holds more"),
     "duplicate": ("warning", "records arrived more than once"),
     "extra": ("warning", "records on the target that the source never had"),
     "unverifiable": ("warning", "records that can no longer be compared"),

@@ -1,5 +1,6 @@
 """What each command does, between the rooms; nothing here prints or ends the process."""
 
+from mirror_report.commands.apart import compare, digest
 from mirror_report.commands.archived import archive
 from mirror_report.commands.baselines import baseline
 from mirror_report.commands.checked import CheckResult, check
@@ -14,7 +15,9 @@ __all__ = [
     "archive",
     "baseline",
     "check",
+    "compare",
     "confirm",
+    "digest",
     "lag",
     "run",
 ]

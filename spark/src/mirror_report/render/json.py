@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from mirror_report.model import CheckDocument, LagDocument, Report, ReportError
+from mirror_report.model import ApartDocument, CheckDocument, LagDocument, Report, ReportError
 
 SCHEMA_VERSION = "2.0.0"
 
@@ -17,7 +17,7 @@ class DocumentError(ReportError):
     """A stored report cannot be read."""
 
 
-def document(one: Report | LagDocument | CheckDocument) -> dict[str, Any]:
+def document(one: Report | LagDocument | CheckDocument | ApartDocument) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
     return plain
