@@ -30,8 +30,8 @@ Series = dict[str, str]
 
 
 def constant(value: float | str) -> str:
-    """The same value at every minute."""
-    return f"{value}x{MINUTES}"
+    """The same value at every minute; promtool repeats only numbers with digits."""
+    return " ".join(["Inf"] * MINUTES) if value == "Inf" else f"{value}x{MINUTES}"
 
 
 def growing(step: float) -> str:

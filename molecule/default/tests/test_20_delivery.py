@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from labkit import complete, wait
+from labkit import classes, complete, wait
 
 PAYMENTS = [
     "payments.missing",
