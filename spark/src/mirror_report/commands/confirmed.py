@@ -76,7 +76,7 @@ def _confirm(
             progress(f"waiting for flow {flow.name}: {lacking}")
             time.sleep(1)
         started = standing_of(clients, flow, memories).positions
-        waiting = lag_checks.waiting(flow, source, started, {})
+        waiting = lag_checks.waiting(source, lag_checks.places(flow, source, started, {}))
         idle = Confirmation(
             flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
         )
