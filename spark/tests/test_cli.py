@@ -61,6 +61,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         ("run", "--deadline", "0"),
         ("run", "--max-bytes", "-1"),
         ("baseline", "--renew", "--full-history"),
+        ("show", "--json", "--html-path"),
+        ("lag", "--format", "xml"),
     ],
 )
 def test_usage_error_is_unknown_not_critical(
@@ -192,3 +194,50 @@ def test_light_commands_need_no_spark() -> None:
     )
     assert subprocess.run([sys.executable, "-c", program], check=False, env={
         "PYTHONPATH": str(Path(cli.__file__).parents[1])}).returncode == 0  # fmt: skip
+
+
+def test_report_of_one_flow_leaves_that_of_all_alone(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = json.loads(run(capsys, "--config", str(configuration), "run", "--json")[1])
+    one = json.loads(
+        run(capsys, "--config", str(configuration), "run", "--json", "--flow", "orders")[1]
+    )
+    shown = run(capsys, "--config", str(configuration), "show", "--json")[1]
+    assert json.loads(shown) == whole
+    shown = run(capsys, "--config", str(configuration), "show", "--json", "--flow", "orders")[1]
+    assert json.loads(shown) == one
+    page = run(capsys, "--config", str(configuration), "show", "--html-path", "--flow", "orders")
+    assert page[1].strip().endswith("latest-orders.html")
+
+
+def test_show_of_a_flow_without_a_report_says_how_to_make_one(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "--config", str(configuration), "show", "--flow", "orders")
+    assert code == 3
+    assert "mirror-report run --flow orders" in err
+    code, _, err = run(capsys, "--config", str(configuration), "show", "--flow", "../orders")
+    assert code == 3
+    assert "no flow named" in err
+
+
+@pytest.mark.parametrize("command", ["check", "lag", "run"])
+def test_nagios_line_is_one_line_with_the_status_of_the_command(
+    configuration: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    arguments = ("--config", str(configuration), command, "--format", "nagios")
+    code, out, _ = run(capsys, *arguments)
+    assert code == 3
+    assert out.startswith("MIRROR UNKNOWN - unknown: ")
+    assert out.count("\n") == 1
+    assert " | critical=0;;;0" in out
+
+
+def test_nagios_is_told_of_a_failure_on_standard_output(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--config", str(configuration), "show", "--format", "nagios")
+    code, out, _ = run(capsys, *arguments)
+    assert code == 3
+    assert out.startswith("MIRROR UNKNOWN - no report yet")

@@ -102,6 +102,10 @@ class PartitionSnapshot:
         """End of what a mirror copies: it does not wait for transactions to commit."""
         return max(self.log_end, self.high_watermark or 0)
 
+    def end_for(self, isolation: str) -> int:
+        """End of what a reader gets, by Kafka's word for what it waits for."""
+        return self.log_end if isolation == "read_committed" else self.end
+
 
 @dataclass(frozen=True)
 class TopicSnapshot:
@@ -110,6 +114,8 @@ class TopicSnapshot:
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param config_sources: setting -> where its value is from, in Kafka's words
+        (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
     """
 
     name: str
@@ -118,6 +124,7 @@ class TopicSnapshot:
     configs: dict[str, str]
     bytes: int | None
     operations: tuple[str, ...] | None = None
+    config_sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class ClusterSnapshot:
     """The topics of one cluster at one moment.
 
     :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    :param refused: those of ``errors`` for which our identity lacks a permission.
     """
 
     alias: str
@@ -132,6 +140,7 @@ class ClusterSnapshot:
     taken_at_ms: int
     topics: dict[str, TopicSnapshot]
     errors: dict[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,8 @@ def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitSt
 
 
 def literals(flow: Flow) -> Collection[str]:
-    """Topics a flow names without a regular expression and mirrors."""
-    names = () if flow.is_regex else (one.replace("\\", "") for one in flow.topics)
-    return sorted({one for one in names if flow.matches(one)})
+    """Topics a flow names one by one and mirrors."""
+    return sorted({one for one in flow.named if flow.matches(one)})
 
 
 def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:

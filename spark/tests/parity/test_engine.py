@@ -166,7 +166,8 @@ def test_each_class_is_counted_exactly_and_then_accounted(story: Story, name: st
         kind: count * (2 if kind == "corrupt_value" else 1) for kind, count in expected.items()
     }
     severities = {
-        "missing": "critical", "corrupt_value": "critical", "duplicate": "warning", "extra": "warning",
+        "missing": "critical", "corrupt_value": "critical",
+        "duplicate": "warning", "extra": "warning",
     }  # fmt: skip
     assert {kind: (one.count, one.severity) for kind, one in story.findings(0, name).items()} == {
         kind: (count, severities[kind]) for kind, count in expected.items()

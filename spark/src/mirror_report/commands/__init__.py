@@ -1,5 +1,6 @@
 """What each command does, between the rooms; nothing here prints or ends the process."""
 
+from mirror_report.commands.archived import archive
 from mirror_report.commands.baselines import baseline
 from mirror_report.commands.checked import CheckResult, check
 from mirror_report.commands.confirmed import Confirmation, confirm
@@ -10,6 +11,7 @@ __all__ = [
     "CheckResult",
     "Confirmation",
     "LagResult",
+    "archive",
     "baseline",
     "check",
     "confirm",

@@ -12,6 +12,7 @@ from mirror_report import __version__
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress, chosen
 from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.surveyed import survey
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
@@ -52,6 +53,8 @@ def run(
     # From here on a shift has been said.
     store.commit("shifts", {**store.load("shifts"), **measured.shifts})
     readable = tuple(one for one in flows if one.name in measured.observed)
+    surveyed = survey(settings, store, readable, measured)
+    findings += surveyed.findings
     parity: ParityResult | None = None
     if readable:
         progress("comparing content")
@@ -71,6 +74,7 @@ def run(
     coverage = _coverage(parity.topics if parity else [])
     findings += _bounds(settings, coverage, parity, findings)
     findings = worst_first(findings)
+    surveyed.keep(store)
     progress("writing the report")
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -88,6 +92,8 @@ def run(
         spark_started=parity.spark_started if parity else False,
         findings=findings,
         errors=[one.message for one in findings if one.severity == "unknown"],
+        topics=surveyed.topics,
+        groups=surveyed.groups,
     )
 
 

@@ -328,10 +328,12 @@ class ClusterClient:
             if missing:
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
+        refused: set[str] = set()
         readable: dict[str, dict[str, Any]] = {}
         for one in described:
             name, code = one["name"], one["error_code"]
             if code == TOPIC_AUTHORIZATION_FAILED:
+                refused.add(name)
                 errors[name] = (
                     f"permission DESCRIBE on topic {name} is missing for identity "
                     f"{self.cluster.identity} on cluster {self.cluster.alias}"
@@ -340,8 +342,8 @@ class ClusterClient:
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
             elif code == 0:
                 readable[name] = one
-        offsets = self._offsets(readable, errors)
-        configs = self._configs(offsets) if settings else {}
+        offsets = self._offsets(readable, errors, refused)
+        configs, sources = self._configs(offsets) if settings else ({}, {})
         sizes = self._sizes({name: readable[name] for name in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
@@ -353,10 +355,22 @@ class ClusterClient:
                 operations=None
                 if readable[name]["authorized_operations"] is None
                 else tuple(readable[name]["authorized_operations"]),
+                config_sources=sources.get(name, {}),
             )
             for name, partitions in sorted(offsets.items())
         }
-        return ClusterSnapshot(self.cluster.alias, cluster_id, taken_at_ms, topics, errors)
+        return ClusterSnapshot(
+            self.cluster.alias, cluster_id, taken_at_ms, topics, errors, frozenset(refused)
+        )
+
+    def partition_counts(self) -> dict[str, int]:
+        """Every topic our identity may see -> number of its partitions."""
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            return {
+                one["name"]: len(one["partitions"])
+                for one in self.admin.describe_topics()
+                if one["error_code"] == 0
+            }
 
     def max_timestamps(self, topic: str, partitions: Collection[int]) -> dict[int, int]:
         """Highest record timestamp (ms) per partition; empty partitions are left out."""
@@ -386,7 +400,10 @@ class ClusterClient:
         return max(newest.values(), default=None)
 
     def _offsets(
-        self, described: Mapping[str, Mapping[str, Any]], errors: dict[str, str]
+        self,
+        described: Mapping[str, Mapping[str, Any]],
+        errors: dict[str, str],
+        refused: set[str],
     ) -> dict[str, dict[int, PartitionSnapshot]]:
         """Offsets of all topics at once; topic by topic only to find the one that refuses."""
         partitions = {
@@ -406,6 +423,8 @@ class ClusterClient:
                 raise
             except ClusterError as error:
                 errors[name] = str(error)
+                if isinstance(error, DeniedError):
+                    refused.add(name)
         return found
 
     def _list_offsets(
@@ -441,19 +460,27 @@ class ClusterClient:
             for name, some in partitions.items()
         }
 
-    def _configs(self, names: Collection[str]) -> dict[str, dict[str, str]]:
-        """Effective settings; a topic we may not ask about comes back empty."""
+    def _configs(
+        self, names: Collection[str]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+        """Effective settings, and where each is from; a topic we may not ask about is empty."""
         if not names:
-            return {}
+            return {}, {}
         with explained(self.cluster, "read topic settings", "DESCRIBE_CONFIGS on the topics"):
             answer = self.admin.describe_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, name) for name in names],
                 config_filter="all",
             ).get("topic", {})
-        return {
-            name: {key: one["value"] for key, one in some.items() if one["value"] is not None}
+        # Sensitive settings come without a value.
+        shown = {
+            name: {key: one for key, one in some.items() if one["value"] is not None}
             for name, some in answer.items()
         }
+        values, sources = (
+            {name: {key: one[what] for key, one in some.items()} for name, some in shown.items()}
+            for what in ("value", "config_source")
+        )
+        return values, sources
 
     def _sizes(self, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
         """Bytes of the leaders' logs; empty without DESCRIBE on the cluster."""

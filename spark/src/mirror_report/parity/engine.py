@@ -18,19 +18,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
-    CLASSES,
     ClusterSnapshot,
     Finding,
     ParityResult,
-    ParityStatus,
     Positions,
     ReportError,
-    TopicParity,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, summary
+from mirror_report.parity import FINGERPRINT_VERSION, archives, summary, telling
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
-from mirror_report.parity.plan import FlowPlan, Memory, Range, TopicPlan
+from mirror_report.parity.memory import Memory, basis
+from mirror_report.parity.plan import FlowPlan
+from mirror_report.parity.ranges import Range, within_budget
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Run:
         for flow in self.settings.flows:
             self._look_at(flow)
         ranges = [one for look in self.looks for one in look.plan.ranges]
-        now, self.backlog = planning.within_budget(ranges, self.request.max_bytes)
+        now, self.backlog = within_budget(ranges, self.request.max_bytes)
         needed = self._spark_is_needed(now)
         if needed:
             self._compare(now)
@@ -127,11 +126,11 @@ class Run:
             self.progress("nothing new on either side: Spark is not started")
             self.remember_positions()
             self._commit()
-        topics = [self._topic(one) for look in self.looks for one in look.plan.topics]
+        topics = [telling.tell(self, one) for look in self.looks for one in look.plan.topics]
         self.findings += [one for topic in topics for one in summary.findings(topic)]
         records = sum(one.records for one in self.backlog)
         if records or self.left_candidates:
-            self.findings.append(self._backlog_finding(records))
+            self.findings.append(telling.backlog(self, records))
         return ParityResult(
             topics=topics,
             findings=self.findings,
@@ -145,11 +144,11 @@ class Run:
 
     def _look_at(self, flow: Flow) -> None:
         baseline = self.baselines.get(flow.name) or {}
-        basis = planning.basis(flow, baseline)
-        if self.memory.baselines.get(flow.name, basis) != basis:
+        rests_on = basis(flow, baseline)
+        if self.memory.baselines.get(flow.name, rests_on) != rests_on:
             self.memory.forget(flow.name)
             self.drops.append(planning.Drop(flow.name))
-        self.memory.baselines[flow.name] = basis
+        self.memory.baselines[flow.name] = rests_on
         try:
             source = self.request.take.source(flow)
             positions = self.request.take.positions(flow)
@@ -203,6 +202,9 @@ class Run:
             f"starting Spark for {sum(one.records for one in ranges)} new records "
             f"(about {expected / 1e6:.0f} MB)"
         )
+        hint = archives.hint(self.settings.spark)
+        if hint is not None:
+            self.progress(hint)
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
@@ -241,58 +243,6 @@ class Run:
                     shutil.rmtree(one, ignore_errors=True)
             if not kept:
                 shutil.rmtree(run, ignore_errors=True)
-
-    # -- telling -----------------------------------------------------------------------------
-
-    def _topic(self, plan: TopicPlan) -> TopicParity:
-        origin = plan.origins[0]
-        empty = TopicParity(
-            flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
-            source_records=0, target_records=0, verified_records=0, in_flight_records=0,
-            skipped_records=0, counts=dict.fromkeys(CLASSES),
-            accounted=dict.fromkeys(summary.ACCOUNTED, 0),
-            buckets=dict.fromkeys(summary.STATUSES, 0),
-            verified_through_ms=None, newest_due_ms=None, reason="", samples={},
-        )  # fmt: skip
-        if plan.unknown is not None:
-            return replace(empty, reason=plan.unknown)
-        if plan.skip is not None:
-            return replace(empty, status="skipped", reason=plan.skip)
-        known = self.memory.summaries.get(plan.flow, {}).get(plan.topic)
-        unread = sum(
-            one.records for one in self.backlog if (one.flow, one.topic) == (plan.flow, plan.topic)
-        )
-        expired = sum(
-            gap.end - gap.start
-            for gap in self.memory.gaps
-            if (gap.flow, gap.topic, gap.side) == (plan.flow, plan.topic, "source")
-        )
-        if known is None:
-            reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
-            status: ParityStatus = "unverifiable" if expired else "in_flight"
-            return replace(
-                empty,
-                status=status,
-                reason=reason,
-                counts={**empty.counts, "unverifiable": expired},
-            )
-        said = known["now"] if known["run_id"] == self.request.run_id else known["next"]
-        filled = summary.filled(empty, said, known["samples"])
-        unverifiable = (filled.counts["unverifiable"] or 0) + expired
-        filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
-        return replace(filled, **summary.status(filled, unread, expired))
-
-    def _backlog_finding(self, records: int) -> Finding:
-        what = []
-        if records:
-            what.append(f"{records} records")
-        if self.left_candidates:
-            what.append(f"{self.left_candidates} differing minutes")
-        return Finding(
-            "warning", "backlog", None, None, None, records or self.left_candidates,
-            f"{' and '.join(what)} were left for the next run",
-            "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
-        )  # fmt: skip
 
 
 def _relevant(look: Look) -> Positions:

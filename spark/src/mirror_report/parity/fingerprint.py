@@ -32,9 +32,9 @@ def record_hash(seed: int) -> Column:
     )
 
 
-def key_hash() -> Column:
+def key_hash(seed: int = 1) -> Column:
     """64-bit hash of the key; a null key differs from an empty one."""
-    return F.xxhash64(F.lit(1), F.expr("if(key is null, 1, 0)"), F.col("key"))
+    return F.xxhash64(F.lit(seed), F.expr("if(key is null, 1, 0)"), F.col("key"))
 
 
 def timestamp_ms() -> Column:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import Finding, Sample, TopicParity
-from mirror_report.parity import plan as planning
+from mirror_report.parity import strategies
+from mirror_report.parity.memory import Gap
+from mirror_report.parity.plan import Reopened
 
 STATUSES = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
 COUNTED = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
@@ -99,6 +101,13 @@ def findings(topic: TopicParity) -> list[Finding]:
             f"--flow {topic.flow} --renew starts anew",
         ),
     }  # fmt: skip
+    if topic.strategy == "none":
+        texts["unverifiable"] = (
+            "warning", topic.counts["unverifiable"],
+            f"records cannot be compared while they move: {topic.reason}",
+            "Stop the producers, wait until the mirror has caught up, then "
+            + strategies.proof_command(topic.flow, topic.topic),
+        )  # fmt: skip
     found = [
         Finding(severity, kind, topic.flow, topic.topic, None, count, f"{name}: {count} {text}",
                 action)
@@ -126,7 +135,7 @@ def findings(topic: TopicParity) -> list[Finding]:
     return found
 
 
-def reopened_finding(one: planning.Reopened) -> Finding:
+def reopened_finding(one: Reopened) -> Finding:
     """A topic whose past no longer counts, and why."""
     where = f"{one.flow}/{one.topic} on the {one.side}"
     if one.kind == "topic_reset":
@@ -142,7 +151,7 @@ def reopened_finding(one: planning.Reopened) -> Finding:
     )  # fmt: skip
 
 
-def gap_finding(gap: planning.Gap) -> Finding:
+def gap_finding(gap: Gap) -> Finding:
     """Records that were gone before they were read."""
     count = gap.end - gap.start
     return Finding(

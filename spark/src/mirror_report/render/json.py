@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -22,7 +23,7 @@ def document(one: Report | LagDocument | CheckDocument) -> dict[str, Any]:
     return plain
 
 
-def dumps(plain: dict[str, Any]) -> str:
+def dumps(plain: Mapping[str, Any]) -> str:
     """Text of a document."""
     return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
 

@@ -16,6 +16,7 @@ STATE_STYLES = {"OK": "green", "IDLE": "dim", "LAGGING": "yellow", "REWOUND": "y
                 "UNKNOWN": "magenta", "verified": "green", "in_flight": "dim",
                 "skipped": "yellow", "unverifiable": "yellow", "unknown": "magenta"}  # fmt: skip
 PLAIN_WIDTH = 160
+TOP = 10
 
 
 def console(stream: TextIO) -> Console:
@@ -24,7 +25,9 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
-def show(report: Mapping[str, Any], out: Console, html_path: str | None = None) -> None:
+def show(
+    report: Mapping[str, Any], out: Console, html_path: str | None = None, *, wide: bool = False
+) -> None:
     """Print a whole report document."""
     verdict_line(report["verdict"], out)
     coverage = figures.share(report["coverage"])
@@ -40,7 +43,7 @@ def show(report: Mapping[str, Any], out: Console, html_path: str | None = None) 
     if report["verdict"]["exit_code"] == 0 and not report["findings"]:
         return
     findings(report["findings"], out)
-    lag(report["lag"], out)
+    lag(report["lag"], out, wide=wide)
     parity(report["parity"], out)
     if report["backlog_records"]:
         out.print(
@@ -71,7 +74,7 @@ def findings(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
             out.print(f"         what to do next: {escape(one['action'])}", soft_wrap=True)
 
 
-def lag(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
+def lag(rows: Sequence[Mapping[str, Any]], out: Console, *, wide: bool = False) -> None:
     """Print lag by topic."""
     topics = figures.lag_by_topic(rows)
     if not topics:
@@ -81,7 +84,7 @@ def lag(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
     columns = ("partitions", "records", *(("estimated",) if estimated else ()))
     for name in (*columns, "oldest waits", "lost"):
         table.add_column(name, justify="right")
-    for one in topics:
+    for one in topics if wide else topics[:TOP]:
         table.add_row(
             escape(one["flow"]), escape(one["topic"]), _state(one["state"]),
             str(one["partitions"]), figures.number(one["lag_records"]),
@@ -89,6 +92,8 @@ def lag(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
             figures.seconds(one["lag_seconds"]), figures.number(one["lost"]),
         )  # fmt: skip
     out.print(table)
+    if not wide and len(topics) > TOP:
+        out.print(f"... and {len(topics) - TOP} more topics: --wide shows them")
 
 
 def parity(rows: Sequence[Mapping[str, Any]], out: Console) -> None:

@@ -1,0 +1,107 @@
+"""The command line: commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from mirror_report import __version__
+from mirror_report.checks.verdict import EXIT_CODES
+from mirror_report.config import DEFAULT_PATH
+
+FORMATS = ("terminal", "json", "nagios")
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser whose usage errors are ``unknown``, not ``critical``."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage, the message and status 3."""
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_CODES["unknown"], f"{self.prog}: {message}\n")
+
+
+def parser() -> Parser:
+    """Parser of the whole command line; ``command`` names the command."""
+    whole = Parser(
+        prog="mirror-report",
+        description="Says whether a Kafka mirror is whole: lag, topics, and every record's parity.",
+        epilog="Exit status: 0 whole, 1 warning, 2 critical, 3 unknown or failed.",
+    )
+    whole.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    whole.add_argument(
+        "--config",
+        default=DEFAULT_PATH,
+        metavar="PATH",
+        help=f"configuration, - for standard input (default {DEFAULT_PATH})",
+    )
+    whole.add_argument("--debug", action="store_true", help="show tracebacks")
+    rooms = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def add(name: str, text: str, *, flow: str = "look only at this flow") -> Any:
+        one = rooms.add_parser(name, help=text, description=text)
+        if flow:
+            one.add_argument("--flow", metavar="NAME", help=flow)
+        return one
+
+    one = add("check", "judge clusters, permissions and topics; change nothing")
+    _outputs(one)
+    one = add("confirm", "wait until the flows' process has taken up its work")
+    one.add_argument(
+        "--member-host", metavar="HOST", action="append", default=[], nargs="+",
+        help="host the process runs on (may be repeated; default: any)",
+    )  # fmt: skip
+    one.add_argument("--timeout", metavar="SECONDS", type=_positive, default=60.0)
+    one.add_argument("--json", action="store_true", help="result as one JSON object")
+    one = add("baseline", "record where verification starts; keeps what is recorded")
+    how = one.add_mutually_exclusive_group()
+    how.add_argument(
+        "--full-history", action="store_true", help="start over: compare all both logs still hold"
+    )
+    how.add_argument("--renew", action="store_true", help="start over: compare from now on")
+    one = add("lag", "measure lag; takes about a second")
+    _outputs(one)
+    _wide(one)
+    one = add("run", "make the whole report")
+    _outputs(one)
+    _wide(one)
+    one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
+    one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    add("archive", "let Spark start faster: archive the classes it loads", flow="")
+    one = add("show", "show the last report", flow="the last report of run --flow NAME")
+    how = _outputs(one)
+    how.add_argument("--html-path", action="store_true", help="print where the page lies")
+    _wide(one)
+    return whole
+
+
+def _outputs(one: argparse.ArgumentParser) -> Any:
+    """Add what a command may print; returns the group of options that exclude each other."""
+    how = one.add_mutually_exclusive_group()
+    how.add_argument(
+        "--format", choices=FORMATS, default="terminal",
+        help="text, one JSON object, or one line with performance data (default terminal)",
+    )  # fmt: skip
+    how.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    return how
+
+
+def _wide(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--wide", action="store_true", help="every row, and partition by partition")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("a number above 0 is expected")
+    return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("a number above 0 is expected")
+    return value

@@ -1,0 +1,117 @@
+"""Reading what is new, piece by piece; each piece is remembered as soon as it is digested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from mirror_report.parity import alignment, digest, ranges, source
+from mirror_report.parity.ranges import Range
+from mirror_report.parity.shelf import Shelf
+
+if TYPE_CHECKING:
+    from mirror_report.parity.engine import Run
+
+CHUNK_BYTES = 1024**3
+
+
+class Reader:
+    """Records of both clusters, for one run."""
+
+    def __init__(self, run: Run, session: SparkSession, shelf: Shelf) -> None:
+        self.run = run
+        self.session = session
+        self.shelf = shelf
+        self.flows = {one.name: one for one in run.settings.flows}
+
+    def records(self, wanted: Iterable[Range]) -> DataFrame:
+        """All records of some ranges with their buckets, whatever the flow and side."""
+        frames = []
+        for group in ranges.join(wanted):
+            flow = self.flows[group[0].flow]
+            alias = flow.source if group[0].side == "source" else flow.target
+            settings = self.run.settings
+            connect = source.connection(
+                settings.spark, settings.clusters[alias], settings.credentials.directory, group
+            )
+            connect["kafka.isolation.level"] = flow.isolation(group[0].side)
+            frames.append(source.read(self.session, group, connect))
+        if not frames:
+            frames.append(self.session.createDataFrame([], source.RECORD_SCHEMA))
+        return alignment.place(digest.union(frames), self.run.bucket_ms)
+
+    def read(self, wanted: list[Range]) -> None:
+        """Digest what is new, piece by piece; each piece is remembered when it is done."""
+        run = self.run
+        total = sum(one.records for one in wanted)
+        done = 0
+        pieces = ranges.chunks(wanted, CHUNK_BYTES)
+        lost: set[tuple[str, str]] = set()
+        for number, planned in enumerate(pieces):
+            piece = [one for one in planned if (one.flow, one.topic) not in lost]
+            if number and time.monotonic() - run.started > run.request.deadline_seconds:
+                left = [one for rest in pieces[number:] for one in rest]
+                run.backlog = [one for group in ranges.join([*left, *run.backlog])
+                               for one in group]  # fmt: skip
+                run.progress(f"deadline reached: {total - done} records wait for the next run")
+                break
+            run.progress(f"reading {done} of {total} records")
+            name = f"digest-{number}"
+            known_as = ""
+            try:
+                known_as = self.shelf.write(self._increment(piece), name)
+            except (PySparkException, Py4JError):
+                vanished = self._vanished(piece)
+                if not vanished:
+                    raise
+                lost |= vanished
+                piece = [one for one in piece if (one.flow, one.topic) not in lost]
+                if piece:
+                    known_as = self.shelf.write(self._increment(piece), name)
+            if not piece:
+                continue
+            run.memory.digests.append(known_as)
+            run.remember_read(piece)
+            run.memory.open_work = True
+            run.commit()
+            done += sum(one.records for one in piece)
+        run.progress(f"read {done} of {total} records")
+
+    def _increment(self, piece: list[Range]) -> DataFrame:
+        return digest.digest(self.records(piece)).coalesce(1)
+
+    def _vanished(self, wanted: list[Range]) -> set[tuple[str, str]]:
+        """Topics that changed under the reader: they are unknown in this run, others go on."""
+        found: set[tuple[str, str]] = set()
+        for look in self.run.looks:
+            now = {
+                "source": self.run.request.take.source(look.flow),
+                "target": self.run.request.take.target(look.flow),
+            }
+            for one in wanted:
+                if one.flow != look.flow.name:
+                    continue
+                topic = now[one.side].topics.get(one.origin)
+                known = look.plan.begin[one.flow, one.side, one.origin].topic_id
+                log = topic.partitions.get(one.partition) if topic else None
+                if (
+                    topic is None
+                    or log is None
+                    or topic.topic_id != known
+                    or log.log_start > one.start
+                    or log.end < one.end
+                ):
+                    found.add((one.flow, one.topic))
+            look.plan.topics = [
+                replace(one, unknown="it changed or vanished while it was read")
+                if (one.flow, one.topic) in found
+                else one
+                for one in look.plan.topics
+            ]
+        return found
