@@ -110,14 +110,15 @@ def _offset(
 
 
 def waiting(
-    source: ClusterSnapshot, positions: Mapping[Place, Position]
+    flow: Flow, source: ClusterSnapshot, positions: Mapping[Place, Position]
 ) -> dict[Place, tuple[int, int]]:
     """Partitions with lag: topic and partition -> first readable position and log end."""
     found: dict[Place, tuple[int, int]] = {}
     for (name, number), one in positions.items():
         log = source.topics[name].partitions[number]
-        if one.stands < log.log_end:
-            found[name, number] = (max(one.stands, log.log_start), log.log_end)
+        end = log.end_for(flow.source_isolation)
+        if one.stands < end:
+            found[name, number] = (max(one.stands, log.log_start), end)
     return found
 
 
@@ -167,12 +168,10 @@ def measure(
             position = positions.get(place)
             if position is None:
                 state: LagState = "RESET" if name in evidence.reset_topics else "UNKNOWN"
-                known = (log.log_start, log.log_end, None, None, None)
+                known = (log.log_start, log.end_for(flow.source_isolation), None, None, None)
                 rows.append(PartitionLag(flow.name, *place, state, *known))
                 continue
-            one = _Partition(
-                flow, source.taken_at_ms, place, log, position, evidence, trails, warn
-            )
+            one = _Partition(flow, source.taken_at_ms, place, log, position, evidence, trails, warn)
             rows.append(one.row(standing, baseline, alive=bool(group.members)))
     rows += [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
@@ -204,15 +203,18 @@ class _Partition:
         return max(self.position.stands, self.log.log_start)
 
     @property
+    def end(self) -> int:
+        """End of what the mirror copies."""
+        return self.log.end_for(self.flow.source_isolation)
+
+    @property
     def records(self) -> int:
         ages = self.evidence.ages
         if self.place in ages and ages[self.place] is None:
             return 0
-        return max(0, self.log.log_end - self.begin)
+        return max(0, self.end - self.begin)
 
-    def row(
-        self, standing: Standing, baseline: Mapping[str, Any], *, alive: bool
-    ) -> PartitionLag:
+    def row(self, standing: Standing, baseline: Mapping[str, Any], *, alive: bool) -> PartitionLag:
         records = self.records
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
@@ -235,7 +237,7 @@ class _Partition:
                 since_ms=int(baseline.get("recorded_at_ms", 0)),
             ),
             log_start=self.log.log_start,
-            log_end=self.log.log_end,
+            log_end=self.end,
             position=self.position.offset,
             lag_records=records,
             lag_seconds=seconds,
@@ -291,7 +293,7 @@ class _Partition:
             return None, None, 0.0
         over = (self.now_ms - base) / 1000
         end, stood = self.trail.end_at(base), self.trail.stood_at(base)
-        produced = None if end is None else (self.log.log_end - end) / over
+        produced = None if end is None else (self.end - end) / over
         forward = stood is not None and stood <= self.position.stands
         mirrored = (self.position.stands - (stood or 0)) / over if forward else None
         return produced, mirrored, over
@@ -336,7 +338,7 @@ class _Partition:
 
     def _state(self, records: int, behind: bool, *, alive: bool, since_ms: int) -> LagState:
         trail, offset = self.trail, self.position.offset
-        idle = self.log.end == 0 or (bool(trail.ends) and trail.ends[-1][1] == self.log.log_end)
+        idle = self.log.end == 0 or (bool(trail.ends) and trail.ends[-1][1] == self.end)
         # The first that holds is the state.
         candidates: tuple[tuple[bool, LagState], ...] = (
             (self.place[0] in self.evidence.reset_topics or offset > self.log.end, "RESET"),

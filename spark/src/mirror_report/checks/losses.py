@@ -1,8 +1,8 @@
 """Records the source dropped before they were mirrored, and the memory of them: no I/O.
 
-A loss is a range of source offsets. It is certain if the mirror stood before the range while the log
-began after it; it is a bound if the mirror was moving: it may have copied some of the range before it
-went. Both are kept until a new baseline, whatever the mirror does next.
+A loss is a range of source offsets. It is certain if the mirror stood before the range while the
+log began after it; it is a bound if the mirror was moving: it may have copied some of the range
+before it went. Both are kept until a new baseline, whatever the mirror does next.
 
 What is kept: ``{topic: {partition: {"at": ms, "lost": [[from, to], ...], "maybe": [...]}}}``.
 """
@@ -100,7 +100,7 @@ def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync 
 def remember(
     before: Losses, seen: Mapping[Place, tuple[Ranges, Ranges]], at_ms: int, baseline_ms: int
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is known to be lost after this look; a baseline ends the memory of what was before it."""
+    """What is known to be lost after this look; a baseline ends the memory of the time before."""
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for name, some in before.items():
         for number, entry in some.items():
@@ -166,7 +166,7 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
         lost = sum(size(one["lost"]) for one in some.values())
         maybe = sum(size(one["maybe"]) for one in some.values())
         action = (
-            f"They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
+            "They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
             "long the mirror may be away: "
             + remedies.tool(
                 cluster, "kafka-configs.sh", "--describe", "--all",

@@ -1,9 +1,9 @@
 """What earlier looks at a flow saw of each partition, and what that tells: no I/O.
 
-A line of the history is ``{"at": ms, "seen": {topic: {partition: [log end, position, through]}}}`` and
-holds what changed since the line before it: a partition at rest takes no room. ``position`` is null
-before the first commit; ``through`` is there if only transaction markers lie between the position
-and it: they are never mirrored.
+A line of the history is ``{"at": ms, "seen": {topic: {partition: [log end, position, through]}}}``
+and holds what changed since the line before it: a partition at rest takes no room. ``position`` is
+null before the first commit; ``through`` is there if only transaction markers lie between the
+position and it: they are never mirrored.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Line = dict[str, Any]
 
 RATE_SECONDS = 300.0
 """Rates are over at least so long, if there were looks before."""
-SPACING = 8
-"""Older looks are thinned: two of them are at least an eighth of their age apart."""
+SPACING = 6
+"""Older looks are made fewer: they stay about a sixth of their age apart, or less."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Trail:
         return self.ends[at][0] if at < len(self.ends) else None
 
     def unmoved_since(self, position: int) -> int | None:
-        """Since when the position has been this one (ms); ``None``: it was another at every look."""
+        """Since when the position has been this one (ms); ``None``: no look has seen it."""
         since = None
         for at_ms, earlier, _ in reversed(self.positions):
             # Before the first commit there is no position; then it stands at its start.
@@ -63,7 +63,9 @@ class Trail:
 
     def highest(self, since_ms: int) -> int:
         """Highest position seen at a time or after it; 0 if there was none."""
-        return max((p for at_ms, p, _ in self.positions if p is not None and at_ms >= since_ms), default=0)
+        return max(
+            (p for at_ms, p, _ in self.positions if p is not None and at_ms >= since_ms), default=0
+        )
 
     def end_at(self, at_ms: int) -> int | None:
         """Log end at a time; ``None``: not known."""
@@ -112,7 +114,11 @@ def read(lines: Iterable[Mapping[str, Any]]) -> Trails:
     found: dict[str, dict[str, Trail]] = {}
     for line in lines:
         at_ms, seen = line.get("at"), line.get("seen")
-        if not isinstance(at_ms, int) or not isinstance(seen, dict) or (looks and at_ms < looks[-1]):
+        if (
+            not isinstance(at_ms, int)
+            or not isinstance(seen, dict)
+            or (looks and at_ms < looks[-1])
+        ):
             continue
         try:
             for name, some in seen.items():
@@ -158,9 +164,16 @@ def through(
 
 
 def line(
-    trails: Trails, source: ClusterSnapshot, positions: Positions, through: Mapping[Place, int]
+    trails: Trails,
+    source: ClusterSnapshot,
+    positions: Positions,
+    through: Mapping[Place, int],
+    isolation: str,
 ) -> Line:
-    """What this look adds to the history."""
+    """What this look adds to the history.
+
+    :param isolation: how the mirror reads, which says where a log ends for it.
+    """
     seen: dict[str, dict[str, list[int | None]]] = {}
     for name, topic in source.topics.items():
         committed = positions.get(name, {})
@@ -169,12 +182,9 @@ def line(
             stands = through.get(place)
             now = (committed.get(number), stands)
             trail = trails.places.get(place)
-            if (
-                trail is None
-                or trail.ends[-1][1] != one.log_end
-                or trail.positions[-1][1:] != now
-            ):
-                values = [one.log_end, now[0]] if stands is None else [one.log_end, *now]
+            end = one.end_for(isolation)
+            if trail is None or trail.ends[-1][1] != end or trail.positions[-1][1:] != now:
+                values = [end, now[0]] if stands is None else [end, *now]
                 seen.setdefault(name, {})[str(number)] = values
     return {"at": source.taken_at_ms, "seen": seen}
 
@@ -187,16 +197,20 @@ def thinned(
     :param topics: the others are forgotten.
     :param days: what is older is forgotten.
     """
-    whole = [one for one in lines if isinstance(one.get("at"), int) and isinstance(one.get("seen"), dict)]
-    kept: set[int] = set()
-    newer: int | None = None
-    for at_ms in sorted({one["at"] for one in whole}, reverse=True):
-        age = now_ms - at_ms
-        if age > days * 86_400_000:
-            break
-        if newer is None or newer - at_ms >= age / SPACING:
+    whole = [
+        one for one in lines if isinstance(one.get("at"), int) and isinstance(one.get("seen"), dict)
+    ]
+    recent = sorted({one["at"] for one in whole if one["at"] >= now_ms - days * 86_400_000})
+    # The oldest look says for how long at least something has been as it is.
+    kept = set(recent[:1])
+    slots: set[tuple[int, int]] = set()
+    for at_ms in recent:
+        # Slots are powers of two, so that one holds two smaller ones and a look kept once stays.
+        width = 1 << max(0, int((now_ms - at_ms) / SPACING).bit_length() - 1)
+        slot = (width, at_ms // width)
+        if slot not in slots:
+            slots.add(slot)
             kept.add(at_ms)
-            newer = at_ms
     shorter: list[Line] = []
     pending: dict[str, dict[str, Any]] = {}
     for one in whole:

@@ -1,7 +1,8 @@
 """Open transactions that hold back readers of committed records.
 
-Asked only where the last stable offset lies below the high watermark, and told as far as our identity
-may know: READ on a topic shows its producers, DESCRIBE on a transactional id since when it is open.
+Asked only where the last stable offset lies below the high watermark, and told as far as our
+identity may know: READ on a topic shows its producers, DESCRIBE on a transactional id since when
+its transaction is open.
 """
 
 from __future__ import annotations
@@ -75,15 +76,11 @@ def _producers(client: ClusterClient, places: list[TopicPartition]) -> Mapping[A
     return {at: one for part in parts for at, one in _producers(client, part).items()}
 
 
-def _owners(
-    client: ClusterClient, producers: set[int]
-) -> dict[int, tuple[str | None, int | None]]:
+def _owners(client: ClusterClient, producers: set[int]) -> dict[int, tuple[str | None, int | None]]:
     """Producer id -> its transactional id, and since when its transaction is open (ms)."""
     try:
         listed = client.admin.list_transactions(producer_id_filters=sorted(producers))
-        names = {
-            one.transactional_id: one.producer_id for some in listed.values() for one in some
-        }
+        names = {one.transactional_id: one.producer_id for some in listed.values() for one in some}
         described = client.admin.describe_transactions(sorted(names)) if names else {}
     except KafkaError:
         return {}

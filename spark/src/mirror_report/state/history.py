@@ -60,7 +60,11 @@ class History:
         return _read(self._positions(flow))
 
     def append(
-        self, flow: str, line: Mapping[str, Any], before: int, shorten: Callable[[list[Line]], list[Line]]
+        self,
+        flow: str,
+        line: Mapping[str, Any],
+        before: int,
+        shorten: Callable[[list[Line]], list[Line]],
     ) -> None:
         """Add one look.
 
@@ -84,7 +88,9 @@ class History:
             self._age(flow, at_ms)
         _append(path, {"at": at_ms, "lag": {name: one for name, one in lags.items() if one != 0}})
 
-    def lags(self, flow: str, since_ms: int, until_ms: int) -> list[tuple[int, dict[str, int | None]]]:
+    def lags(
+        self, flow: str, since_ms: int, until_ms: int
+    ) -> list[tuple[int, dict[str, int | None]]]:
         """Lag over time, oldest first: when (ms), and topic -> records; absent: none.
 
         :raises StateError: it cannot be read.
