@@ -78,12 +78,7 @@ class Driller:
             self.session, drill.CANDIDATES_SCHEMA,
             [
                 {
-                    **{
-                        name: row[name]
-                        for name in (*compare.BUCKET, "pair", "n_source", "n_target")
-                    },
-                    "known_duplicate": row["duplicate"],
-                    "known_extra": row["extra"],
+                    **drill.candidate(row),
                     **{
                         f"{side}_gap": row["bucket"]
                         <= gaps.get((row["flow"], row["topic"], side), -(2**62))

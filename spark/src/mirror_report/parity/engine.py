@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from mirror_report.checks import content
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
@@ -105,6 +106,7 @@ class Run:
         self.started = time.monotonic()
         self.bucket_ms = self.settings.bucket_seconds * 1000
         self.memory = Memory.load(request.store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms)
+        self.memory.now_runs(request.run_id, request.store.was_told)
         self.baselines = request.store.load("baseline")
         self.directory = request.store.parity_directory
         self.findings: list[Finding] = []
@@ -127,7 +129,9 @@ class Run:
             self.remember_positions()
             self._commit()
         topics = [telling.tell(self, one) for look in self.looks for one in look.plan.topics]
-        self.findings += [one for topic in topics for one in summary.findings(topic)]
+        for topic in topics:
+            flow = self.settings.flow(topic.flow)
+            self.findings += content.findings(topic, flow, self.settings.clusters)
         records = sum(one.records for one in self.backlog)
         if records or self.left_candidates:
             self.findings.append(telling.backlog(self, records))

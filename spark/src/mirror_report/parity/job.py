@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import compare, digest, telling
+from mirror_report.parity import compare, digest, summary, telling, totals
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
@@ -79,11 +79,11 @@ class Job:
         buckets = compare.by_bucket(merged, self.standing.position_table(positions)).persist()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()
-        judged = compare.judge(buckets, topics, old, run.request.run_id).persist()
-        results, samples = self.driller.drill(judged, merged, old)
-        final = compare.judge(buckets, topics, results, run.request.run_id)
-        summaries = compare.summarise(final, run.bucket_ms).collect()
-        telling.remember(run, [row.asDict() for row in summaries], samples)
+        judged = compare.judge(buckets, topics, old, run.request.run_id, run.memory.untold)
+        results, samples = self.driller.drill(judged.persist(), merged, old)
+        final = compare.judge(buckets, topics, results, run.request.run_id, run.memory.untold)
+        summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
+        telling.remember(run, summaries, samples)
         run.memory.open_work = bool(run.backlog) or bool(
             sum(row["candidates"] for row in summaries)
         )
