@@ -51,7 +51,7 @@ def test_records_deleted_before_they_were_mirrored_are_lost_by_number(mirrored: 
         client.delete_records({TopicPartition(mirrored.topic, 0): 9})
     found = {one.kind: one.count for one in commands.lag(mirrored.settings(),
                                                         mirrored.store()).findings}  # fmt: skip
-    assert found == {"truncated": 2}
+    assert found == {"truncated": 2, "stopped": 1}
 
 
 def test_recreated_source_topic_is_a_reset(mirrored: Pair) -> None:

@@ -122,7 +122,7 @@ def test_looks_tell_rates_and_when_the_mirror_is_through(mirrored: Pair) -> None
     assert row.produce_rate is not None
     assert row.produce_rate > 0
     assert (row.mirror_rate, row.eta_seconds, row.catches_up) == (0.0, None, False)
-    mirrored.mirror(20)
+    mirrored.mirror(22)
     row = first(measured(mirrored))
     assert row.mirror_rate is not None
     assert row.mirror_rate > 0
