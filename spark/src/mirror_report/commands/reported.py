@@ -33,8 +33,6 @@ def run(
     flow_name: str | None,
     progress: Progress,
     *,
-    max_bytes: int | None = None,
-    deadline_seconds: float | None = None,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
@@ -63,8 +61,6 @@ def run(
             dataclasses.replace(settings, flows=readable),
             store,
             run_id,
-            settings.budget.max_bytes if max_bytes is None else max_bytes,
-            settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
             progress,
             on_crash,
             measured.memories,
@@ -109,8 +105,6 @@ def _parity(
     settings: Settings,
     store: Store,
     run_id: str,
-    max_bytes: int | None,
-    deadline_seconds: float,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
     memories: Memories,
@@ -119,9 +113,7 @@ def _parity(
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(
-            settings, Take(settings, memories), store, run_id, max_bytes, deadline_seconds
-        )
+        request = ParityRequest(settings, Take(settings, memories), store, run_id)
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)
