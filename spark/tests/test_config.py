@@ -56,6 +56,16 @@ def test_whole_document_is_read() -> None:
     assert settings.budget.max_bytes == 21474836480
 
 
+def test_a_side_is_read_with_kafkas_own_word_for_isolation() -> None:
+    given = document()
+    given["flows"][0]["source_isolation"] = "read_committed"
+    flow = config.parse(given).flow("orders")
+    assert [flow.isolation(side) for side in ("source", "target")] == list(config.ISOLATIONS)[::-1]
+    given["flows"][0]["target_isolation"] = "committed"
+    with pytest.raises(ConfigError, match="target_isolation: 'committed' is none of"):
+        config.parse(given)
+
+
 def test_everything_but_clusters_and_flows_has_a_default() -> None:
     given = document()
     settings = config.parse({key: given[key] for key in ("version", "clusters", "flows")})
@@ -285,3 +295,24 @@ def test_flow_matches_whole_names_and_no_internal_topics(
 def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> None:
     given = changed("flows", 0, "topics", value=topics)
     assert config.parse(given).flow("orders").is_regex is regex
+
+
+@pytest.mark.parametrize(
+    ("spark", "told"),
+    [
+        ({"heap": "lots"}, "not a size such as"),
+        ({"fetch": {"max.poll.record": 1}}, "did you mean 'max.poll.records'"),
+        ({"fetch": {"sasl.jaas.config": "x"}}, r"spark\.fetch\.sasl\.jaas\.config: unknown key"),
+    ],
+)
+def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        config.parse(document(spark=spark))
+
+
+@pytest.mark.parametrize("key", ["metrics_directory", "web_directory"])
+def test_directories_for_others_are_absolute_or_absent(key: str) -> None:
+    assert getattr(config.parse(document()), key) is None
+    assert getattr(config.parse(document(**{key: "/var/lib/x"})), key) == "/var/lib/x"
+    with pytest.raises(ConfigError, match=key):
+        config.parse(document(**{key: "x"}))

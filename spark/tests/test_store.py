@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mirror_report.state import store as module
 from mirror_report.state.store import LockedError, StateError, Store
 
 
@@ -103,38 +102,6 @@ def test_lock_of_a_killed_holder_is_free(tmp_path: Path) -> None:
         pass
 
 
-def entry(at: int) -> dict[str, Any]:
-    return {"taken_at_ms": at, "ends": {}, "positions": {}}
-
-
-def test_history_keeps_order_and_survives_a_cut_off_line(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.append_history("orders", entry(1))
-    with (tmp_path / "history" / "orders.jsonl").open("a") as handle:
-        handle.write('{"taken_at_ms": 2, "en')
-    store.append_history("orders", entry(3))
-    assert [one["taken_at_ms"] for one in store.history("orders")] == [1, 3]
-
-
-def test_history_forgets_what_is_past_retention(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    day = 86_400_000
-    for at in (1, 2 * day, (module.HISTORY_DAYS + 1) * day):
-        store.append_history("orders", entry(at))
-    found = [one["taken_at_ms"] for one in store.history("orders")]
-    assert found == [2 * day, (module.HISTORY_DAYS + 1) * day]
-
-
-def test_history_is_bounded_by_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HISTORY_LINES", 10)
-    store = Store(tmp_path)
-    for at in range(50):
-        store.append_history("orders", entry(at))
-    found = [one["taken_at_ms"] for one in store.history("orders")]
-    assert len(found) <= 11
-    assert found[-1] == 49
-
-
 def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(5):
@@ -144,3 +111,14 @@ def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:
     assert sorted(one.name for one in store.reports_directory.iterdir()) == [
         "20261103T000000Z-00.json", "20261104T000000Z-00.json", "latest.json",
     ]  # fmt: skip
+
+
+def test_published_reports_are_readable_by_whoever_may_enter_their_directory(
+    tmp_path: Path,
+) -> None:
+    store, web = Store(tmp_path / "state"), tmp_path / "web"
+    store.write_report("latest.html", "page")
+    store.publish(str(web), ["latest.html"])
+    assert (web / "latest.html").read_text() == "page"
+    assert (web / "latest.html").stat().st_mode & 0o777 == 0o644
+    assert [one.name for one in web.iterdir()] == ["latest.html"]

@@ -129,9 +129,23 @@ def test_named_topic_absent_from_the_source_is_a_warning() -> None:
 
 
 def test_forbidden_topic_is_a_permission_not_an_absence() -> None:
-    source = cluster("east", None, {"t": "permission DESCRIBE on topic t is missing"})
+    hidden = cluster("east", None, {"t": "permission DESCRIBE on topic t is missing"})
+    source = dataclasses.replace(hidden, refused=frozenset({"t"}))
     found = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
     assert kinds(found) == [("unknown", "permission")]
+
+
+def test_topic_out_of_order_is_no_matter_of_permissions() -> None:
+    source = cluster("east", None, {"t": "topic t is not readable now (Kafka error 5)"})
+    (one,) = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
+    assert (one.severity, one.kind) == ("unknown", "unreadable")
+    assert "Grant" not in one.action
+
+
+def test_topic_named_beside_a_pattern_and_absent_is_a_warning() -> None:
+    flow = Flow("orders", "east", "west", "t|u|v.*", topics=("t", "u", "v.*"), group_id="g")
+    (found,) = judge(topic(), topic(), flow, auto=True)
+    assert (found.kind, found.topic) == ("no_topics", "u")
 
 
 REGEX = {"include": "t.*", "topics": ("t.*",), "group_id": "g"}

@@ -287,6 +287,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],
         "parallelism": 1,
+        "source_isolation": "read_uncommitted", "target_isolation": "read_uncommitted",
     }  # fmt: skip
     assert model["clusters"]["east"] == {
         "bootstrap_servers": ["east1:9092", "east2:9092"], "security_protocol": "SASL_SSL",
@@ -313,6 +314,18 @@ def test_the_report_understands_its_model(site: Site, monkeypatch: pytest.Monkey
     assert settings.flows[0].accept == ("regex-without-auto-creation:orders",)
     assert settings.flows[0].is_regex
     assert not settings.flows[1].is_regex
+
+
+def test_the_report_reads_the_source_as_the_mirror_does(site: Site) -> None:
+    level = {"consumer.isolation.level": "read_committed"}
+    site["clusters"]["east"]["properties"] = {"isolation.level": "read_committed"}
+    site["flows"][1]["properties"] = level
+    model = report(site)["flows"]
+    assert [flow["source_isolation"] for flow in model] == ["read_committed", "read_committed"]
+    site.instance["consumer_properties"] = {"isolation.level": None}
+    model = report(site)["flows"]
+    assert [flow["source_isolation"] for flow in model] == ["read_uncommitted", "read_committed"]
+    assert {flow["target_isolation"] for flow in model} == {"read_uncommitted"}
 
 
 def test_the_report_of_one_flow(site: Site) -> None:

@@ -83,6 +83,21 @@ def test_groups_follow_only_where_they_are_named(mm2_site: Site) -> None:
         assert properties[f"{flow}.emit.checkpoints.enabled"] is follows
 
 
+def test_the_report_knows_what_is_left_out_and_what_is_synced(mm2_site: Site) -> None:
+    flow = reported(mm2_site)
+    assert flow["groups_exclude"] == ["console-consumer-.*", "connect-.*", "__.*"]
+    assert "min.insync.replicas" in flow["config_exclude"]
+    assert (flow["sync_topic_configs"], flow["checkpoint_seconds"]) == (True, 60)
+    mm2_site.flow["properties"] = {
+        "groups.exclude": "old-.*, test", "config.properties.exclude": "retention.*",
+        "sync.topic.configs.enabled": False, "emit.checkpoints.interval.seconds": 5,
+    }  # fmt: skip
+    flow = reported(mm2_site)
+    assert flow["groups_exclude"] == ["old-.*", "test"]
+    assert flow["config_exclude"] == ["retention.*"]
+    assert (flow["sync_topic_configs"], flow["checkpoint_seconds"]) == (False, 5)
+
+
 @pytest.mark.parametrize(("brokers", "factor"), [(None, 3), (1, 1), (2, 2), (9, 3)])
 def test_replication_factors_follow_the_brokers(
     mm2_site: Site, brokers: int | None, factor: int
@@ -401,6 +416,14 @@ def test_the_report_knows_the_names_of_internal_topics(
     checkpoints = reader.make(f"{MIRROR}.MirrorCheckpointConfig",
                               kafka.map(reader.connector("Checkpoint")))  # fmt: skip
     assert model["checkpoints_topic"] == method(kafka, checkpoints, "checkpointsTopic")()
+
+
+def test_the_report_reads_the_source_as_the_mirror_does(mm2_site: Site) -> None:
+    assert reported(mm2_site)["source_isolation"] == "read_uncommitted"
+    mm2_site.flow["properties"] = {"consumer.isolation.level": "read_committed"}
+    assert rendered(mm2_site)["east.consumer.isolation.level"] == "read_committed"
+    assert reported(mm2_site)["source_isolation"] == "read_committed"
+    assert reported(mm2_site)["target_isolation"] == "read_uncommitted"
 
 
 @pytest.mark.parametrize("policy", ["prefix", "identity"])

@@ -201,18 +201,27 @@ def test_the_report_on_mm2(mm2: Site) -> None:
     mm2.flow["topics"] = ["orders"]
     assert of(mm2, "east", "report") == [
         "topic orders READ", "topic orders DESCRIBE_CONFIGS", "cluster kafka-cluster DESCRIBE",
+        "group billing DESCRIBE",
     ]  # fmt: skip
     assert sorted(of(mm2, "west", "report")) == sorted([
         "topic east.orders READ", "topic east.orders DESCRIBE_CONFIGS",
         "cluster kafka-cluster DESCRIBE",
         "group east-mm2 DESCRIBE",
+        "group billing DESCRIBE",
         *(f"topic mm2-{one}.east.internal READ" for one in ("offsets", "status", "offset-syncs")),
         *(f"topic mm2-{one}.east.internal DESCRIBE_CONFIGS"
           for one in ("offsets", "status", "offset-syncs", "configs")),
         "topic mm2-configs.east.internal DESCRIBE",
-        "topic east.checkpoints.internal DESCRIBE",
+        "topic east.checkpoints.internal READ",
         "topic east.checkpoints.internal DESCRIBE_CONFIGS",
     ])  # fmt: skip
+
+
+def test_the_report_on_mm2_that_syncs_no_groups(mm2: Site) -> None:
+    mm2.flow["consumer_groups"] = []
+    found = " ".join(of(mm2, "east", "report") + of(mm2, "west", "report"))
+    assert "checkpoints" not in found
+    assert "group billing" not in found
 
 
 def test_nobody_is_given_offset_syncs_that_nobody_writes(mm2: Site) -> None:

@@ -25,8 +25,29 @@ SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ENGINES = ("mm1", "mm2")
 REPLICATION_POLICIES = ("identity", "prefix")
 HEARTBEATS = "heartbeats"
+# MirrorMaker 2's defaults of groups.exclude and config.properties.exclude (Kafka 4.3).
+GROUPS_EXCLUDE = ("console-consumer-.*", "connect-.*", "__.*")
+CONFIG_EXCLUDE = (
+    "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    "message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.after.max.ms", "message.timestamp.type",
+    "unclean.leader.election.enable", "min.insync.replicas",
+)  # fmt: skip
+FETCH_KEYS = (
+    "client.id",
+    "client.rack",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "receive.buffer.bytes",
+    "request.timeout.ms",
+)
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 PATTERNS = ("literal", "prefixed")
+ISOLATIONS = ("read_uncommitted", "read_committed")
 
 T = TypeVar("T")
 
@@ -142,8 +163,14 @@ class Flow:
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
     :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
+    :param groups_exclude: regular expressions of the groups MirrorMaker 2 leaves out of those.
+    :param checkpoint_seconds: how often it looks for what groups have committed.
+    :param sync_topic_configs: whether it sets topics' settings on the target, all but those that
+        match ``config_exclude``.
     :param replication_factors: property -> replication factor somebody asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
+    :param source_isolation: Kafka's word for whether records of transactions that did not commit
+        count on the source, as they do to the mirror; ``target_isolation``: on the target.
     """
 
     name: str
@@ -164,6 +191,10 @@ class Flow:
     replication_policy: str = "identity"
     separator: str = "."
     consumer_groups: tuple[str, ...] = ()
+    groups_exclude: tuple[str, ...] = GROUPS_EXCLUDE
+    checkpoint_seconds: int = 60
+    sync_topic_configs: bool = True
+    config_exclude: tuple[str, ...] = CONFIG_EXCLUDE
     offset_topic: str = ""
     status_topic: str = ""
     config_topic: str = ""
@@ -171,6 +202,12 @@ class Flow:
     checkpoints_topic: str = ""
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     permissions: tuple[Permission, ...] = ()
+    source_isolation: str = "read_uncommitted"
+    target_isolation: str = "read_uncommitted"
+
+    def isolation(self, side: str) -> str:
+        """Which records of a side count: ``read_uncommitted`` (all) or ``read_committed``."""
+        return self.source_isolation if side == "source" else self.target_isolation
 
     def matches(self, topic: str) -> bool:
         """Whether the flow mirrors a topic.
@@ -197,17 +234,38 @@ class Flow:
                 return name
         return None
 
+    def wants(self, group: str) -> bool:
+        """Whether the flow is told to take a consumer group's offsets along."""
+        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+
     def syncs(self, group: str) -> bool:
         """Whether the flow takes a consumer group's offsets along."""
-        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+        return self.wants(group) and not any(
+            re.fullmatch(one, group) for one in self.groups_exclude
+        )
+
+    def syncs_setting(self, key: str) -> bool:
+        """Whether the flow may set a topic's setting on the target."""
+        return (
+            self.engine == "mm2"
+            and self.sync_topic_configs
+            and not any(re.fullmatch(one, key) for one in self.config_exclude)
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Topics the flow names one by one, also those beside a regular expression."""
+        return tuple(one.replace("\\.", ".") for one in self.topics if _is_name(one))
 
     @property
     def is_regex(self) -> bool:
         """Whether topics may match that do not exist yet."""
-        return any(
-            re.fullmatch(r"[A-Za-z0-9_\-]+", one.replace("\\.", "_")) is None
-            for one in self.topics or (self.include,)
-        )
+        return not all(map(_is_name, self.topics or (self.include,)))
+
+
+def _is_name(pattern: str) -> bool:
+    """Whether a regular expression is one topic's name."""
+    return re.fullmatch(r"[A-Za-z0-9_\-]+", pattern.replace("\\.", "_")) is not None
 
 
 @dataclass(frozen=True)
@@ -225,16 +283,29 @@ class Warn:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one run may cost."""
+    """What one run may cost.
+
+    :param max_bytes: read at most, all in all; like ``max_records``.
+    :param deadline_seconds: no step begins later.
+    :param max_lag_records: content of a flow is left alone while its mirror is further behind.
+    :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    """
 
     max_bytes: int | None = 21_474_836_480
+    max_records: int | None = None
     deadline_seconds: float = 1500
+    max_lag_records: int | None = None
+    scrub_bytes: int = 67_108_864
 
 
 @dataclass(frozen=True)
 class Spark:
     """How Spark is started.
 
+    :param class_archive: directory of the archive of loaded classes that ``mirror-report archive``
+        makes; ``None``: none is used.
+    :param fetch: properties of a Kafka consumer that say how much is fetched at once; they win over
+        what the report would choose.
     :param properties: Spark's own configuration keys, verbatim.
     """
 
@@ -242,6 +313,8 @@ class Spark:
     heap: str = "1g"
     jars_directory: str | None = None
     java_home: str | None = None
+    class_archive: str | None = None
+    fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -250,6 +323,9 @@ class Settings:
     """Everything the report is told.
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param metrics_partitions: metrics of lag for each partition instead of each topic.
+    :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
     clusters: Mapping[str, Cluster]
@@ -257,6 +333,9 @@ class Settings:
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
     history_days: int = 30
+    metrics_directory: str | None = None
+    metrics_partitions: bool = False
+    web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -345,6 +424,15 @@ def parse(
     bucket_seconds = _typed(top.get("bucket_seconds", 60), int, "bucket_seconds")
     if bucket_seconds < 1:
         raise ConfigError("bucket_seconds: must be at least 1")
+    spark = _record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark")
+    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
+        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
+    _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    budget = _record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget")
+    for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
+        value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1
+        if value is not None and value < least:
+            raise ConfigError(f"budget.{name}: must be at least {least}")
     history_days = _typed(top.get("history_days", 30), int, "history_days")
     if history_days < 1:
         raise ConfigError("history_days: must be at least 1")
@@ -354,13 +442,26 @@ def parse(
         state_directory=Path(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
+        metrics_partitions=_typed(top.get("metrics_partitions", False), bool, "metrics_partitions"),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
+        metrics_directory=_path(top, "metrics_directory"),
+        web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
-        budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
-        spark=_record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark"),
+        budget=budget,
+        spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
+
+
+def _path(top: Mapping[str, Any], key: str) -> str | None:
+    """An absolute path, or nothing."""
+    if top.get(key) is None:
+        return None
+    path: str = _typed(top[key], str, key)
+    if not path.startswith("/"):
+        raise ConfigError(f"{key}: {path!r} is no absolute path")
+    return path
 
 
 def _judge_cluster(cluster: Cluster) -> None:
@@ -401,9 +502,21 @@ def _judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     if flow.engine == "mm2":
         _judge_mm2(flow, where)
+    for side in ("source", "target"):
+        if flow.isolation(side) not in ISOLATIONS:
+            raise ConfigError(
+                f"{where}.{side}_isolation: {flow.isolation(side)!r} is none of "
+                + ", ".join(ISOLATIONS)
+            )
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
-    for key, some in (("include", (flow.include,)), ("consumer_groups", flow.consumer_groups)):
+    for key, some in (
+        ("include", (flow.include,)),
+        ("topics_exclude", flow.topics_exclude),
+        ("consumer_groups", flow.consumer_groups),
+        ("groups_exclude", flow.groups_exclude),
+        ("config_exclude", flow.config_exclude),
+    ):
         for one in some:
             try:
                 re.compile(one)

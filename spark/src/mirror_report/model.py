@@ -102,6 +102,10 @@ class PartitionSnapshot:
         """End of what a mirror copies: it does not wait for transactions to commit."""
         return max(self.log_end, self.high_watermark or 0)
 
+    def end_for(self, isolation: str) -> int:
+        """End of what a reader gets, by Kafka's word for what it waits for."""
+        return self.log_end if isolation == "read_committed" else self.end
+
 
 @dataclass(frozen=True)
 class TopicSnapshot:
@@ -110,6 +114,8 @@ class TopicSnapshot:
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param config_sources: setting -> where its value is from, in Kafka's words
+        (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
     """
 
     name: str
@@ -118,6 +124,7 @@ class TopicSnapshot:
     configs: dict[str, str]
     bytes: int | None
     operations: tuple[str, ...] | None = None
+    config_sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class ClusterSnapshot:
     """The topics of one cluster at one moment.
 
     :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    :param refused: those of ``errors`` for which our identity lacks a permission.
     """
 
     alias: str
@@ -132,6 +140,7 @@ class ClusterSnapshot:
     taken_at_ms: int
     topics: dict[str, TopicSnapshot]
     errors: dict[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,22 @@ class OffsetSync:
     upstream: int
     downstream: int
     timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class OpenTransaction:
+    """The oldest open transaction of one partition.
+
+    :param start_offset: where it begins in the partition.
+    :param seconds: for how long it has been open; at least so long if ``at_least``, because our
+        identity may not ask for more.
+    :param transactional_id: whose it is; ``None``: not known.
+    """
+
+    start_offset: int
+    seconds: float
+    at_least: bool
+    transactional_id: str | None
 
 
 @dataclass(frozen=True)
@@ -240,14 +265,15 @@ class PartitionLag:
     """How far the mirror is behind on one source partition.
 
     :param position: next offset to mirror, as committed.
-    :param lag_seconds: age of the oldest record not yet mirrored.
-    :param lost: records the source certainly dropped before they were mirrored.
+    :param lag_seconds: age of the oldest record not yet mirrored, by its timestamp.
+    :param lost: offsets the source certainly dropped before they were mirrored, since the baseline.
     :param lost_at_most: upper bound where it cannot be told how many; ``None``: ``lost`` is exact.
     :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
-    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there, by
-        the history of log ends; at least so long if ``waiting_at_least``.
-    :param produce_rate: offsets per second the source grew by lately; ``mirror_rate``: by which
-        the position did.
+    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there: its
+        record's age, held to what earlier looks saw of the log's end; at least so long if
+        ``waiting_at_least``, because no look goes back far enough.
+    :param produce_rate: offsets per second the source grew by over the last five minutes, or since
+        the look before if that is longer ago; ``mirror_rate``: by which the position did.
     :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
         never will, ``None`` if not known.
     :param position_source: where the position is from; ``position_age_seconds``: age of that word.
@@ -472,6 +498,7 @@ class FlowStatus:
     :param target_brokers: how many brokers the target has.
     :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
+    :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
     """
 
     name: str
@@ -485,6 +512,7 @@ class FlowStatus:
     target_brokers: int | None
     topics: tuple[str, ...]
     heartbeat_age_seconds: float | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True)
@@ -535,4 +563,74 @@ class CheckDocument:
     schema_version: str
     verdict: Verdict
     flows: list[FlowStatus]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ProofDocument:
+    """What ``prove --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    parity: list[TopicParity]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ApartTopic:
+    """One target topic as two digest bundles tell it.
+
+    :param fewer: records that the target lacks at least, summed over the buckets where it has
+        fewer; ``more``: records it has too many, likewise.
+    :param buckets_same_number: buckets with as many records on both sides, but others.
+    :param buckets: status -> buckets.
+    """
+
+    topic: str
+    source_topics: list[str]
+    status: ParityStatus
+    reason: str
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    fewer: int
+    more: int
+    buckets_same_number: int
+    buckets: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class BucketDifference:
+    """One bucket that differs between two bundles.
+
+    :param partition: ``None``: the mirror keeps no partitions.
+    :param bucket_ms: where it begins.
+    """
+
+    topic: str
+    partition: int | None
+    bucket_ms: int
+    source_records: int
+    target_records: int
+
+
+@dataclass(frozen=True)
+class ApartDocument:
+    """What ``compare`` tells of two digest bundles of one flow.
+
+    :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
+    """
+
+    schema_version: str
+    flow: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_taken_at_ms: int
+    target_taken_at_ms: int
+    verdict: Verdict
+    topics: list[ApartTopic]
+    differences: list[BucketDifference]
+    differing_buckets: int
     findings: list[Finding]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from mirror_report.config import Cluster, Flow, Spark
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
 from mirror_report.parity.errors import ParityError, explain
-from mirror_report.parity.plan import Memory, Range, SideMemory
+from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
+from mirror_report.parity.ranges import Range, chunks, join, within_budget
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -73,6 +75,19 @@ def test_a_mirror_copies_up_to_the_high_watermark() -> None:
     log = PartitionSnapshot(0, 5, 9)
     one = TopicSnapshot("t", "id", {0: log}, {}, None)
     assert spans(planned(one)) == [("source", 0, 0, 9)]
+
+
+def test_a_side_that_is_read_committed_ends_where_transactions_are_decided() -> None:
+    one = TopicSnapshot("t", "id", {0: PartitionSnapshot(0, 5, 9)}, {}, None)
+    committed = replace(FLOW, source_isolation="read_committed")
+    known = memory()
+    for flow, spans_of_both in (
+        (committed, [("source", 0, 0, 5), ("target", 0, 0, 9)]),
+        (FLOW, [("source", 0, 0, 9), ("target", 0, 0, 9)]),
+    ):
+        found = plan.plan_flow(flow, known, {}, cluster(one), cluster(one))
+        assert spans(found) == spans_of_both
+    assert basis(committed, {}) != basis(FLOW, {}), "other records are for real"
 
 
 BASELINE = {
@@ -193,18 +208,18 @@ def offsets(some: list[Range]) -> list[tuple[str, int, int]]:
 
 @given(ranges, st.integers(1, 20_000))
 def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: int) -> None:
-    now, later = plan.within_budget(some, budget)
+    now, later = within_budget(some, budget)
     assert sorted(offsets([*now, *later])) == sorted(offsets(some))
     assert {one.partition for one in now} == {one.partition for one in some}, "each gets on"
     cut = {one.partition: one.end for one in now}
     assert all(cut[one.partition] == one.start for one in later), "oldest first"
     assert sum(one.bytes for one in now) <= budget + 10 * len(some)
-    assert plan.within_budget(some, None) == (some, [])
+    assert within_budget(some, None) == (some, [])
 
 
 @given(ranges, st.integers(10, 20_000))
 def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
-    pieces = plan.chunks(some, size)
+    pieces = chunks(some, size)
     assert sorted(offsets([one for piece in pieces for one in piece])) == sorted(offsets(some))
     for piece in pieces:
         assert sum(one.bytes for one in piece) <= size + 10 * len(some)
@@ -213,7 +228,7 @@ def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=12))
 def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
     given_ranges = [Range("f", "source", "t", "t", p, at, at + n) for p, at, n in some]
-    groups = plan.join(given_ranges)
+    groups = join(given_ranges)
     read = offsets([one for group in groups for one in group])
     assert len(read) == len(set(read)), "nothing is read twice"
     assert set(read) == set(offsets(given_ranges))
@@ -224,10 +239,10 @@ def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
 def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None:
     mm2 = replace(FLOW, engine="mm2")
     bases = [
-        plan.basis(FLOW, BASELINE),
-        plan.basis(FLOW, {}),
-        plan.basis(mm2, BASELINE),
-        plan.basis(replace(mm2, replication_policy="prefix"), BASELINE),
+        basis(FLOW, BASELINE),
+        basis(FLOW, {}),
+        basis(mm2, BASELINE),
+        basis(replace(mm2, replication_policy="prefix"), BASELINE),
     ]
     assert all(bases.count(one) == 1 for one in bases)
     assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
@@ -235,10 +250,10 @@ def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None
 
 def test_what_is_remembered_survives_the_manifest() -> None:
     known = memory(source=SideMemory("id", {0: 1}, {0: 8}))
-    known.gaps.append(plan.Gap("f", "source", "t", "t", 0, 1, 2, 3))
+    known.gaps.append(Gap("f", "source", "t", "t", 0, 1, 2, 3))
     known.positions = {"f": {"t": {0: 7}}}
     known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
-    known.baselines = {"f": plan.basis(FLOW, BASELINE)}
+    known.baselines = {"f": basis(FLOW, BASELINE)}
     text = json.dumps(known.dump())
     assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
     other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)
@@ -266,6 +281,47 @@ def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
     assert found["kafka.ssl.keystore.certificate.chain"] == where + "cert.pem}"
     assert found["kafka.ssl.keystore.key"] == where + "key.pem}"
     assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
+
+
+@pytest.mark.parametrize(
+    ("heap", "gigabytes", "round_trip_ms", "poll", "partition_mib"),
+    [
+        ("4g", 0.1, 50, 5000, 1),
+        ("4g", 1, 0.2, 5000, 2),
+        ("4g", 1, None, 5000, 2),
+        ("2g", 1, 50, 20_000, 16),
+        ("1g", 1, 50, 5000, 2),
+    ],
+)
+def test_fetches_fit_what_is_read_the_distance_and_the_heap(
+    heap: str, gigabytes: float, round_trip_ms: float | None, poll: int, partition_mib: int
+) -> None:
+    found = source.fetch_sizes(Spark(heap=heap), gigabytes * 1e9, round_trip_ms)
+    assert int(found["max.poll.records"]) == poll
+    assert int(found["max.partition.fetch.bytes"]) == partition_mib * 1024**2
+
+
+def test_what_is_fetched_can_be_said_and_wins() -> None:
+    told = Spark(fetch={"max.poll.records": "7"})
+    sizes = source.fetch_sizes(told, 1e9, None)
+    found = source.options(Cluster("a", ("h:1",)), None, sizes)
+    assert found["kafka.max.poll.records"] == "7"
+    assert found["kafka.fetch.max.wait.ms"] == "10", "a task would wait after its last record"
+    assert found["kafka.allow.auto.create.topics"] == "false", "asking must not create"
+
+
+def test_on_a_cluster_the_heap_that_reads_is_an_executors() -> None:
+    far = Spark(master="spark://h:7077", properties={"spark.executor.memory": "4g"})
+    assert int(source.fetch_sizes(far, 1e9, 50)["max.poll.records"]) == 20_000
+
+
+def test_the_round_trip_is_measured_by_connecting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        found = source.round_trip(Cluster("a", ("127.0.0.1:1", address)))
+    assert found is not None
+    assert found > 0
+    assert source.round_trip(Cluster("a", (address,))) is None, "nobody listens any more"
 
 
 def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:

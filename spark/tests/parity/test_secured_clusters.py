@@ -28,7 +28,7 @@ from mirror_report import cli
 from mirror_report.config import Settings, parse
 from mirror_report.parity import session, source
 from mirror_report.parity.errors import ParityError, spark_errors
-from mirror_report.parity.plan import Range
+from mirror_report.parity.ranges import Range
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 

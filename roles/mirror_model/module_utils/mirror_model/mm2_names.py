@@ -107,6 +107,18 @@ FLOW_DEFAULTS: dict[str, Any] = {
 }
 # A start looks for plug-ins by their manifests instead of through every class; a node that dies is
 # missed after six seconds, and its work goes to the others at once, not after five minutes.
+# What Kafka's own defaults are, of what the report has to know.
+FLOW_KAFKAS: dict[str, Any] = {
+    "config.properties.exclude": (
+        "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+        "message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.after.max.ms", "message.timestamp.type",
+        "unclean.leader.election.enable", "min.insync.replicas",
+    ),
+    "emit.checkpoints.interval.seconds": 60,
+    "groups.exclude": ("console-consumer-.*", "connect-.*", "__.*"),
+    "sync.topic.configs.enabled": True,
+}  # fmt: skip
 WORKER_DEFAULTS: dict[str, Any] = {
     "heartbeat.interval.ms": 2000,
     "offset.flush.interval.ms": 10000,

@@ -187,9 +187,15 @@ def _of_report(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row
                 "DESCRIBE_CONFIGS": "the report cannot tell whether the brokers create topics",
             }),
         ]  # fmt: skip
-    if flow["consumer_groups"]:
+    groups = _names(flow["consumer_groups"])
+    if groups:
         rows += _rows(source, "cluster", _literal(CLUSTER), {
             "DESCRIBE": "the report does not see the groups whose offsets follow",
+        })  # fmt: skip
+    for alias in (source, target):
+        rows += _rows(alias, "group", groups, {
+            "DESCRIBE": "the report cannot tell what a group would lose or read again after a "
+            "failover",
         })  # fmt: skip
     own = internal_topics(flow, instance)
     read = {
@@ -198,8 +204,9 @@ def _of_report(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row
     }
     if "emit.offset-syncs.enabled" in _enabled(flow):
         read[own["offset_syncs_topic"]] = "the report cannot estimate between two commits"
+    if groups:
+        read[own["checkpoints_topic"]] = "the report cannot tell whether group offsets follow"
     kept = [*read, own["config_topic"]]
-    kept += [own["checkpoints_topic"]] if flow["consumer_groups"] else []
     for topic, why in read.items():
         rows += _rows(target, "topic", _literal(topic), {"READ": why})
     return [

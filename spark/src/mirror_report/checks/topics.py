@@ -29,13 +29,7 @@ def compare(
     """
     found: list[Finding] = []
     for snapshot in (source, target):
-        found += [
-            finding(
-                "permission", message, f"Grant the identity DESCRIBE and READ on {name}",
-                flow=flow.name, topic=name,
-            )
-            for name, message in snapshot.errors.items()
-        ]  # fmt: skip
+        found += not_readable(flow, snapshot)
     if not source.topics and not source.errors:
         found.append(
             finding(
@@ -58,6 +52,26 @@ def compare(
             found += _pair(flow, ours, theirs)
     found += settings_not_read(flow, (source, target))
     found += _regex(flow, auto_creation)
+    return found
+
+
+def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
+    """Topics that could not be read: refused to our identity, or out of order."""
+    found = []
+    for name, message in snapshot.errors.items():
+        refused = name in snapshot.refused
+        found.append(
+            finding(
+                "permission" if refused else "unreadable",
+                message,
+                f"Grant the identity DESCRIBE and READ on {name}"
+                if refused
+                else f"kafka-topics.sh --describe --topic {name} on {snapshot.alias} shows whether "
+                "its partitions have leaders",
+                flow=flow.name,
+                topic=name,
+            )
+        )
     return found
 
 
@@ -86,9 +100,8 @@ def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[
 
 
 def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
-    if flow.is_regex or not source.topics:
+    if not source.topics:
         return []
-    named = [one.replace("\\", "") for one in flow.topics]
     return [
         finding(
             "no_topics",
@@ -97,7 +110,7 @@ def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
             flow=flow.name,
             topic=name,
         )
-        for name in named
+        for name in flow.named
         if name not in source.topics and name not in source.errors and flow.matches(name)
     ]
 
@@ -189,7 +202,7 @@ def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findin
             "critical" if mm2 else None,
         )
     if ours.configs and theirs.configs:
-        for kind, message, key in _differences(ours.configs, theirs.configs):
+        for kind, message, key in risks(ours.configs, theirs.configs):
             add(kind, message, _alter(theirs.name, key, ours.configs.get(key, ""), flow.target))
     return found
 
@@ -201,7 +214,7 @@ def _alter(topic: str, key: str, value: str, alias: str) -> str:
     )
 
 
-def _differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Settings that endanger the mirror: kind, message, setting."""
     found: list[tuple[str, str, str]] = []
     if "compact" in theirs.get("cleanup.policy", "") and "compact" not in ours.get(

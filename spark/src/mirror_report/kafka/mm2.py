@@ -50,7 +50,8 @@ def standing(
     }
     seen = client.snapshot(None, list(decoders), settings=False)
     if flow.offset_topic in seen.errors:
-        raise DeniedError(f"cluster {client.cluster.alias}: {seen.errors[flow.offset_topic]}")
+        kind = DeniedError if flow.offset_topic in seen.refused else ClusterError
+        raise kind(f"cluster {client.cluster.alias}: {seen.errors[flow.offset_topic]}")
     problems = list(seen.errors.values())
     readable: dict[str, TopicSnapshot] = {}
     for name, topic in seen.topics.items():

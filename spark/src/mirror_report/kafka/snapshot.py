@@ -27,7 +27,13 @@ from kafka.errors import (
 from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, ReportError, TopicSnapshot
+from mirror_report.model import (
+    ClusterSnapshot,
+    PartitionSnapshot,
+    Place,
+    ReportError,
+    TopicSnapshot,
+)
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 REQUEST_TIMEOUT_MS = 10_000
@@ -322,10 +328,12 @@ class ClusterClient:
             if missing:
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
+        refused: set[str] = set()
         readable: dict[str, dict[str, Any]] = {}
         for one in described:
             name, code = one["name"], one["error_code"]
             if code == TOPIC_AUTHORIZATION_FAILED:
+                refused.add(name)
                 errors[name] = (
                     f"permission DESCRIBE on topic {name} is missing for identity "
                     f"{self.cluster.identity} on cluster {self.cluster.alias}"
@@ -334,8 +342,8 @@ class ClusterClient:
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
             elif code == 0:
                 readable[name] = one
-        offsets = self._offsets(readable, errors)
-        configs = self._configs(offsets) if settings else {}
+        offsets = self._offsets(readable, errors, refused)
+        configs, sources = self._configs(offsets) if settings else ({}, {})
         sizes = self._sizes({name: readable[name] for name in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
@@ -347,10 +355,22 @@ class ClusterClient:
                 operations=None
                 if readable[name]["authorized_operations"] is None
                 else tuple(readable[name]["authorized_operations"]),
+                config_sources=sources.get(name, {}),
             )
             for name, partitions in sorted(offsets.items())
         }
-        return ClusterSnapshot(self.cluster.alias, cluster_id, taken_at_ms, topics, errors)
+        return ClusterSnapshot(
+            self.cluster.alias, cluster_id, taken_at_ms, topics, errors, frozenset(refused)
+        )
+
+    def partition_counts(self) -> dict[str, int]:
+        """Every topic our identity may see -> number of its partitions."""
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            return {
+                one["name"]: len(one["partitions"])
+                for one in self.admin.describe_topics()
+                if one["error_code"] == 0
+            }
 
     def max_timestamps(self, topic: str, partitions: Collection[int]) -> dict[int, int]:
         """Highest record timestamp (ms) per partition; empty partitions are left out."""
@@ -359,8 +379,31 @@ class ClusterClient:
             found = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
         return {at.partition: int(one.timestamp) for at, one in found.items() if one.timestamp >= 0}
 
+    def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
+        """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
+        sizes: dict[Place, int] = {}
+        for _, place, size in self._log_sizes(topics):
+            sizes[place] = max(size, sizes.get(place, 0))
+        return sizes
+
+    def newest_record(self, topic: str) -> int | None:
+        """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""
+        try:
+            (found,) = self.admin.describe_topics([topic])
+            if found["error_code"]:
+                return None
+            numbers = [one["partition_index"] for one in found["partitions"]]
+            newest = self.max_timestamps(topic, numbers)
+        except (KafkaError, ClusterError):
+            # Brokers before 3.0 do not know the question.
+            return None
+        return max(newest.values(), default=None)
+
     def _offsets(
-        self, described: Mapping[str, Mapping[str, Any]], errors: dict[str, str]
+        self,
+        described: Mapping[str, Mapping[str, Any]],
+        errors: dict[str, str],
+        refused: set[str],
     ) -> dict[str, dict[int, PartitionSnapshot]]:
         """Offsets of all topics at once; topic by topic only to find the one that refuses."""
         partitions = {
@@ -380,6 +423,8 @@ class ClusterClient:
                 raise
             except ClusterError as error:
                 errors[name] = str(error)
+                if isinstance(error, DeniedError):
+                    refused.add(name)
         return found
 
     def _list_offsets(
@@ -415,19 +460,27 @@ class ClusterClient:
             for name, some in partitions.items()
         }
 
-    def _configs(self, names: Collection[str]) -> dict[str, dict[str, str]]:
-        """Effective settings; a topic we may not ask about comes back empty."""
+    def _configs(
+        self, names: Collection[str]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+        """Effective settings, and where each is from; a topic we may not ask about is empty."""
         if not names:
-            return {}
+            return {}, {}
         with explained(self.cluster, "read topic settings", "DESCRIBE_CONFIGS on the topics"):
             answer = self.admin.describe_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, name) for name in names],
                 config_filter="all",
             ).get("topic", {})
-        return {
-            name: {key: one["value"] for key, one in some.items() if one["value"] is not None}
+        # Sensitive settings come without a value.
+        shown = {
+            name: {key: one for key, one in some.items() if one["value"] is not None}
             for name, some in answer.items()
         }
+        values, sources = (
+            {name: {key: one[what] for key, one in some.items()} for name, some in shown.items()}
+            for what in ("value", "config_source")
+        )
+        return values, sources
 
     def _sizes(self, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
         """Bytes of the leaders' logs; empty without DESCRIBE on the cluster."""
@@ -438,16 +491,25 @@ class ClusterClient:
             for name, topic in described.items()
             for one in topic["partitions"]
         }
-        try:
-            brokers = self.admin.describe_log_dirs(sorted(described))
-        except KafkaError:
-            return {}
         sizes: dict[str, int] = {}
-        for broker in brokers:
-            for directory in broker["log_dirs"]:
-                for topic in directory["topics"]:
-                    for one in topic["partitions"]:
-                        at = (topic["name"], one["partition_index"])
-                        if leaders.get(at) == broker["broker"] and not one["is_future_key"]:
-                            sizes[at[0]] = sizes.get(at[0], 0) + int(one["partition_size"])
+        for broker, place, size in self._log_sizes(described):
+            if leaders.get(place) == broker:
+                sizes[place[0]] = sizes.get(place[0], 0) + size
         return sizes
+
+    def _log_sizes(self, topics: Collection[str]) -> list[tuple[int, Place, int]]:
+        """Broker, partition and bytes of every replica; empty without DESCRIBE on the cluster."""
+        if not topics:
+            return []
+        try:
+            brokers = self.admin.describe_log_dirs(sorted(topics))
+        except KafkaError:
+            return []
+        return [
+            (broker["broker"], (topic["name"], one["partition_index"]), int(one["partition_size"]))
+            for broker in brokers
+            for directory in broker["log_dirs"]
+            for topic in directory["topics"]
+            for one in topic["partitions"]
+            if not one["is_future_key"]
+        ]

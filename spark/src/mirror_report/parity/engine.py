@@ -12,25 +12,25 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from mirror_report.checks import content
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
-    CLASSES,
     ClusterSnapshot,
     Finding,
     ParityResult,
-    ParityStatus,
     Positions,
     ReportError,
-    TopicParity,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, summary
+from mirror_report.parity import FINGERPRINT_VERSION, archives, summary, telling
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
-from mirror_report.parity.plan import FlowPlan, Memory, Range, TopicPlan
+from mirror_report.parity.memory import Memory, basis
+from mirror_report.parity.plan import FlowPlan
+from mirror_report.parity.ranges import Range, feeder, within_budget
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -56,18 +56,12 @@ class TakeSnapshots(Protocol):
 
 @dataclass(frozen=True)
 class ParityRequest:
-    """What a run is asked to do.
-
-    :param max_bytes: what it may read; ``None``: everything that is new.
-    :param deadline_seconds: no further piece is begun after this time.
-    """
+    """What a run is asked to do, within ``settings.budget``."""
 
     settings: Settings
     take: TakeSnapshots
     store: Store
     run_id: str
-    max_bytes: int | None
-    deadline_seconds: float
 
 
 def run_parity(
@@ -106,20 +100,27 @@ class Run:
         self.started = time.monotonic()
         self.bucket_ms = self.settings.bucket_seconds * 1000
         self.memory = Memory.load(request.store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms)
+        self.memory.now_runs(request.run_id, request.store.was_told)
         self.baselines = request.store.load("baseline")
         self.directory = request.store.parity_directory
         self.findings: list[Finding] = []
         self.looks: list[Look] = []
         self.drops: list[planning.Drop] = []
         self.backlog: list[Range] = []
+        self.braked: dict[str, int] = {}
         self.left_candidates = 0
+        self.read_bytes = 0.0
+        self.read_records = 0
 
     def go(self) -> ParityResult:
         """Look at every flow, compare what is new, and tell what is known."""
         for flow in self.settings.flows:
             self._look_at(flow)
         ranges = [one for look in self.looks for one in look.plan.ranges]
-        now, self.backlog = planning.within_budget(ranges, self.request.max_bytes)
+        budget = self.settings.budget
+        free = [one for one in ranges if one.flow not in self.braked]
+        now, later = within_budget(free, budget.max_bytes, budget.max_records)
+        self.backlog = later + [one for one in ranges if one.flow in self.braked]
         needed = self._spark_is_needed(now)
         if needed:
             self._compare(now)
@@ -127,11 +128,13 @@ class Run:
             self.progress("nothing new on either side: Spark is not started")
             self.remember_positions()
             self._commit()
-        topics = [self._topic(one) for look in self.looks for one in look.plan.topics]
-        self.findings += [one for topic in topics for one in summary.findings(topic)]
+        topics = [telling.tell(self, one) for look in self.looks for one in look.plan.topics]
+        for topic in topics:
+            flow = self.settings.flow(topic.flow)
+            self.findings += content.findings(topic, flow, self.settings.clusters)
         records = sum(one.records for one in self.backlog)
         if records or self.left_candidates:
-            self.findings.append(self._backlog_finding(records))
+            self.findings.append(telling.backlog(self, records))
         return ParityResult(
             topics=topics,
             findings=self.findings,
@@ -145,11 +148,11 @@ class Run:
 
     def _look_at(self, flow: Flow) -> None:
         baseline = self.baselines.get(flow.name) or {}
-        basis = planning.basis(flow, baseline)
-        if self.memory.baselines.get(flow.name, basis) != basis:
+        rests_on = basis(flow, baseline)
+        if self.memory.baselines.get(flow.name, rests_on) != rests_on:
             self.memory.forget(flow.name)
             self.drops.append(planning.Drop(flow.name))
-        self.memory.baselines[flow.name] = basis
+        self.memory.baselines[flow.name] = rests_on
         try:
             source = self.request.take.source(flow)
             positions = self.request.take.positions(flow)
@@ -168,6 +171,11 @@ class Run:
         plan.ranges = [one for one in plan.ranges if one.topic in judged]
         self.drops += plan.drops
         self.looks.append(Look(flow, plan, positions, source, target))
+        behind = planning.behind(flow, baseline, positions, source)
+        bound = self.settings.budget.max_lag_records
+        if bound is not None and behind > bound:
+            self.braked[flow.name] = behind
+            self.findings.append(telling.braked(flow, behind, bound))
         for one in plan.reopened:
             self.findings.append(summary.reopened_finding(one))
         for gap in plan.gaps:
@@ -203,6 +211,9 @@ class Run:
             f"starting Spark for {sum(one.records for one in ranges)} new records "
             f"(about {expected / 1e6:.0f} MB)"
         )
+        hint = archives.hint(self.settings.spark)
+        if hint is not None:
+            self.progress(hint)
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
             (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
@@ -224,6 +235,33 @@ class Run:
             side = self.memory.sides[key]
             self.memory.sides[key] = replace(side, next={**side.next, one.partition: one.end})
 
+    def feeders(self, flow: str) -> set[str]:
+        """Flows that feed the topics a flow judges; itself among them."""
+        plans = [one for look in self.looks for one in look.plan.topics if one.flow == flow]
+        return {feeder(flow, origin)[0] for one in plans for origin in one.origins}
+
+    def braked_topics(self) -> set[tuple[str, str]]:
+        """Topics left alone because their mirror is too far behind."""
+        plans = [one for look in self.looks for one in look.plan.topics]
+        return {(one.flow, one.topic) for one in plans if one.flow in self.braked}
+
+    def spend(self, ranges: Iterable[Range]) -> None:
+        """Count what is read against the budget."""
+        for one in ranges:
+            self.read_bytes += one.bytes
+            self.read_records += one.records
+
+    def affords(self, ranges: Sequence[Range]) -> bool:
+        """Whether so much more may be read in this run."""
+        budget = self.settings.budget
+        return (
+            budget.max_bytes is None
+            or self.read_bytes + sum(one.bytes for one in ranges) <= budget.max_bytes
+        ) and (
+            budget.max_records is None
+            or self.read_records + sum(one.records for one in ranges) <= budget.max_records
+        )
+
     def _commit(self) -> None:
         for look in self.looks:
             for key, side in look.plan.begin.items():
@@ -241,58 +279,6 @@ class Run:
                     shutil.rmtree(one, ignore_errors=True)
             if not kept:
                 shutil.rmtree(run, ignore_errors=True)
-
-    # -- telling -----------------------------------------------------------------------------
-
-    def _topic(self, plan: TopicPlan) -> TopicParity:
-        origin = plan.origins[0]
-        empty = TopicParity(
-            flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
-            source_records=0, target_records=0, verified_records=0, in_flight_records=0,
-            skipped_records=0, counts=dict.fromkeys(CLASSES),
-            accounted=dict.fromkeys(summary.ACCOUNTED, 0),
-            buckets=dict.fromkeys(summary.STATUSES, 0),
-            verified_through_ms=None, newest_due_ms=None, reason="", samples={},
-        )  # fmt: skip
-        if plan.unknown is not None:
-            return replace(empty, reason=plan.unknown)
-        if plan.skip is not None:
-            return replace(empty, status="skipped", reason=plan.skip)
-        known = self.memory.summaries.get(plan.flow, {}).get(plan.topic)
-        unread = sum(
-            one.records for one in self.backlog if (one.flow, one.topic) == (plan.flow, plan.topic)
-        )
-        expired = sum(
-            gap.end - gap.start
-            for gap in self.memory.gaps
-            if (gap.flow, gap.topic, gap.side) == (plan.flow, plan.topic, "source")
-        )
-        if known is None:
-            reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
-            status: ParityStatus = "unverifiable" if expired else "in_flight"
-            return replace(
-                empty,
-                status=status,
-                reason=reason,
-                counts={**empty.counts, "unverifiable": expired},
-            )
-        said = known["now"] if known["run_id"] == self.request.run_id else known["next"]
-        filled = summary.filled(empty, said, known["samples"])
-        unverifiable = (filled.counts["unverifiable"] or 0) + expired
-        filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
-        return replace(filled, **summary.status(filled, unread, expired))
-
-    def _backlog_finding(self, records: int) -> Finding:
-        what = []
-        if records:
-            what.append(f"{records} records")
-        if self.left_candidates:
-            what.append(f"{self.left_candidates} differing minutes")
-        return Finding(
-            "warning", "backlog", None, None, None, records or self.left_candidates,
-            f"{' and '.join(what)} were left for the next run",
-            "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
-        )  # fmt: skip
 
 
 def _relevant(look: Look) -> Positions:

@@ -32,9 +32,20 @@ def record_hash(seed: int) -> Column:
     )
 
 
-def key_hash() -> Column:
+def key_hash(seed: int = 1) -> Column:
     """64-bit hash of the key; a null key differs from an empty one."""
-    return F.xxhash64(F.lit(1), F.expr("if(key is null, 1, 0)"), F.col("key"))
+    return F.xxhash64(F.lit(seed), F.expr("if(key is null, 1, 0)"), F.col("key"))
+
+
+def value_hash() -> Column:
+    """64-bit hash of the value; a null value differs from an empty one."""
+    return F.xxhash64(F.lit(1), F.expr("if(value is null, 1, 0)"), F.col("value"))
+
+
+def content_hash() -> Column:
+    """64-bit hash of all that a record holds but its timestamp."""
+    count = F.expr("coalesce(size(headers), -1)")
+    return F.xxhash64(key_hash(), value_hash(), count, F.col("headers"))
 
 
 def timestamp_ms() -> Column:

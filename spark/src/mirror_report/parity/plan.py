@@ -1,70 +1,21 @@
-"""What a run has to read, from what is remembered and what the clusters say now. No Spark, no I/O.
+"""What a run has to read, from what is remembered and what the clusters say now.
 
-Everything remembered between runs is a :class:`Memory`: how far each partition of each side was
-read, which topic id it had then, which digests hold that, and what was said of each topic.
+No Spark, no I/O.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
-from mirror_report.parity import compacted
+from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
+from mirror_report.parity import strategies
+from mirror_report.parity.memory import Gap, Memory, SideMemory, offsets
+from mirror_report.parity.ranges import RECORD_BYTES, Range, Side
 
-Side = Literal["source", "target"]
-SIDES: tuple[Side, Side] = ("source", "target")
-RECORD_BYTES = 1024.0
-"""Assumed size of a record where the cluster does not tell how large a topic is."""
 GONE = "no longer on the source: nothing is left to compare with"
-
-
-@dataclass(frozen=True)
-class Range:
-    """Offsets ``start`` to ``end`` (exclusive) of one partition, not read yet.
-
-    :param origin: topic name on this side; ``topic`` is the name on the target.
-    :param record_bytes: expected size of one record.
-    """
-
-    flow: str
-    side: Side
-    origin: str
-    topic: str
-    partition: int
-    start: int
-    end: int
-    record_bytes: float = RECORD_BYTES
-
-    @property
-    def records(self) -> int:
-        """Offsets in the range: an upper bound of its records."""
-        return self.end - self.start
-
-    @property
-    def bytes(self) -> float:
-        """Expected size."""
-        return self.records * self.record_bytes
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Records that expired before the report could read them.
-
-    :param until_ms: they had been written by then.
-    """
-
-    flow: str
-    side: Side
-    topic: str
-    origin: str
-    partition: int
-    start: int
-    end: int
-    until_ms: int
 
 
 @dataclass(frozen=True)
@@ -84,118 +35,6 @@ class Reopened:
 
 
 @dataclass(frozen=True)
-class SideMemory:
-    """How far one side of a topic was read.
-
-    :param first: where reading began; ``next``: the offset to go on from.
-    """
-
-    topic_id: str
-    first: dict[int, int]
-    next: dict[int, int]
-
-
-@dataclass
-class Memory:
-    """What the report remembers of content; the manifest ``parity``.
-
-    :param digests: directories of digest rows, below the parity directory; they add up.
-    :param results: directory of drill results.
-    :param baselines: flow -> what its digests and results rest on, as :func:`basis` says.
-    :param positions: committed positions at the last run.
-    :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
-    :param open_work: something is left to read or to drill.
-    """
-
-    fingerprint_version: int
-    bucket_ms: int
-    digests: list[str] = field(default_factory=list)
-    results: str | None = None
-    baselines: dict[str, Any] = field(default_factory=dict)
-    sides: dict[tuple[str, Side, str], SideMemory] = field(default_factory=dict)
-    gaps: list[Gap] = field(default_factory=list)
-    positions: dict[str, Positions] = field(default_factory=dict)
-    summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    open_work: bool = False
-
-    @classmethod
-    def load(cls, data: Mapping[str, Any], fingerprint_version: int, bucket_ms: int) -> Memory:
-        """What the manifest holds; nothing if digests of its kind cannot be compared with ours."""
-        if (data.get("fingerprint_version"), data.get("bucket_ms")) != (
-            fingerprint_version,
-            bucket_ms,
-        ):
-            return cls(fingerprint_version, bucket_ms)
-        return cls(
-            fingerprint_version,
-            bucket_ms,
-            digests=list(data["digests"]),
-            results=data["results"],
-            baselines=dict(data["baselines"]),
-            sides={
-                (one["flow"], one["side"], one["origin"]): SideMemory(
-                    one["topic_id"], _offsets(one["first"]), _offsets(one["next"])
-                )
-                for one in data["sides"]
-            },
-            gaps=[Gap(**one) for one in data["gaps"]],
-            positions={
-                flow: {topic: _offsets(parts) for topic, parts in topics.items()}
-                for flow, topics in data["positions"].items()
-            },
-            summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
-            open_work=bool(data["open_work"]),
-        )
-
-    def dump(self) -> dict[str, Any]:
-        """The manifest: JSON types only."""
-        return {
-            "fingerprint_version": self.fingerprint_version,
-            "bucket_ms": self.bucket_ms,
-            "digests": self.digests,
-            "results": self.results,
-            "baselines": self.baselines,
-            "sides": [
-                {
-                    "flow": flow,
-                    "side": side,
-                    "origin": origin,
-                    "topic_id": one.topic_id,
-                    "first": {str(p): offset for p, offset in one.first.items()},
-                    "next": {str(p): offset for p, offset in one.next.items()},
-                }
-                for (flow, side, origin), one in sorted(self.sides.items())
-            ],
-            "gaps": [asdict(one) for one in self.gaps],
-            "positions": {
-                flow: {
-                    topic: {str(p): offset for p, offset in parts.items()}
-                    for topic, parts in topics.items()
-                }
-                for flow, topics in self.positions.items()
-            },
-            "summaries": self.summaries,
-            "open_work": self.open_work,
-        }
-
-    def forget(self, flow: str) -> None:
-        """Drop all that is remembered of a flow, except for its digest rows."""
-        self.sides = {key: one for key, one in self.sides.items() if key[0] != flow}
-        self.gaps = [one for one in self.gaps if one.flow != flow]
-        self.positions.pop(flow, None)
-        self.summaries.pop(flow, None)
-
-
-def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
-    """What must not change between runs that go on from each other; JSON types only.
-
-    Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
-    gives topics other names.
-    """
-    return [baseline.get("recorded_at_ms"), flow.engine, flow.target_topic("")]
-
-
-@dataclass(frozen=True)
 class Drop:
     """Digest rows to leave out: a whole flow, or one side of one topic."""
 
@@ -208,6 +47,7 @@ class Drop:
 class TopicPlan:
     """One target topic and the source topics that feed it.
 
+    :param strategy: how its content is compared; ``why``: if it is not the default, the reason.
     :param skip: why its content is not compared.
     :param unknown: why nothing can be said of it now.
     """
@@ -216,13 +56,16 @@ class TopicPlan:
     topic: str
     origins: tuple[str, ...]
     skip_through_ms: int | None = None
+    strategy: Strategy = "timestamp"
+    why: str = ""
     skip: str | None = None
     unknown: str | None = None
 
     @property
     def judged(self) -> bool:
-        """Whether content is compared."""
-        return self.skip is None and self.unknown is None
+        """Whether digests are compared, bucket by bucket."""
+        known = self.skip is None and self.unknown is None
+        return known and self.strategy in strategies.BY_BUCKET
 
 
 @dataclass
@@ -293,12 +136,13 @@ def _plan_topic(
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    for name in origins:
-        reason = compacted.reason_to_skip(source.topics[name], on_target)
-        if reason is not None:
-            done.topics.append(replace(plan, skip=reason))
-            return
+    chosen = strategies.choose(flow, [source.topics[name] for name in origins], on_target)
+    plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
+    if plan.strategy == "latest_by_key":
+        plan = replace(plan, skip=f"{plan.why}: record counts legitimately differ")
     done.topics.append(plan)
+    if not plan.judged:
+        return
     sides: list[tuple[Side, str, TopicSnapshot, int]] = [
         ("source", name, source.topics[name], source.taken_at_ms) for name in origins
     ]
@@ -318,7 +162,7 @@ def _plan_topic(
         )
         _plan_side(
             done,
-            _Place(flow.name, side, origin, topic),
+            _Place(flow.name, side, origin, topic, flow.isolation(side)),
             memory,
             baseline,
             start,
@@ -333,6 +177,7 @@ class _Place:
     side: Side
     origin: str
     topic: str
+    isolation: str
 
 
 def _plan_side(
@@ -346,7 +191,7 @@ def _plan_side(
 ) -> None:
     key = (place.flow, place.side, place.origin)
     remembered = memory.sides.get(key)
-    floor = _offsets((start or {}).get(place.side) or {})
+    floor = offsets((start or {}).get(place.side) or {})
     known_id = remembered.topic_id if remembered else (start or {}).get(f"{place.side}_id")
     reset = bool(known_id) and known_id != snapshot.topic_id
     shrunk = sorted(
@@ -382,7 +227,8 @@ def _plan_side(
         read = max(wanted, log.log_start)
         first[partition] = remembered.first.get(partition, read) if remembered else read
         following[partition] = read
-        if log.end > read:
+        end = log.end_for(place.isolation)
+        if end > read:
             done.ranges.append(
                 Range(
                     place.flow,
@@ -391,11 +237,28 @@ def _plan_side(
                     place.topic,
                     partition,
                     read,
-                    log.end,
-                    _record_bytes(snapshot),
+                    end,
+                    record_bytes(snapshot),
                 )
             )
     done.begin[key] = SideMemory(snapshot.topic_id, first, following)
+
+
+def behind(
+    flow: Flow, baseline: Mapping[str, Any], positions: Positions, source: ClusterSnapshot
+) -> int:
+    """Source offsets the mirror has not copied yet; without a commit all since the baseline."""
+    recorded = baseline.get("topics", {})
+    total = 0
+    for name, topic in source.topics.items():
+        if not flow.matches(name):
+            continue
+        begun = offsets((recorded.get(name) or {}).get("source") or {})
+        for partition, log in topic.partitions.items():
+            start = max(log.log_start, begun.get(partition, 0))
+            position = positions.get(name, {}).get(partition, start)
+            total += max(0, log.end_for(flow.source_isolation) - position)
+    return total
 
 
 def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Positions:
@@ -421,65 +284,8 @@ def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Position
     }
 
 
-def within_budget(
-    ranges: Sequence[Range], max_bytes: float | None
-) -> tuple[list[Range], list[Range]]:
-    """What to read now and what has to wait, oldest records of every partition first.
-
-    Both sides shrink by the same share, so they stay comparable.
-
-    :returns: (now, backlog); at least one record per range is read, so every run gets on.
-    """
-    total = sum(one.bytes for one in ranges)
-    if max_bytes is None or total <= max_bytes:
-        return list(ranges), []
-    return _split(ranges, max_bytes / total)
-
-
-def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
-    """Pieces of about ``chunk_bytes``, each with the next part of every partition."""
-    left = list(ranges)
-    pieces: list[list[Range]] = []
-    while left:
-        count = math.ceil(sum(one.bytes for one in left) / chunk_bytes)
-        now, left = _split(left, 1 / count) if count > 1 else (left, [])
-        pieces.append(now)
-    return pieces
-
-
-def _split(ranges: Iterable[Range], share: float) -> tuple[list[Range], list[Range]]:
-    now: list[Range] = []
-    later: list[Range] = []
-    for one in ranges:
-        cut = min(one.end, one.start + max(1, math.floor(one.records * share)))
-        now.append(replace(one, end=cut))
-        if cut < one.end:
-            later.append(replace(one, start=cut))
-    return now, later
-
-
-def join(ranges: Iterable[Range]) -> list[list[Range]]:
-    """Groups of ranges that one read can serve: a partition occurs once in each.
-
-    Ranges of one partition that touch or overlap are read as one.
-    """
-    merged: dict[tuple[str, Side, str, int], list[Range]] = {}
-    for one in sorted(ranges, key=lambda r: r.start):
-        if one.records <= 0:
-            continue
-        same = merged.setdefault((one.flow, one.side, one.origin, one.partition), [])
-        if same and one.start <= same[-1].end:
-            same[-1] = replace(same[-1], end=max(same[-1].end, one.end))
-        else:
-            same.append(one)
-    groups: dict[tuple[str, Side, int], list[Range]] = {}
-    for (flow, side, _origin, _partition), same in merged.items():
-        for rank, one in enumerate(same):
-            groups.setdefault((flow, side, rank), []).append(one)
-    return list(groups.values())
-
-
-def _record_bytes(snapshot: TopicSnapshot) -> float:
+def record_bytes(snapshot: TopicSnapshot) -> float:
+    """Expected size of one record of a topic, by the size of its logs."""
     records = sum(log.end - log.log_start for log in snapshot.partitions.values())
     if not snapshot.bytes or records <= 0:
         return RECORD_BYTES
@@ -493,7 +299,3 @@ def _latest(recorded: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Any] |
 
 def _where(place: _Place) -> tuple[str, Side, str, str]:
     return place.flow, place.side, place.topic, place.origin
-
-
-def _offsets(values: Mapping[Any, int]) -> dict[int, int]:
-    return {int(partition): int(offset) for partition, offset in values.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,9 +21,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Spark
+from mirror_report.parity import archives
 from mirror_report.parity.errors import ParityError
 
 SMALL_BYTES = 256 * 1024 * 1024
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SERIAL_BELOW = 1024
+"""Mebibytes of heap."""
 JVM_EXIT_SECONDS = 30
 
 OpenSession = Callable[[Spark, bool], AbstractContextManager[SparkSession]]
@@ -33,9 +38,9 @@ def jars(settings: Spark) -> list[Path]:
 
     :raises ParityError: the directory holds no connector.
     """
+    found = archives.jars(settings)
     if settings.jars_directory is None:
         return []
-    found = sorted(Path(settings.jars_directory).glob("*.jar"))
     if not any(one.name.startswith("spark-sql-kafka") for one in found):
         raise ParityError(
             f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}. "
@@ -50,7 +55,6 @@ def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
     :param small: whether the run reads less than :data:`SMALL_BYTES`.
     """
     local = settings.master.startswith("local")
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1" if small else "-XX:+UseParallelGC"
     paths = [str(one) for one in jars(settings)]
     scratch = tempfile.gettempdir()
     values = {
@@ -66,7 +70,7 @@ def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
         "spark.sql.adaptive.enabled": str(not small).lower(),
         "spark.sql.warehouse.dir": str(Path(scratch) / "mirror-report-warehouse"),
         "spark.driver.memory": settings.heap,
-        "spark.driver.extraJavaOptions": f"{options} -XX:+ExitOnOutOfMemoryError",
+        JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
         # Consumers are never reused by a later query, yet would keep their fetched batches.
         "spark.kafka.consumer.cache.capacity": "2",
@@ -81,13 +85,47 @@ def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
         values["spark.driver.extraClassPath" if local else "spark.jars"] = (
             ":" if local else ","
         ).join(paths)
-    return {**values, **settings.properties}
+    values |= settings.properties
+    archive = archives.usable(settings)
+    if archive is not None:
+        values[JAVA_OPTIONS] = " ".join([values[JAVA_OPTIONS], *archives.options(archive)])
+    return values
+
+
+def heap_mib(size: str) -> int:
+    """A heap in mebibytes.
+
+    :param size: as Java takes it: ``512m``, ``2g``.
+    """
+    found = re.match(r"(\d+)([kmgt]?)", size.lower())
+    if found is None:
+        raise ParityError(f"spark.heap: {size!r} is not a size such as 512m or 2g")
+    return int(int(found[1]) * {"k": 1 / 1024, "g": 1024, "t": 1024**2}.get(found[2], 1))
+
+
+def reading_heap(settings: Spark) -> int:
+    """Mebibytes of heap of a process that reads: the driver, or an executor of a cluster."""
+    if settings.master.startswith("local"):
+        return heap_mib(settings.heap)
+    return heap_mib(settings.properties.get("spark.executor.memory", "1g"))
+
+
+def _java_options(settings: Spark, *, small: bool) -> list[str]:
+    # The parallel collector wants room; in a small heap it costs more than it brings.
+    serial = small or heap_mib(settings.heap) < SERIAL_BELOW
+    options = ["-XX:+UseSerialGC" if serial else "-XX:+UseParallelGC"]
+    if small:
+        options.append("-XX:TieredStopAtLevel=1")
+    return [*options, "-XX:+ExitOnOutOfMemoryError"]
 
 
 @contextlib.contextmanager
-def open_session(settings: Spark, small: bool) -> Iterator[SparkSession]:
+def open_session(
+    settings: Spark, small: bool, exit_seconds: float = JVM_EXIT_SECONDS
+) -> Iterator[SparkSession]:
     """A session of our own, with its JVM ended before this returns.
 
+    :param exit_seconds: how long the JVM may take to end before it is killed.
     :raises ParityError: Java or Spark cannot be started.
     """
     if settings.java_home is not None:
@@ -113,11 +151,14 @@ def open_session(settings: Spark, small: bool) -> Iterator[SparkSession]:
     try:
         yield session
     finally:
-        stop(session)
+        stop(session, exit_seconds)
 
 
-def stop(session: SparkSession) -> None:
-    """End Spark and then its JVM: one that outlives Python keeps a systemd unit from stopping."""
+def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
+    """End Spark and then its JVM: one that outlives Python keeps a systemd unit from stopping.
+
+    :param exit_seconds: how long the JVM may take before it is killed.
+    """
     gateway = SparkContext._gateway
     with contextlib.suppress(Exception):
         session.stop()
@@ -130,7 +171,7 @@ def stop(session: SparkSession) -> None:
         with contextlib.suppress(Exception):
             process.stdin.close()
         try:
-            process.wait(JVM_EXIT_SECONDS)
+            process.wait(exit_seconds)
         except Exception:
             process.kill()
     SparkContext._gateway = None

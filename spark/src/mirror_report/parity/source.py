@@ -6,17 +6,21 @@ numeric. Secrets stay in files: Spark is given references for Kafka's own config
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Cluster
+from mirror_report.config import Cluster, Spark
 from mirror_report.parity.digest import RECORD_COLUMNS
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan import Range
+from mirror_report.parity.ranges import Range
+from mirror_report.parity.session import SMALL_BYTES, reading_heap
 
 RECORDS_PER_TASK = 1_000_000
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
@@ -27,27 +31,86 @@ RECORD_SCHEMA = (
     "headers array<struct<key: string, value: binary>>"
 )
 
+MIB = 1024 * 1024
+FAR_MS = 10.0
+"""From this round trip on, larger polls pay: a poll costs two of them."""
+FAR_HEAP = 2048
+"""Mebibytes of heap that larger polls need."""
+
 FETCH = {
-    # Each poll costs two round trips; larger ones cost heap (records wait in the consumer).
-    "max.poll.records": "5000",
-    "max.partition.fetch.bytes": str(2 * 1024 * 1024),
-    "fetch.max.bytes": str(16 * 1024 * 1024),
-    "receive.buffer.bytes": str(1024 * 1024),
+    "fetch.max.wait.ms": "10",  # a task would wait half a second after its last record
+    "receive.buffer.bytes": str(MIB),
     # A topic deleted while it is read would otherwise hold the run for a minute.
     "default.api.timeout.ms": "20000",
     "request.timeout.ms": "15000",  # must not exceed the one above
     "client.id": "mirror-report",
+    # Asking for a topic must not make it.
+    "allow.auto.create.topics": "false",
 }
 
 
-def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
+def _sizes(records: int, partition_mib: int, fetch_mib: int) -> dict[str, str]:
+    return {
+        "max.poll.records": str(records),
+        "max.partition.fetch.bytes": str(partition_mib * MIB),
+        "fetch.max.bytes": str(fetch_mib * MIB),
+    }
+
+
+# Consumers read ahead of what is asked for, so even a small run fills what it may fetch.
+SMALL = _sizes(5000, 1, 8)
+NEAR = _sizes(5000, 2, 16)
+FAR = _sizes(20_000, 16, 16)
+
+
+def fetch_sizes(
+    settings: Spark, expected_bytes: float, round_trip_ms: float | None
+) -> dict[str, str]:
+    """How much to ask a cluster for at once; ``settings.fetch`` wins.
+
+    :param expected_bytes: what is going to be read.
+    :param round_trip_ms: to the cluster; ``None``: not known, which counts as near.
+    :returns: properties of a Kafka consumer.
+    """
+    if expected_bytes < SMALL_BYTES:
+        sizes = SMALL
+    elif (round_trip_ms or 0) >= FAR_MS and reading_heap(settings) >= FAR_HEAP:
+        sizes = FAR
+    else:
+        sizes = NEAR
+    return {**sizes, **settings.fetch}
+
+
+def round_trip(cluster: Cluster) -> float | None:
+    """Milliseconds to a cluster, by how fast a bootstrap server takes a connection; best of three.
+
+    :returns: ``None`` if none does.
+    """
+    for server in cluster.bootstrap_servers:
+        host, _, port = server.rpartition(":")
+        taken = []
+        with contextlib.suppress(OSError):
+            for _ in range(3):
+                begun = time.monotonic()
+                socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
+                taken.append(time.monotonic() - begun)
+        if taken:
+            return min(taken) * 1000
+    return None
+
+
+def options(
+    cluster: Cluster, credentials: Path | None, sizes: Mapping[str, str] = NEAR
+) -> dict[str, str]:
     """Options of Spark's Kafka source that reach one cluster.
 
     :param credentials: directory of the credential files, if the cluster needs any.
+    :param sizes: :func:`fetch_sizes`.
     :raises ParityError: it needs them, and there is no directory, or one of them is not in it.
     """
     client = {
         **FETCH,
+        **sizes,
         "bootstrap.servers": ",".join(cluster.bootstrap_servers),
         "security.protocol": cluster.security_protocol,
     }
@@ -80,6 +143,15 @@ def options(cluster: Cluster, credentials: Path | None) -> dict[str, str]:
                 )
             client[name] = f"${{dir:{credentials}:{cluster.credential(kind)}}}"
     return {f"kafka.{name}": value for name, value in client.items()}
+
+
+def connection(
+    settings: Spark, cluster: Cluster, credentials: Path | None, ranges: Iterable[Range]
+) -> dict[str, str]:
+    """:func:`options` to read some ranges of a cluster with, sized by them and by its distance."""
+    expected = sum(one.bytes for one in ranges)
+    distance = round_trip(cluster) if expected >= SMALL_BYTES else None
+    return options(cluster, credentials, fetch_sizes(settings, expected, distance))
 
 
 def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, str]) -> DataFrame:

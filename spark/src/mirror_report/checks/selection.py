@@ -1,0 +1,110 @@
+"""Whether the mirror selects the topics that the report thinks it does: no I/O.
+
+The mirror matches names with Java's regular expressions, the report with Python's. What the mirror
+has positions of tells which topics it really takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config import HEARTBEATS, Flow
+from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
+
+PATIENCE_MS = 15 * 60_000
+"""A new topic may wait for the mirror's next look at the source (10 minutes by default)."""
+
+Remembered = Mapping[str, Any]
+
+
+def observe(
+    flow: Flow,
+    source: ClusterSnapshot,
+    positions: Positions,
+    starts: Mapping[str, Mapping[str, int]],
+    before: Remembered,
+) -> dict[str, Any]:
+    """What the next look compares with; JSON types only.
+
+    :param starts: topic -> partition (as text) -> where verification starts: older records need
+        no position.
+    :returns: ``include``; ``unmatched``: topics with positions that the flow does not match, and
+        their sums; ``untouched``: matched topics with records and without a position -> since when
+        (ms); ``moved``: sum of all positions.
+    """
+    fits = before.get("include") == flow.include
+    since = before.get("untouched", {}) if fits else {}
+    return {
+        "include": flow.include,
+        "unmatched": {
+            name: sum(some.values())
+            for name, some in sorted(positions.items())
+            if not flow.matches(name) and not (flow.engine == "mm2" and name.endswith(HEARTBEATS))
+        },
+        "untouched": {
+            name: since.get(name, {"since_ms": source.taken_at_ms, "moved": _sum(positions)})
+            for name, topic in sorted(source.topics.items())
+            if name not in positions
+            and any(
+                one.end > max(one.log_start, starts.get(name, {}).get(str(number), 0))
+                for number, one in topic.partitions.items()
+            )
+        },
+    }
+
+
+def _sum(positions: Positions) -> int:
+    return sum(offset for some in positions.values() for offset in some.values())
+
+
+def judge(
+    flow: Flow,
+    source: ClusterSnapshot,
+    positions: Positions,
+    group: GroupSnapshot,
+    seen: Remembered,
+    before: Remembered,
+) -> list[Finding]:
+    """Topics the mirror takes and the report does not, and the reverse.
+
+    :param seen: what :func:`observe` made now; ``before``: at the last report.
+    """
+    taken = {topic for one in group.members for topic, _ in one.partitions}
+    moved = set()
+    if before.get("include") == flow.include:
+        former = before.get("unmatched", {})
+        moved = {name for name, end in seen["unmatched"].items() if end > former.get(name, end)}
+    found = [
+        _disagreement(
+            flow,
+            name,
+            f"{name}: {flow.instance} mirrors it, and the report does not match it with "
+            f"{flow.include}",
+            f"If topics of flow {flow.name} were changed, run playbooks/mirrormaker.yml and "
+            "playbooks/report.yml so that both know them. Else Java and Python read the pattern "
+            "differently: name the topic literally in topics",
+        )
+        for name in sorted(moved | {one for one in taken if not flow.matches(one)})
+    ]
+    for name, one in seen["untouched"].items():
+        waited = source.taken_at_ms - one["since_ms"]
+        if name in taken or waited < PATIENCE_MS or _sum(positions) <= one["moved"]:
+            continue
+        found.append(
+            _disagreement(
+                flow,
+                name,
+                f"{name}: matched by the flow and holds records, but {flow.instance} has no "
+                "position in it while others move",
+                f"Look for {name} in journalctl -u {flow.instance}.service. mirror-report check "
+                "tells whether its identity may read the topic; if it may, Java and Python read "
+                f"the pattern of flow {flow.name} differently: name the topic literally in topics",
+            )
+        )
+    return found
+
+
+def _disagreement(flow: Flow, topic: str, message: str, action: str) -> Finding:
+    return finding("regex_disagreement", message, action, flow=flow.name, topic=topic)

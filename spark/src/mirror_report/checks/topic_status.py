@@ -1,0 +1,179 @@
+"""One row for every topic of a flow's source: mirrored and how, or not and why; no I/O.
+
+Also for topics of the target whose source is gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from mirror_report.checks.topics import risks
+from mirror_report.checks.verdict import finding
+from mirror_report.config import HEARTBEATS, Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    ConfigDifference,
+    Finding,
+    TopicSnapshot,
+    TopicStatus,
+)
+
+OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"
+OF_BROKER_FILE = "STATIC_BROKER_CONFIG"
+OF_KAFKA = "DEFAULT_CONFIG"
+
+
+def statuses(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    on_source: Mapping[str, int],
+    gone: Collection[str],
+    on_target: Mapping[str, int],
+) -> list[TopicStatus]:
+    """Rows of one flow: selected topics first, then those left out, then those orphaned.
+
+    :param on_source: every topic the source shows -> partitions; ``on_target`` likewise.
+    :param gone: names on the source of topics that were mirrored and are no longer there.
+    """
+    rows = [_selected(flow, one, target) for one in source.topics.values()]
+    hidden = source.errors | {
+        name: f"named by the flow and not on {flow.source}"
+        for name in flow.named
+        if flow.matches(name) and name not in source.topics and name not in source.errors
+    }
+    rows += [
+        TopicStatus(
+            flow.name, name, flow.target_topic(name), True, why, None,
+            on_target.get(flow.target_topic(name)),
+        )
+        for name, why in sorted(hidden.items())
+    ]  # fmt: skip
+    rows += [
+        TopicStatus(flow.name, name, flow.target_topic(name), False, why, partitions, None)
+        for name, partitions in sorted(on_source.items())
+        if (why := why_not(flow, name)) is not None
+    ]
+    rows += [
+        TopicStatus(
+            flow.name, name, flow.target_topic(name), False,
+            f"orphaned: no longer on {flow.source}, what was mirrored is still on {flow.target}",
+            None, on_target.get(flow.target_topic(name)),
+        )
+        for name in sorted(gone)
+    ]  # fmt: skip
+    return rows
+
+
+def _selected(flow: Flow, ours: TopicSnapshot, target: ClusterSnapshot) -> TopicStatus:
+    name = flow.target_topic(ours.name)
+    theirs = target.topics.get(name)
+    if theirs is None:
+        why = target.errors.get(name, f"not on {flow.target}")
+        return TopicStatus(flow.name, ours.name, name, True, why, len(ours.partitions), None)
+    ours_count, count = len(ours.partitions), len(theirs.partitions)
+    why = f"fewer partitions on {flow.target}" if count < ours_count else ""
+    return TopicStatus(
+        flow.name, ours.name, name, True, why, ours_count, count, differences(flow, ours, theirs)
+    )
+
+
+def why_not(flow: Flow, topic: str) -> str | None:
+    """Why a flow does not mirror a topic; ``None``: it does."""
+    if flow.matches(topic):
+        return None
+    if flow.engine == "mm2" and topic.endswith(HEARTBEATS):
+        return "heartbeats: MirrorMaker 2 brings them along by itself or not at all"
+    if not any(re.fullmatch(one, topic) for one in flow.topics or (flow.include,)):
+        return "no pattern of topics matches"
+    excluded = [one for one in flow.topics_exclude if re.fullmatch(one, topic)]
+    return f"topics_exclude: {excluded[0]}" if excluded else _left_out(flow, topic)
+
+
+def _left_out(flow: Flow, topic: str) -> str:
+    """Why an engine leaves out by itself what a flow asks for."""
+    if flow.engine == "mm1":
+        return "internal topic of Kafka: MirrorMaker 1 takes it only if it is named literally"
+    if topic.startswith("__"):
+        return "internal topic of Kafka"
+    if flow.replication_policy == "prefix" and _came_from(flow, topic):
+        return f"it came from {flow.target}: mirrored back it would go in a circle"
+    return "MirrorMaker 2 leaves it out by itself: internal, or among its default excludes"
+
+
+def _came_from(flow: Flow, topic: str) -> bool:
+    """Whether the target is among the clusters a name tells of."""
+    return flow.target in topic.split(flow.separator)[:-1]
+
+
+def differences(
+    flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
+) -> tuple[ConfigDifference, ...]:
+    """Settings MirrorMaker 2 would set and that differ, and those nothing sets and that hurt."""
+    if not ours.configs or not theirs.configs:
+        return ()
+    synced = [key for key in sorted(ours.configs) if _would_sync(flow, key, ours, theirs)]
+    risky = {key for _, _, key in risks(ours.configs, theirs.configs)} - set(synced)
+    return tuple(
+        ConfigDifference(
+            key, ours.configs.get(key), theirs.configs.get(key),
+            "synced" if key in synced else "risk",
+        )
+        for key in sorted({*synced, *risky})
+    )  # fmt: skip
+
+
+def _would_sync(flow: Flow, key: str, ours: TopicSnapshot, theirs: TopicSnapshot) -> bool:
+    """Whether MirrorMaker 2 would change a setting on the target.
+
+    It sets what the source's topic does not leave to Kafka's own default or to the file of the
+    source's brokers; where it is Kafka's default, it takes the target topic's own value away
+    (``MirrorSourceConnector.targetConfig``, ``use.defaults.from=target``).
+    """
+    if ours.configs[key] == theirs.configs.get(key) or not flow.syncs_setting(key):
+        return False
+    basis = ours.config_sources.get(key)
+    if basis == OF_KAFKA:
+        return theirs.config_sources.get(key) == OF_TOPIC
+    return basis is not None and basis != OF_BROKER_FILE
+
+
+def candidates(
+    flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Iterable[str],
+    mirrored: Collection[str],
+) -> dict[str, str]:  # fmt: skip
+    """Topics of the target that nothing on the source seems to feed: name there -> here.
+
+    :param mirrored: source topics known to have been mirrored; needed where names are kept, since
+        the target may have topics of its own.
+    """
+    known = {*source.topics, *source.errors, *on_source}
+    found = {}
+    for there in on_target:
+        name = flow.source_topic(there)
+        if name is None or name in known:
+            continue
+        if name != there or name in mirrored:
+            found[name] = there
+    return found
+
+
+def orphaned(flow: Flow, gone: Collection[str], told: Collection[str]) -> list[Finding]:
+    """Say of each orphaned topic once that it is one.
+
+    :param told: those an earlier report has told of.
+    """
+    return [
+        finding(
+            "orphaned",
+            f"{name}: deleted on {flow.source}; {flow.target_topic(name)} on {flow.target} holds "
+            "what was mirrored and grows no more",
+            f"Keep it as long as somebody reads it, then kafka-topics.sh --delete --topic "
+            f"{flow.target_topic(name)} on {flow.target}. It is not said again",
+            flow=flow.name,
+            topic=name,
+        )
+        for name in sorted(gone)
+        if name not in told
+    ]

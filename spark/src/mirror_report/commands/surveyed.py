@@ -1,0 +1,100 @@
+"""Every topic of the flows, and every group whose offsets they take along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror_report.checks import selection, topic_status
+from mirror_report.checks.verdict import failure
+from mirror_report.commands.flows import aliases
+from mirror_report.commands.measured import LagResult
+from mirror_report.config import Flow, Settings
+from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
+from mirror_report.observe import Clients, Observed, open_clients
+from mirror_report.state.store import StateError, Store
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Topics and groups of some flows.
+
+    :param told: flow -> what the next report has to know; it is kept once this one is out.
+    """
+
+    topics: list[TopicStatus] = field(default_factory=list)
+    groups: list[GroupParity] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    told: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def keep(self, store: Store) -> None:
+        """Remember what was told.
+
+        :raises StateError: it cannot be written.
+        """
+        store.commit("survey", {**store.load("survey"), **self.told})
+
+
+def survey(settings: Settings, store: Store, flows: Sequence[Flow], measured: LagResult) -> Survey:
+    """Look at topics and groups of flows whose lag was measured just now."""
+    result = Survey()
+    manifests: dict[str, dict[str, Any]] = {}
+    for name in ("baseline", "topics", "survey"):
+        try:
+            manifests[name] = store.load(name)
+        except StateError as error:
+            manifests[name] = {}
+            result.findings.append(failure(error))
+    with open_clients(settings, aliases(flows)) as clients:
+        for flow in flows:
+            observed = measured.observed[flow.name]
+            before = manifests["survey"].get(flow.name, {})
+            known = manifests["topics"].get(flow.name, {}).get("source", {})
+            starts = {
+                name: one["source"]
+                for name, one in manifests["baseline"].get(flow.name, {}).get("topics", {}).items()
+            }
+            try:
+                told = _topics(clients, flow, observed, known, starts, before, result)
+            except ReportError as error:
+                result.findings.append(failure(error, flow.name))
+                continue
+            result.told[flow.name] = told
+    return result
+
+
+def _topics(
+    clients: Clients,
+    flow: Flow,
+    observed: Observed,
+    known: Mapping[str, str],
+    starts: Mapping[str, Mapping[str, int]],
+    before: Mapping[str, Any],
+    result: Survey,
+) -> dict[str, Any]:
+    """Add the flow's topics to the result; returns what the next report has to know of them."""
+    client = clients.get(flow.source)
+    on_source = client.partition_counts()
+    on_target = clients.get(flow.target).partition_counts()
+    mirrored = {*known, *observed.positions}
+    gone = topic_status.candidates(flow, observed.source, on_source, on_target, mirrored)
+    if gone:
+        # Asked by name, what is hidden from us differs from what is not there.
+        asked = client.snapshot(None, gone, settings=False)
+        shown = {*asked.topics, *asked.errors}
+        gone = {name: there for name, there in gone.items() if name not in shown}
+    result.topics.extend(
+        topic_status.statuses(flow, observed.source, observed.target, on_source, gone, on_target)
+    )
+    result.findings.extend(topic_status.orphaned(flow, gone, before.get("orphaned", ())))
+    seen = selection.observe(
+        flow, observed.source, observed.positions, starts, before.get("selection", {})
+    )
+    result.findings.extend(
+        selection.judge(
+            flow, observed.source, observed.positions, observed.group, seen,
+            before.get("selection", {}),
+        )
+    )  # fmt: skip
+    return {"orphaned": sorted(gone), "selection": seen}

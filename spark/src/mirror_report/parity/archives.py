@@ -1,0 +1,104 @@
+"""An archive of the classes Spark loads, so that the next JVM starts from it instead of from jars.
+
+Measured: a small run's first result costs half the CPU with one. The JVM takes an archive only if
+it is the same JVM with the same class path, file by file; one that does not fit is passed over
+without a word. Hence the key in its name: what decides is in it, and what does not fit is not even
+named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+from mirror_report.config import Spark
+
+PREFIX = "mirror-report-"
+SUFFIX = ".jsa"
+
+
+def jars(settings: Spark) -> list[Path]:
+    """The jars beside Spark's own, in the order of the class path."""
+    if settings.jars_directory is None:
+        return []
+    return sorted(Path(settings.jars_directory).glob("*.jar"))
+
+
+def location(settings: Spark) -> Path | None:
+    """Where the archive for the present Java, Spark and jars lies, or would lie.
+
+    :returns: ``None``: no archive can be used: none is configured, Spark works elsewhere, or there
+        is no Java.
+    """
+    java = _java(settings)
+    # Elsewhere the jars are shipped, and a class path that differs defeats the archive.
+    if settings.class_archive is None or not settings.master.startswith("local") or java is None:
+        return None
+    spark = find_spec("pyspark")
+    own = Path(spark.origin).parent / "jars" if spark and spark.origin else Path()
+    files = [java, *sorted((java.parent.parent / "lib" / "server").glob("libjvm.so"))]
+    key = _key([*files, *sorted(own.glob("*.jar")), *jars(settings)])
+    return Path(settings.class_archive) / f"{PREFIX}{key}{SUFFIX}"
+
+
+def usable(settings: Spark) -> Path | None:
+    """The archive, if it is there."""
+    path = location(settings)
+    return path if path is not None and path.is_file() else None
+
+
+def hint(settings: Spark) -> str | None:
+    """What to say of an archive that is configured and cannot be used; ``None``: nothing."""
+    path = location(settings)
+    if path is None or path.is_file():
+        return None
+    why = "was made for another Java or other jars" if _others(path) else "is missing"
+    return (
+        f"the class archive in {path.parent} {why}: starting Spark takes longer. "
+        "Make it anew: mirror-report archive"
+    )
+
+
+def options(archive: Path) -> list[str]:
+    """Options of a JVM that uses an archive; what it would say of it never mixes with a report."""
+    return [f"-XX:SharedArchiveFile={archive}", *SILENT]
+
+
+def making(archive: Path) -> list[str]:
+    """Options of a JVM that writes an archive when it ends."""
+    return [f"-XX:ArchiveClassesAtExit={archive}", *SILENT]
+
+
+SILENT = ["-Xlog:disable", "-Xlog:all=off"]
+
+
+def replace(made: Path, path: Path) -> None:
+    """Put a new archive in its place, and remove those of other keys."""
+    made.chmod(0o644)
+    made.replace(path)
+    for other in _others(path):
+        other.unlink()
+
+
+def _others(path: Path) -> list[Path]:
+    return [one for one in path.parent.glob(f"{PREFIX}*{SUFFIX}") if one != path]
+
+
+def _java(settings: Spark) -> Path | None:
+    """The program that a session starts, links resolved."""
+    home = settings.java_home or os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    return Path(found).resolve() if found else None
+
+
+def _key(files: Iterable[Path]) -> str:
+    """What the JVM compares: names, sizes and times."""
+    seen = hashlib.sha256()
+    for one in files:
+        known = one.stat()
+        seen.update(f"{one}\0{known.st_size}\0{known.st_mtime_ns}\0".encode())
+    return seen.hexdigest()[:16]
