@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 import time
@@ -279,6 +280,14 @@ def _swapped(records: list[Record]) -> list[Record]:
     ]
 
 
+def _exchanged(records: list[Record]) -> list[Record]:
+    """The first two neighbours of one key exchange their places."""
+    for at, (one, other) in enumerate(itertools.pairwise(records)):
+        if one.key is not None and one.key == other.key:
+            return [*records[:at], other, one, *records[at + 2 :]]
+    raise SystemExit("no two neighbours have one key")
+
+
 CHANGES: dict[str, Callable[[list[Record]], list[Record]]] = {
     "same": lambda records: records,
     "altered": _each(_altered),
@@ -286,7 +295,7 @@ CHANGES: dict[str, Callable[[list[Record]], list[Record]]] = {
     "timestamp": _each(_retimed),
     "foreign": _each(_foreign),
     "swapped": _swapped,
-    "reversed": lambda records: records[::-1],
+    "exchanged": _exchanged,
 }
 """What becomes of the originals on their way to the target."""
 
