@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mirror_report.model import ApartDocument, CheckDocument, LagDocument, ReportError
+from mirror_report.model import (
+    ApartDocument,
+    CheckDocument,
+    LagDocument,
+    ProofDocument,
+    ReportError,
+)
 from mirror_report.parity.bundle import Bundle
 from mirror_report.render import apart as render_apart
 from mirror_report.render import json as render_json
@@ -24,7 +30,7 @@ def check(options: Namespace, document: CheckDocument) -> None:
     out = terminal.console(sys.stdout)
     if not plain["findings"]:
         out.print("ok: nothing stands against the flows", markup=False)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=True)
 
 
 def lag(options: Namespace, document: LagDocument) -> None:
@@ -33,8 +39,19 @@ def lag(options: Namespace, document: LagDocument) -> None:
     if _as_data(options, plain):
         return
     out = terminal.console(sys.stdout)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=options.wide)
     terminal.lag(plain["lag"], out, wide=options.wide)
+
+
+def prove(options: Namespace, document: ProofDocument) -> None:
+    """Print what a proof found, topic by topic."""
+    plain = render_json.document(document)
+    if _as_data(options, plain):
+        return
+    out = terminal.console(sys.stdout)
+    terminal.verdict_line(plain["verdict"], out)
+    terminal.findings(plain["findings"], out)
+    terminal.parity(plain["parity"], out)
 
 
 def report(options: Namespace, plain: Mapping[str, Any], page: str) -> None:

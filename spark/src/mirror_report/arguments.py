@@ -69,7 +69,21 @@ def parser() -> Parser:
     _outputs(one)
     _wide(one)
     one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
+    one.add_argument("--max-records", metavar="N", type=_whole, help="read at most so many records")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    one.add_argument(
+        "--max-lag", metavar="N", type=_whole,
+        help="leave a flow's content alone while its mirror is more records behind",
+    )  # fmt: skip
+    one = add(
+        "prove", "compare topics at rest whatever their timestamps; remember nothing", flow=""
+    )
+    one.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
+    one.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    one.add_argument(
+        "--json", action="store_const", const="json", dest="format", default="terminal",
+        help="what was found as one JSON object",
+    )  # fmt: skip
     one = add("digest", "digest one side, near its cluster", flow="the flow, if there are several")
     one.add_argument("--side", choices=SIDES, required=True, help="which cluster is read")
     one.add_argument(

@@ -283,10 +283,19 @@ class Warn:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one run may cost."""
+    """What one run may cost.
+
+    :param max_bytes: read at most, all in all; like ``max_records``.
+    :param deadline_seconds: no step begins later.
+    :param max_lag_records: content of a flow is left alone while its mirror is further behind.
+    :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    """
 
     max_bytes: int | None = 21_474_836_480
+    max_records: int | None = None
     deadline_seconds: float = 1500
+    max_lag_records: int | None = None
+    scrub_bytes: int = 67_108_864
 
 
 @dataclass(frozen=True)
@@ -315,6 +324,7 @@ class Settings:
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param metrics_partitions: metrics of lag for each partition instead of each topic.
     :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
@@ -324,6 +334,7 @@ class Settings:
     bucket_seconds: int = 60
     history_days: int = 30
     metrics_directory: str | None = None
+    metrics_partitions: bool = False
     web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
@@ -417,6 +428,11 @@ def parse(
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    budget = _record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget")
+    for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
+        value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1
+        if value is not None and value < least:
+            raise ConfigError(f"budget.{name}: must be at least {least}")
     history_days = _typed(top.get("history_days", 30), int, "history_days")
     if history_days < 1:
         raise ConfigError("history_days: must be at least 1")
@@ -426,12 +442,13 @@ def parse(
         state_directory=Path(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
+        metrics_partitions=_typed(top.get("metrics_partitions", False), bool, "metrics_partitions"),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
         metrics_directory=_path(top, "metrics_directory"),
         web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
-        budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
+        budget=budget,
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )

@@ -23,6 +23,12 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     # records
     "missing": ("critical", "records of the source are not on the target"),
     "corrupt_value": ("critical", "records arrived with another value"),
+    "corrupt_headers": ("critical", "records arrived with other headers"),
+    "moved": ("critical", "records arrived in another partition (MirrorMaker 2)"),
+    "reordered": (
+        "critical",
+        "records come after others that they preceded; warning for MirrorMaker 1, by key",
+    ),
     "truncated": ("critical", "the source dropped records before they were mirrored"),
     "possible_loss": (
         "warning",
@@ -34,11 +40,14 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "differs": ("critical", "digests differ; a warning where the target only holds more"),
     "duplicate": ("warning", "records arrived more than once"),
     "extra": ("warning", "records on the target that the source never had"),
+    "altered_timestamp": ("warning", "records arrived with another timestamp"),
+    "expired": ("ok", "records left the target by its retention before they were compared"),
     "unverifiable": ("warning", "records that can no longer be compared"),
     "skipped": ("warning", "records that are not compared, such as compacted topics"),
     "coverage": ("warning", "the verified share of the records due is below its bound"),
     "backlog": ("warning", "records are due and were left for the next run"),
     "offset_shift": ("warning", "offsets of source and target drifted apart (MirrorMaker 2)"),
+    "not_proved": ("warning", "a topic was not at rest when it should be proved"),
     "nothing_seen": ("warning", "no record was seen since the baseline, so nothing is proved"),
     # the mirror
     "stopped": ("critical", "records wait and nobody mirrors them"),

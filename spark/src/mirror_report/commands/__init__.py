@@ -6,12 +6,14 @@ from mirror_report.commands.baselines import baseline
 from mirror_report.commands.checked import CheckResult, check
 from mirror_report.commands.confirmed import Confirmation, confirm
 from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.proved import Proof, prove
 from mirror_report.commands.reported import run
 
 __all__ = [
     "CheckResult",
     "Confirmation",
     "LagResult",
+    "Proof",
     "archive",
     "baseline",
     "check",
@@ -19,5 +21,6 @@ __all__ = [
     "confirm",
     "digest",
     "lag",
+    "prove",
     "run",
 ]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from mirror_report import __version__
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress, chosen
-from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.measured import LagResult, lag, over_time
 from mirror_report.commands.surveyed import survey
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -33,8 +33,6 @@ def run(
     flow_name: str | None,
     progress: Progress,
     *,
-    max_bytes: int | None = None,
-    deadline_seconds: float | None = None,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
@@ -48,6 +46,7 @@ def run(
     flows = chosen(settings, flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     measured = lag(settings, store, flow_name, topics=True)
+    history = over_time(settings, measured)
     findings = list(measured.findings)
     _remember_ids(store, flows, measured)
     # From here on a shift has been said.
@@ -62,8 +61,6 @@ def run(
             dataclasses.replace(settings, flows=readable),
             store,
             run_id,
-            settings.budget.max_bytes if max_bytes is None else max_bytes,
-            settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
             progress,
             on_crash,
             measured.memories,
@@ -71,7 +68,8 @@ def run(
         findings += parity.findings if parity else []
         findings += [problem] if problem else []
     findings += _nothing_seen(store, readable, measured)
-    coverage = _coverage(parity.topics if parity else [])
+    topics = parity.topics if parity else []
+    coverage = _coverage(topics)
     findings += _bounds(settings, coverage, parity, findings)
     findings = worst_first(findings)
     surveyed.keep(store)
@@ -84,9 +82,14 @@ def run(
         duration_seconds=round(time.monotonic() - started, 3),
         verdict=verdict(findings),
         coverage=coverage,
-        flows=measured.flows,
+        flows=[
+            dataclasses.replace(
+                one, coverage=_coverage([each for each in topics if each.flow == one.name])
+            )
+            for one in measured.flows
+        ],
         lag=measured.rows,
-        parity=parity.topics if parity else [],
+        parity=topics,
         backlog_records=parity.backlog_records if parity else None,
         backlog_bytes=parity.backlog_bytes if parity else None,
         spark_started=parity.spark_started if parity else False,
@@ -94,6 +97,7 @@ def run(
         errors=[one.message for one in findings if one.severity == "unknown"],
         topics=surveyed.topics,
         groups=surveyed.groups,
+        history=history,
     )
 
 
@@ -101,8 +105,6 @@ def _parity(
     settings: Settings,
     store: Store,
     run_id: str,
-    max_bytes: int | None,
-    deadline_seconds: float,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
     memories: Memories,
@@ -111,9 +113,7 @@ def _parity(
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(
-            settings, Take(settings, memories), store, run_id, max_bytes, deadline_seconds
-        )
+        request = ParityRequest(settings, Take(settings, memories), store, run_id)
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)
