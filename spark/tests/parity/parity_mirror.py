@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +177,16 @@ class Mirror:
             auto_offset_reset="earliest",
         )  # fmt: skip
 
-    def run(self, take: Any = None, max_bytes: int | None = None) -> ParityResult:
-        """Make one parity run."""
+    def run(self, take: Any = None, **budget: Any) -> ParityResult:
+        """Make one parity run.
+
+        :param budget: as in the configuration.
+        """
         self.runs += 1
+        settings = replace(self.settings, budget=replace(self.settings.budget, **budget))
         request = ParityRequest(
-            self.settings, take or Take(self.settings), self.store, f"run-{self.runs}",
-            max_bytes, 1000,
-        )  # fmt: skip
+            settings, take or Take(self.settings), self.store, f"run-{self.runs}"
+        )
 
         @contextlib.contextmanager
         def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
