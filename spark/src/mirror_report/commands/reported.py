@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from mirror_report import __version__
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress, chosen
-from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.measured import LagResult, lag, over_time
 from mirror_report.commands.surveyed import survey
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -46,6 +46,7 @@ def run(
     flows = chosen(settings, flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     measured = lag(settings, store, flow_name, topics=True)
+    history = over_time(settings, measured)
     findings = list(measured.findings)
     _remember_ids(store, flows, measured)
     # From here on a shift has been said.
@@ -97,6 +98,7 @@ def run(
         errors=[one.message for one in findings if one.severity == "unknown"],
         topics=surveyed.topics,
         groups=surveyed.groups,
+        history=history,
     )
 
 
