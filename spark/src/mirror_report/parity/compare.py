@@ -166,7 +166,9 @@ def judge(
     settled = F.coalesce(F.col("known_pair") == F.col("pair"), F.lit(False)) & (
         (F.col("in_flight") == 0) | F.col("this_run")
     )
-    due = ~F.col("skipped") & F.col("mirrored") & ~F.col("unread")
+    # While records are unread a difference says nothing; what agrees or was drilled holds.
+    decided = ~F.col("unread") | F.col("equal") | settled
+    due = ~F.col("skipped") & F.col("mirrored") & decided
     unequal = ~F.col("skipped") & ~F.col("equal")
     blind = unequal & F.col("due") & F.col("nothing_to_compare")
     state = (

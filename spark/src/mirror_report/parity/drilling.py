@@ -19,6 +19,7 @@ from mirror_report.parity.ranges import Range, Side, feeder
 from mirror_report.parity.reading import CHUNK_BYTES, Reader
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.sides import record_bytes
 from mirror_report.parity.standing import Standing
 
 if TYPE_CHECKING:
@@ -320,4 +321,4 @@ class Driller:
         via, name = feeder(flow, origin)
         look = looks[via]
         snapshot = (look.source if side == "source" else look.target).topics.get(name)
-        return ranges.RECORD_BYTES if snapshot is None else planning.record_bytes(snapshot)
+        return ranges.RECORD_BYTES if snapshot is None else record_bytes(snapshot)

@@ -25,6 +25,7 @@ from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.looking import Look
 from mirror_report.parity.memory import Memory, Removal, basis
 from mirror_report.parity.ranges import Range, feeder, guest, within_budget
+from mirror_report.parity.sides import Drop
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Run:
         self.directory = store.parity_directory
         self.findings: list[Finding] = list(self.memory.news)
         self.looks: list[Look] = []
-        self.drops: list[planning.Drop] = []
+        self.drops: list[Drop] = []
         self.reopened: list[tuple[str, str]] = []
         self.backlog: list[Range] = []
         self.braked: dict[str, int] = {}
@@ -163,7 +164,7 @@ class Run:
             if name not in flows or self.memory.baselines[name] != basis(flows[name], baseline):
                 self.memory.forget(name)
                 self.memory.baselines.pop(name)
-                self.drops.append(planning.Drop(name))
+                self.drops.append(Drop(name))
 
     def _look_at(self, flow: Flow) -> None:
         take = self.request.take
@@ -220,8 +221,8 @@ class Run:
             and _leads_to(target, *feeder(owner, origin)) == topic
         ]  # fmt: skip
         self.memory.forget_topic(flow, topic, origins)
-        self.drops += [planning.Drop(flow, "source", one) for one in origins]
-        self.drops.append(planning.Drop(flow, "target", topic))
+        self.drops += [Drop(flow, "source", one) for one in origins]
+        self.drops.append(Drop(flow, "target", topic))
 
     def _take_up(self, look: Look) -> None:
         plan, memory = look.plan, self.memory

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import compare, digest, extents, ranges
-from mirror_report.parity import plan as planning
 from mirror_report.parity.deadline import Deadline, OutOfTimeError
 from mirror_report.parity.ranges import Range, feeder
 from mirror_report.parity.reading import Reader
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.sides import record_bytes
 from mirror_report.parity.standing import Standing
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Scrubber:
             return None
         return Range(
             one["flow"], one["side"], one["origin"], one["topic"], one["partition"],
-            one["off_min"], one["off_max"] + 1, planning.record_bytes(topic),
+            one["off_min"], one["off_max"] + 1, record_bytes(topic),
         )  # fmt: skip
 
     def _digests(

@@ -8,7 +8,7 @@ from typing import Any
 
 from mirror_report.model import CLASSES, Finding, ParityStatus, Sample, TopicParity
 from mirror_report.parity.memory import Gap
-from mirror_report.parity.plan import Reopened
+from mirror_report.parity.sides import Reopened
 
 WHOLE = "*"
 """What stands for the partitions of a topic whose mirror does not keep them."""

@@ -96,6 +96,10 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
     filled = _watched(run, plan, filled, said.get("in_flight_since_ms"))
     filled = _covered(filled, expired + below)
+    since = said.get("in_flight_since_ms")
+    if unread and since is not None and filled.verified_through_ms is not None:
+        # What waits is not older than what was read last, but for records that come late.
+        filled = replace(filled, verified_through_ms=min(filled.verified_through_ms, since))
     return replace(filled, **summary.status(filled, unread, expired))
 
 
