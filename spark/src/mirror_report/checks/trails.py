@@ -2,8 +2,9 @@
 
 A line of the history is ``{"at": ms, "seen": {topic: [partition, end, position, through, ...]}}``,
 four numbers for each partition in which something changed since the line before: one at rest takes
-no room. ``end`` is where the log ends for the mirror; ``position`` is null before the first commit; ``through`` is null unless nothing but
-transaction markers lies between the position and it: they are never mirrored.
+no room. ``end`` is where the log ends for the mirror; ``position`` is null before the first commit;
+``through`` is null unless nothing but transaction markers lies between the position and it: they
+are never mirrored.
 """
 
 from __future__ import annotations
