@@ -210,11 +210,10 @@ def thinned(
     """
     whole = [one for one in lines if _is_line(one)]
     recent = sorted({one["at"] for one in whole if one["at"] >= now_ms - days * 86_400_000})
-    # The oldest look says for how long at least something has been as it is.
-    kept = set(recent[:1])
+    kept: set[int] = set()
     slots: set[tuple[int, int]] = set()
     for at_ms in recent:
-        # Slots are powers of two, so that one holds two smaller ones and a look kept once stays.
+        # Slots are powers of two: one holds two smaller ones, so the first look of each stays.
         width = 1 << max(0, int((now_ms - at_ms) / SPACING).bit_length() - 1)
         slot = (width, at_ms // width)
         if slot not in slots:
