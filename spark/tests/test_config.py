@@ -308,3 +308,11 @@ def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> Non
 def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         config.parse(document(spark=spark))
+
+
+@pytest.mark.parametrize("key", ["metrics_directory", "web_directory"])
+def test_directories_for_others_are_absolute_or_absent(key: str) -> None:
+    assert getattr(config.parse(document()), key) is None
+    assert getattr(config.parse(document(**{key: "/var/lib/x"})), key) == "/var/lib/x"
+    with pytest.raises(ConfigError, match=key):
+        config.parse(document(**{key: "x"}))

@@ -144,3 +144,14 @@ def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:
     assert sorted(one.name for one in store.reports_directory.iterdir()) == [
         "20261103T000000Z-00.json", "20261104T000000Z-00.json", "latest.json",
     ]  # fmt: skip
+
+
+def test_published_reports_are_readable_by_whoever_may_enter_their_directory(
+    tmp_path: Path,
+) -> None:
+    store, web = Store(tmp_path / "state"), tmp_path / "web"
+    store.write_report("latest.html", "page")
+    store.publish(str(web), ["latest.html"])
+    assert (web / "latest.html").read_text() == "page"
+    assert (web / "latest.html").stat().st_mode & 0o777 == 0o644
+    assert [one.name for one in web.iterdir()] == ["latest.html"]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from mirror_report.model import CheckDocument, LagDocument
+from mirror_report.model import (
+    ApartDocument,
+    CheckDocument,
+    LagDocument,
+    ProofDocument,
+    ReportError,
+)
+from mirror_report.parity.bundle import Bundle
+from mirror_report.render import apart as render_apart
 from mirror_report.render import json as render_json
 from mirror_report.render import nagios, terminal
 
@@ -20,7 +30,7 @@ def check(options: Namespace, document: CheckDocument) -> None:
     out = terminal.console(sys.stdout)
     if not plain["findings"]:
         out.print("ok: nothing stands against the flows", markup=False)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=True)
 
 
 def lag(options: Namespace, document: LagDocument) -> None:
@@ -29,8 +39,19 @@ def lag(options: Namespace, document: LagDocument) -> None:
     if _as_data(options, plain):
         return
     out = terminal.console(sys.stdout)
-    terminal.findings(plain["findings"], out)
+    terminal.findings(plain["findings"], out, wide=options.wide)
     terminal.lag(plain["lag"], out, wide=options.wide)
+
+
+def prove(options: Namespace, document: ProofDocument) -> None:
+    """Print what a proof found, topic by topic."""
+    plain = render_json.document(document)
+    if _as_data(options, plain):
+        return
+    out = terminal.console(sys.stdout)
+    terminal.verdict_line(plain["verdict"], out)
+    terminal.findings(plain["findings"], out)
+    terminal.parity(plain["parity"], out)
 
 
 def report(options: Namespace, plain: Mapping[str, Any], page: str) -> None:
@@ -40,6 +61,43 @@ def report(options: Namespace, plain: Mapping[str, Any], page: str) -> None:
     """
     if not _as_data(options, plain):
         terminal.show(plain, terminal.console(sys.stdout), page, wide=options.wide)
+
+
+def apart(options: Namespace, document: ApartDocument) -> None:
+    """Print what two digest bundles say of each other."""
+    plain = render_json.document(document)
+    if options.json:
+        sys.stdout.write(render_json.dumps(plain))
+    else:
+        render_apart.show(plain, terminal.console(sys.stdout))
+
+
+@contextlib.contextmanager
+def bundle(where: str, made: Bundle) -> Iterator[BinaryIO]:
+    """Open what a digest bundle is written to: a file appears when it is whole.
+
+    :param where: file, directory (the file is named by flow and side), or ``-``.
+    """
+    if where == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(where)
+    if path.is_dir():
+        path /= f"{made.flow}-{made.side}.digest"
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("wb") as out:
+            yield out
+        new.chmod(0o640)
+        new.replace(path)
+    except OSError as error:
+        raise ReportError(
+            f"{path} cannot be written: {error.strerror}. Name another place with --output; - is "
+            "standard output"
+        ) from error
+    finally:
+        new.unlink(missing_ok=True)
+    print(path)
 
 
 def failure(options: Namespace, text: str) -> None:

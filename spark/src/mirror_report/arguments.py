@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.config import DEFAULT_PATH
 
+SIDES = ("source", "target")
 FORMATS = ("terminal", "json", "nagios")
 
 
@@ -68,6 +70,24 @@ def parser() -> Parser:
     _wide(one)
     one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    one = add(
+        "prove", "compare topics at rest whatever their timestamps; remember nothing", flow=""
+    )
+    one.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
+    one.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    one.add_argument(
+        "--json", action="store_const", const="json", dest="format", default="terminal",
+        help="what was found as one JSON object",
+    )  # fmt: skip
+    one = add("digest", "digest one side, near its cluster", flow="the flow, if there are several")
+    one.add_argument("--side", choices=SIDES, required=True, help="which cluster is read")
+    one.add_argument(
+        "--output", metavar="PATH", default="-",
+        help="file or directory of the bundle (default: standard output)",
+    )  # fmt: skip
+    one = add("compare", "hold two digests against each other; ask no cluster", flow="")
+    one.add_argument("bundles", metavar="BUNDLE", nargs=2, type=Path)
+    one.add_argument("--json", action="store_true", help="result as one JSON object")
     add("archive", "let Spark start faster: archive the classes it loads", flow="")
     one = add("show", "show the last report", flow="the last report of run --flow NAME")
     how = _outputs(one)

@@ -12,17 +12,27 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from mirror_report import answers, commands, config
+from mirror_report import answers, commands, config, metrics
 from mirror_report.arguments import parser
-from mirror_report.checks.verdict import EXIT_CODES, verdict
+from mirror_report.checks.verdict import EXIT_CODES, verdict, worst_first
 from mirror_report.config import Settings
-from mirror_report.model import CheckDocument, LagDocument, ReportError, sentence
+from mirror_report.model import (
+    CheckDocument,
+    Finding,
+    LagDocument,
+    ProofDocument,
+    Report,
+    ReportError,
+    sentence,
+)
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store
+
+D = TypeVar("D", LagDocument, Report)
 
 FAILED = EXIT_CODES["unknown"]
 
@@ -91,18 +101,20 @@ def _baseline(options: argparse.Namespace) -> int:
 
 def _lag(options: argparse.Namespace) -> int:
     settings = _settings(options)
-    measured = commands.lag(settings, Store(settings.state_directory), options.flow)
-    result = verdict(measured.findings)
-    version = render_json.SCHEMA_VERSION
-    document = LagDocument(version, result, measured.flows, measured.rows, measured.findings)
+    with metrics.recorded(settings, "lag", options.flow) as recorded:
+        measured = commands.lag(settings, Store(settings.state_directory), options.flow)
+        result = verdict(measured.findings)
+        version = render_json.SCHEMA_VERSION
+        document = LagDocument(version, result, measured.flows, measured.rows, measured.findings)
+        document = _with(document, recorded.write(document))
     answers.lag(options, document)
-    return result.exit_code
+    return document.verdict.exit_code
 
 
 def _run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     store = Store(settings.state_directory)
-    with store.lock():
+    with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
         report = commands.run(
             settings,
             options.flow,
@@ -111,6 +123,7 @@ def _run(options: argparse.Namespace) -> int:
             deadline_seconds=options.deadline,
             on_crash=lambda error: _tell_crash(options, error),
         )
+        report = _with(report, recorded.write(report))
         plain = render_json.document(report)
         # Jinja is needed by this command alone.
         from mirror_report.render import html  # noqa: PLC0415
@@ -120,8 +133,46 @@ def _run(options: argparse.Namespace) -> int:
         store.write_report(f"{report.run_id}.json", text)
         store.write_report(_latest(options, "json"), text)
         store.prune_reports()
+        if settings.web_directory and options.flow is None:
+            store.publish(settings.web_directory, ("latest.html", "latest.json"))
     answers.report(options, plain, str(page))
     return report.verdict.exit_code
+
+
+def _with(document: D, problem: Finding | None) -> D:
+    """Document that also tells of a problem met while it was published."""
+    if problem is None:
+        return document
+    findings = worst_first([*document.findings, problem])
+    return replace(document, findings=findings, verdict=verdict(findings))
+
+
+def _prove(options: argparse.Namespace) -> int:
+    proof = commands.prove(_settings(options), options.flow, options.topic, _progress)
+    result = verdict(proof.findings)
+    version = render_json.SCHEMA_VERSION
+    answers.prove(options, ProofDocument(version, result, proof.topics, proof.findings))
+    return result.exit_code
+
+
+def _digest(options: argparse.Namespace) -> int:
+    if options.output == "-" and sys.stdout.isatty():
+        raise ReportError("a digest is not for a terminal. Name a file with --output")
+    commands.digest(
+        _settings(options),
+        options.flow,
+        options.side,
+        lambda made: answers.bundle(options.output, made),
+        _progress,
+    )
+    return EXIT_CODES["ok"]
+
+
+def _compare(options: argparse.Namespace) -> int:
+    one, other = options.bundles
+    document = commands.compare(_settings(options), one, other, _progress)
+    answers.apart(options, document)
+    return document.verdict.exit_code
 
 
 def _archive(options: argparse.Namespace) -> int:
@@ -190,9 +241,12 @@ def _tell_crash(options: argparse.Namespace, error: BaseException) -> None:
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "archive": _archive,
     "check": _check,
+    "compare": _compare,
     "confirm": _confirm,
+    "digest": _digest,
     "baseline": _baseline,
     "lag": _lag,
+    "prove": _prove,
     "run": _run,
     "show": _show,
 }

@@ -319,6 +319,9 @@ class Settings:
     """Everything the report is told.
 
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param metrics_partitions: metrics of lag for each partition instead of each topic.
+    :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
     clusters: Mapping[str, Cluster]
@@ -326,6 +329,9 @@ class Settings:
     state_directory: Path = Path("/var/lib/mirror-report")
     bucket_seconds: int = 60
     history_days: int = 30
+    metrics_directory: str | None = None
+    metrics_partitions: bool = False
+    web_directory: str | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)
@@ -427,13 +433,26 @@ def parse(
         state_directory=Path(
             _typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
         ),
+        metrics_partitions=_typed(top.get("metrics_partitions", False), bool, "metrics_partitions"),
         bucket_seconds=bucket_seconds,
         history_days=history_days,
+        metrics_directory=_path(top, "metrics_directory"),
+        web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
         budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
+
+
+def _path(top: Mapping[str, Any], key: str) -> str | None:
+    """An absolute path, or nothing."""
+    if top.get(key) is None:
+        return None
+    path: str = _typed(top[key], str, key)
+    if not path.startswith("/"):
+        raise ConfigError(f"{key}: {path!r} is no absolute path")
+    return path
 
 
 def _judge_cluster(cluster: Cluster) -> None:

@@ -514,6 +514,7 @@ class FlowStatus:
     :param target_brokers: how many brokers the target has.
     :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
+    :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
     """
 
     name: str
@@ -527,6 +528,7 @@ class FlowStatus:
     target_brokers: int | None
     topics: tuple[str, ...]
     heartbeat_age_seconds: float | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True)
@@ -577,4 +579,74 @@ class CheckDocument:
     schema_version: str
     verdict: Verdict
     flows: list[FlowStatus]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ProofDocument:
+    """What ``prove --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    parity: list[TopicParity]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class ApartTopic:
+    """One target topic as two digest bundles tell it.
+
+    :param fewer: records that the target lacks at least, summed over the buckets where it has
+        fewer; ``more``: records it has too many, likewise.
+    :param buckets_same_number: buckets with as many records on both sides, but others.
+    :param buckets: status -> buckets.
+    """
+
+    topic: str
+    source_topics: list[str]
+    status: ParityStatus
+    reason: str
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    fewer: int
+    more: int
+    buckets_same_number: int
+    buckets: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class BucketDifference:
+    """One bucket that differs between two bundles.
+
+    :param partition: ``None``: the mirror keeps no partitions.
+    :param bucket_ms: where it begins.
+    """
+
+    topic: str
+    partition: int | None
+    bucket_ms: int
+    source_records: int
+    target_records: int
+
+
+@dataclass(frozen=True)
+class ApartDocument:
+    """What ``compare`` tells of two digest bundles of one flow.
+
+    :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
+    """
+
+    schema_version: str
+    flow: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_taken_at_ms: int
+    target_taken_at_ms: int
+    verdict: Verdict
+    topics: list[ApartTopic]
+    differences: list[BucketDifference]
+    differing_buckets: int
     findings: list[Finding]

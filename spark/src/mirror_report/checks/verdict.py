@@ -31,6 +31,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "reset": ("critical", "a topic was deleted and created again"),
     "rewind": ("critical", "the end of a log went back: records it had are gone"),
     "deleted_early": ("critical", "records left the target before its retention allows"),
+    "differs": ("critical", "digests differ; a warning where the target only holds more"),
     "duplicate": ("warning", "records arrived more than once"),
     "extra": ("warning", "records on the target that the source never had"),
     "unverifiable": ("warning", "records that can no longer be compared"),
@@ -38,6 +39,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "coverage": ("warning", "the verified share of the records due is below its bound"),
     "backlog": ("warning", "records are due and were left for the next run"),
     "offset_shift": ("warning", "offsets of source and target drifted apart (MirrorMaker 2)"),
+    "not_proved": ("warning", "a topic was not at rest when it should be proved"),
     "nothing_seen": ("warning", "no record was seen since the baseline, so nothing is proved"),
     # the mirror
     "stopped": ("critical", "records wait and nobody mirrors them"),

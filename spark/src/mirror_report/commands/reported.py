@@ -71,7 +71,8 @@ def run(
         findings += parity.findings if parity else []
         findings += [problem] if problem else []
     findings += _nothing_seen(store, readable, measured)
-    coverage = _coverage(parity.topics if parity else [])
+    topics = parity.topics if parity else []
+    coverage = _coverage(topics)
     findings += _bounds(settings, coverage, parity, findings)
     findings = worst_first(findings)
     surveyed.keep(store)
@@ -84,9 +85,14 @@ def run(
         duration_seconds=round(time.monotonic() - started, 3),
         verdict=verdict(findings),
         coverage=coverage,
-        flows=measured.flows,
+        flows=[
+            dataclasses.replace(
+                one, coverage=_coverage([each for each in topics if each.flow == one.name])
+            )
+            for one in measured.flows
+        ],
         lag=measured.rows,
-        parity=parity.topics if parity else [],
+        parity=topics,
         backlog_records=parity.backlog_records if parity else None,
         backlog_bytes=parity.backlog_bytes if parity else None,
         spark_started=parity.spark_started if parity else False,

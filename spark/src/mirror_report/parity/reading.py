@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from mirror_report.config import Settings
 from mirror_report.parity import alignment, digest, ranges, source
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.shelf import Shelf
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1024**3
 
 
+def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
+    """All records of some ranges, whatever the flow and side.
+
+    :returns: :data:`mirror_report.parity.digest.RECORD_COLUMNS`.
+    """
+    frames = []
+    for group in ranges.join(wanted):
+        flow = settings.flow(group[0].flow)
+        alias = flow.source if group[0].side == "source" else flow.target
+        connect = source.connection(
+            settings.spark, settings.clusters[alias], settings.credentials.directory, group
+        )
+        connect["kafka.isolation.level"] = flow.isolation(group[0].side)
+        frames.append(source.read(session, group, connect))
+    if not frames:
+        frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
+    return digest.union(frames)
+
+
 class Reader:
     """Records of both clusters, for one run."""
 
@@ -28,23 +48,10 @@ class Reader:
         self.run = run
         self.session = session
         self.shelf = shelf
-        self.flows = {one.name: one for one in run.settings.flows}
 
     def records(self, wanted: Iterable[Range]) -> DataFrame:
         """All records of some ranges with their buckets, whatever the flow and side."""
-        frames = []
-        for group in ranges.join(wanted):
-            flow = self.flows[group[0].flow]
-            alias = flow.source if group[0].side == "source" else flow.target
-            settings = self.run.settings
-            connect = source.connection(
-                settings.spark, settings.clusters[alias], settings.credentials.directory, group
-            )
-            connect["kafka.isolation.level"] = flow.isolation(group[0].side)
-            frames.append(source.read(self.session, group, connect))
-        if not frames:
-            frames.append(self.session.createDataFrame([], source.RECORD_SCHEMA))
-        return alignment.place(digest.union(frames), self.run.bucket_ms)
+        return alignment.place(fetch(self.session, self.run.settings, wanted), self.run.bucket_ms)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, piece by piece; each piece is remembered when it is done."""

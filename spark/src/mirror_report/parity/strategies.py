@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mirror_report.config import Flow
 from mirror_report.model import Strategy, TopicSnapshot
+from mirror_report.parity.ranges import Range
 
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp",)
 """Strategies that compare what is new, bucket by bucket."""
@@ -18,6 +19,23 @@ class Choice:
 
     strategy: Strategy
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A topic to prove.
+
+    :param ranges: everything both sides hold.
+    :param keeps_time: whether timestamps have to be the same.
+    :param source_gap: records of the source had expired; ``target_gap``: of the target.
+    """
+
+    flow: str
+    topic: str
+    ranges: tuple[Range, ...]
+    keeps_time: bool = True
+    source_gap: bool = False
+    target_gap: bool = False
 
 
 def choose(

@@ -1,18 +1,14 @@
-"""Numbers and times as people read them, and the rows both renderings share."""
+"""Numbers and times as people read them; ``None`` is said, never shown as 0."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror_report.model import CLASSES
-
 UNKNOWN = "unknown"
-LAG_ORDER = (
-    "TRUNCATED", "RESET", "STOPPED", "STALLED", "UNKNOWN", "REWOUND", "LAGGING", "OK", "IDLE",
-)  # fmt: skip
-PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
+NOTHING = "-"
+NEVER = "never"
 
 
 def number(value: float | None) -> str:
@@ -20,10 +16,24 @@ def number(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
+def estimate(value: float | None) -> str:
+    """Whole number that is no more than probable."""
+    return NOTHING if value is None else f"~{value:,.0f}"
+
+
+def rate(value: float | None) -> str:
+    """Records per second."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}/s" if abs(value) >= 10 or value == 0 else f"{value:.1f}/s"
+
+
 def seconds(value: float | None) -> str:
     """Duration in its two largest units."""
     if value is None:
         return UNKNOWN
+    if value < 0:
+        return f"-{seconds(-value)}"
     whole = int(value)
     for size, name, lower, lower_name in (
         (86_400, "d", 3_600, "h"),
@@ -35,21 +45,62 @@ def seconds(value: float | None) -> str:
     return f"{whole} s"
 
 
-def moment(milliseconds: int | None) -> str:
-    """UTC time of a timestamp in milliseconds."""
+def age(value: float | None) -> str:
+    """Duration of what need not be there."""
+    return NOTHING if value is None else seconds(value)
+
+
+def waiting(row: Mapping[str, Any]) -> str:
+    """For how long records have been waiting, at least."""
+    value = row["waiting_seconds"]
+    return f"≥ {seconds(value)}" if value and row["waiting_at_least"] else seconds(value)
+
+
+def eta(row: Mapping[str, Any]) -> str:
+    """When the mirror will have caught up."""
+    if row["lag_records"] == 0:
+        return NOTHING
+    return NEVER if row["catches_up"] is False else seconds(row["eta_seconds"])
+
+
+def lost(row: Mapping[str, Any]) -> str:
+    """Records lost before they were mirrored, or between how many."""
+    most = row["lost_at_most"]
+    if most is None or most == row["lost"]:
+        return number(row["lost"])
+    return f"{number(row['lost'])} to {number(most)}"
+
+
+def breach(value: float | None) -> str:
+    """When retention begins to remove what is not verified."""
+    if value is None:
+        return NOTHING
+    return f"in {seconds(value)}" if value > 0 else f"{seconds(-value)} ago"
+
+
+def moment(milliseconds: int | None, form: str = "%Y-%m-%d %H:%M:%SZ") -> str:
+    """UTC time of a timestamp in milliseconds; records may bear one that no calendar reaches."""
     if milliseconds is None:
-        return "-"
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        return NOTHING
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime(form)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
 
 
 def share(value: float | None) -> str:
     """Percentage that never rounds up to a whole it is not."""
     if value is None:
-        return "-"
+        return NOTHING
     return "100 %" if value >= 1 else f"{min(value * 100, 99.99):.2f} %"
 
 
-def bytes_(value: int | None) -> str:
+def known_share(value: float | None) -> str:
+    """Percentage of what is there, known or not."""
+    return UNKNOWN if value is None else share(value)
+
+
+def bytes_(value: float | None) -> str:
     """Size in binary units."""
     if value is None:
         return UNKNOWN
@@ -61,77 +112,24 @@ def bytes_(value: int | None) -> str:
     return f"{size:.1f} TiB"
 
 
+def image(row: Mapping[str, Any]) -> str:
+    """Offset on the target that a group's offset on the source has become, or its lower bound."""
+    value = number(row["image"])
+    return value if row["image"] is None or row["image_exact"] else f"≥ {value}"
+
+
+def setting(value: str | None) -> str:
+    """Value of a setting."""
+    return UNKNOWN if value is None else value or '""'
+
+
+def words(name: str) -> str:
+    """A name of ours, such as ``corrupt_value``, as people read it."""
+    return name.replace("_", " ")
+
+
 def said(finding: Mapping[str, Any]) -> str:
     """Message of a finding, with the flow named once."""
     flow, message = finding["flow"], str(finding["message"])
     known = flow is None or message.startswith((f"{flow}:", f"{flow}/"))
     return message if known else f"{flow}: {message}"
-
-
-def lag_by_topic(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per flow and topic, worst first; a sum with an unknown part is unknown."""
-    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        grouped.setdefault((row["flow"], row["topic"]), []).append(row)
-    topics = []
-    for (flow, topic), some in grouped.items():
-        records = [one["lag_records"] for one in some]
-        ages = [one["lag_seconds"] for one in some]
-        topics.append(
-            {
-                "flow": flow,
-                "topic": topic,
-                "state": min((one["state"] for one in some), key=LAG_ORDER.index),
-                "partitions": len([one for one in some if one["partition"] >= 0]),
-                "lag_records": None if None in records else sum(records),
-                "lag_seconds": None if None in ages else max(ages),
-                "lost": sum(one["lost"] for one in some),
-                "estimated_records": _estimated(some),
-            }
-        )
-    return sorted(
-        topics,
-        key=lambda one: (
-            LAG_ORDER.index(one["state"]),
-            -(one["lag_records"] or 0),
-            one["flow"],
-            one["topic"],
-        ),
-    )
-
-
-def _estimated(rows: Sequence[Mapping[str, Any]]) -> int | None:
-    """Records probably left to mirror; ``None`` unless every partition has an estimate."""
-    left = [
-        max(0, one["log_end"] - one["estimate"])
-        for one in rows
-        if one.get("estimate") is not None and one["log_end"] is not None
-    ]
-    return sum(left) if len(left) == len(rows) else None
-
-
-def estimate(value: float | None) -> str:
-    """Whole number that is no more than probable."""
-    return "-" if value is None else f"~{value:,.0f}"
-
-
-def parity_worst_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Parity rows as a person should read them."""
-    return sorted(
-        rows,
-        key=lambda one: (PARITY_ORDER.index(one["status"]), one["flow"], one["source_topic"]),
-    )
-
-
-def classes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Classes of which some row has records, or does not know."""
-    return [
-        name
-        for name in CLASSES
-        if any(name in one["counts"] and one["counts"][name] != 0 for one in rows)
-    ]
-
-
-def class_name(name: str) -> str:
-    """Name of a class as people read it."""
-    return name.replace("_", " ")

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from mirror_report.render import figures
+from mirror_report.render import figures, rows
 
 
 def render(report: Mapping[str, Any]) -> str:
@@ -40,11 +40,11 @@ def render(report: Mapping[str, Any]) -> str:
         report=report,
         style=Markup(style),  # noqa: S704 - our own file
         style_hash=digest,
-        lag=figures.lag_by_topic(report["lag"]),
+        lag=rows.lag_by_topic(report["lag"]),
         # Reports of schema 1.0 know no estimates.
         estimated=any(one.get("estimate") is not None for one in report["lag"]),
-        parity=figures.parity_worst_first(report["parity"]),
-        classes=figures.classes(report["parity"]),
+        parity=rows.parity_worst_first(report["parity"]),
+        classes=rows.classes(report["parity"]),
         strips={
             (one["flow"], one["source_topic"]): _strip(one["buckets"]) for one in report["parity"]
         },

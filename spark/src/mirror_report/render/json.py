@@ -6,9 +6,16 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, cast, get_args, get_type_hints
 
-from mirror_report.model import CheckDocument, LagDocument, Report, ReportError
+from mirror_report.model import (
+    ApartDocument,
+    CheckDocument,
+    LagDocument,
+    ProofDocument,
+    Report,
+    ReportError,
+)
 
 SCHEMA_VERSION = "2.0.0"
 
@@ -17,7 +24,9 @@ class DocumentError(ReportError):
     """A stored report cannot be read."""
 
 
-def document(one: Report | LagDocument | CheckDocument) -> dict[str, Any]:
+def document(
+    one: Report | LagDocument | CheckDocument | ApartDocument | ProofDocument,
+) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
     return plain
@@ -45,7 +54,41 @@ def loads(text: str) -> dict[str, Any]:
             f"the last report has schema {version}, this release reads {SCHEMA_VERSION}. "
             "Make a new one: mirror-report run"
         )
+    try:
+        return cast("dict[str, Any]", _completed(plain, Report))
+    except (KeyError, TypeError, AttributeError):
+        raise DocumentError(
+            "the last report is not whole. Make a new one: mirror-report run"
+        ) from None
+
+
+def _completed(plain: Any, hint: Any) -> Any:
+    """Data with the fields that a later minor release has added, as they are by default."""
+    if dataclasses.is_dataclass(hint):
+        hints = get_type_hints(hint)
+        given = {one.name: one for one in dataclasses.fields(hint)}
+        return {
+            name: _completed(plain[name], hints[name]) if name in plain else _default(one)
+            for name, one in given.items()
+        }
+    inner = [one for one in get_args(hint) if one is not Ellipsis]
+    if isinstance(plain, list) and len(inner) == 1:
+        return [_completed(one, inner[0]) for one in plain]
+    if isinstance(plain, dict) and len(inner) == 2:
+        return {name: _completed(one, inner[1]) for name, one in plain.items()}
     return plain
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """Default of a field.
+
+    :raises KeyError: it has none.
+    """
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    if field.default is dataclasses.MISSING:
+        raise KeyError(field.name)
+    return field.default
 
 
 def schema() -> dict[str, Any]:

@@ -13,10 +13,10 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mirror_report.model import CheckDocument, LagDocument, Report
+from mirror_report.model import CheckDocument, LagDocument, ProofDocument, Report
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-DOCUMENTS = (Report, LagDocument, CheckDocument)
+DOCUMENTS = (Report, LagDocument, CheckDocument, ProofDocument)
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
@@ -51,8 +51,9 @@ def derive(version: str) -> dict[str, Any]:
         "title": "Documents of mirror-report",
         "description": (
             "At the root the report of one run (`run --json`, `show --json`); "
-            "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument. Unknown is "
-            "null, never 0. Within a major version fields are only added."
+            "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument, "
+            "`prove --json` #/$defs/ProofDocument. Unknown is null, never 0. Within a major "
+            "version fields are only added."
         ),
         "$ref": "#/$defs/Report",
         "$defs": dict(sorted(defs.items())),

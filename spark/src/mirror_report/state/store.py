@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +179,17 @@ class Store:
         path = self.reports_directory / name
         write_atomically(path, text)
         return path
+
+    def publish(self, directory: str, names: Iterable[str]) -> None:
+        """Copy rendered reports to where a web server shows them.
+
+        Who may look into the directory is settled by whoever made it.
+
+        :raises StateError: they cannot be written.
+        """
+        for name in names:
+            text = (self.reports_directory / name).read_text(encoding="utf-8")
+            write_atomically(Path(directory) / name, text, 0o644)
 
     def prune_reports(self, keep: int = REPORTS_KEPT) -> None:
         """Drop all but the newest dated reports; run ids sort by time."""

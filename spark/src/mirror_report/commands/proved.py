@@ -1,0 +1,261 @@
+"""``prove``: whether a topic at rest is whole on both sides; remembers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mirror_report.checks.verdict import finding, worst_first
+from mirror_report.commands.flows import Progress
+from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.model import (
+    CLASSES,
+    ClusterSnapshot,
+    Finding,
+    ParityStatus,
+    Place,
+    Positions,
+    ReportError,
+    Sample,
+    TopicParity,
+    TopicSnapshot,
+)
+from mirror_report.observe import Take
+from mirror_report.parity import strategies, summary
+from mirror_report.parity.errors import spark_errors
+from mirror_report.parity.memory import offsets
+from mirror_report.parity.ranges import Range, Side
+from mirror_report.parity.strategies import Subject
+from mirror_report.state.store import Store
+
+if TYPE_CHECKING:
+    from mirror_report.parity.proof import Proved
+    from mirror_report.parity.session import OpenSession
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What ``prove`` found; topics it could not prove are in flight or skipped."""
+
+    topics: list[TopicParity]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Both sides of a flow at one moment, in the order source, positions, target."""
+
+    source: ClusterSnapshot
+    positions: Positions
+    target: ClusterSnapshot
+
+
+def prove(
+    settings: Settings,
+    flow_name: str,
+    topic: str | None,
+    progress: Progress,
+    take: Take | None = None,
+    open_session: OpenSession | None = None,
+) -> Proof:
+    """Compare everything both sides of topics at rest hold, whatever their timestamps.
+
+    :param topic: on the source or on the target; ``None``: all the flow mirrors.
+    :param take: how to look at the clusters; ``open_session``: how to get a Spark session.
+    :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
+    """
+    flow = settings.flow(flow_name)
+    take = take or Take(settings)
+    recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
+    before = _look(take, flow)
+    feeds = _feeds(flow, before.source, topic)
+    waiting = _waiting(settings, flow, before, feeds)
+    found: dict[str, TopicParity] = {}
+    subjects: list[Subject] = []
+    for name, origins in feeds.items():
+        chosen = strategies.choose(
+            flow, [before.source.topics[one] for one in origins], before.target.topics.get(name)
+        )
+        if name in before.target.errors:
+            found[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
+        elif chosen.strategy == "latest_by_key":
+            found[name] = _empty(flow, name, origins, "skipped", chosen.reason)
+        elif any(one in waiting for one in origins):
+            count = sum(waiting.get(one, 0) for one in origins)
+            found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")
+        else:
+            subjects.append(_subject(flow, name, origins, before, recorded))
+    if subjects:
+        total = sum(one.bytes for subject in subjects for one in subject.ranges)
+        progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
+        proved = _compare(settings, flow, subjects, int(total), open_session)
+        after = _look(take, flow)
+        for one in subjects:
+            origins = feeds[one.topic]
+            if _state(before, origins, one.topic) != _state(after, origins, one.topic):
+                found[one.topic] = _empty(flow, one.topic, origins, "in_flight",
+                                          "the topic moved while it was read")  # fmt: skip
+            else:
+                row = _empty(flow, one.topic, origins, "verified", _reason(one))
+                found[one.topic] = _told(row, proved[one.topic])
+    topics = [found[name] for name in feeds]
+    return Proof(topics, worst_first([told for one in topics for told in _findings(one)]))
+
+
+def _look(take: Take, flow: Flow) -> _Seen:
+    source = take.source(flow)
+    positions = take.positions(flow)
+    return _Seen(source, positions, take.target(flow))
+
+
+def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
+    """Topics of the target to prove, and the topics of the source that feed each."""
+    feeds: dict[str, tuple[str, ...]] = {}
+    for name in sorted(source.topics):
+        topic = flow.target_topic(name)
+        feeds[topic] = (*feeds.get(topic, ()), name)
+    hidden = [f"{name}: {why}" for name, why in source.errors.items() if wanted in (None, name)]
+    if hidden:
+        raise ReportError("; ".join(hidden))
+    if wanted is None:
+        return feeds
+    chosen = {name: some for name, some in feeds.items() if wanted == name or wanted in some}
+    if not chosen:
+        raise ConfigError(
+            f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}. "
+            "mirror-report show names those it does"
+        )
+    return chosen
+
+
+def _waiting(
+    settings: Settings, flow: Flow, seen: _Seen, feeds: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
+    behind: dict[Place, tuple[int, int]] = {}
+    for name in (one for some in feeds.values() for one in some):
+        for partition, log in seen.source.topics[name].partitions.items():
+            position = seen.positions.get(name, {}).get(partition, log.log_start)
+            if max(position, log.log_start) < log.end:
+                behind[name, partition] = (max(position, log.log_start), log.end)
+    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, behind)
+    found: dict[str, int] = {}
+    for place, (position, end) in behind.items():
+        if place not in ages or ages[place] is not None:
+            found[place[0]] = found.get(place[0], 0) + end - position
+    return found
+
+
+def _subject(
+    flow: Flow, topic: str, origins: Sequence[str], seen: _Seen, recorded: Mapping[str, Any]
+) -> Subject:
+    # A baseline taken while the mirror ran says nothing exact of the target.
+    exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
+    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
+        ("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins
+    ]
+    begun: Mapping[str, Any] = next((exact[one] for one in reversed(origins) if one in exact), {})
+    on_target = seen.target.topics.get(topic)
+    sides.append(("target", topic, on_target, begun))
+    ranges: list[Range] = []
+    gaps = {"source": False, "target": False}
+    for side, name, snapshot, start in sides:
+        floor = offsets(start.get(side) or {})
+        for partition, log in (snapshot.partitions if snapshot else {}).items():
+            first = max(log.log_start, floor.get(partition, 0))
+            gaps[side] |= log.log_start > floor.get(partition, 0)
+            end = log.end_for(flow.isolation(side))
+            if first < end:
+                ranges.append(Range(flow.name, side, name, topic, partition, first, end))
+    timed = on_target is None or strategies.keeps_time(on_target)
+    return Subject(
+        flow.name, topic, tuple(ranges), timed, source_gap=gaps["source"], target_gap=gaps["target"]
+    )
+
+
+def _compare(
+    settings: Settings,
+    flow: Flow,
+    subjects: Sequence[Subject],
+    expected_bytes: int,
+    open_session: OpenSession | None,
+) -> dict[str, Proved]:
+    try:
+        # Spark is only needed here; most commands work without it.
+        from mirror_report.parity import proof  # noqa: PLC0415
+        from mirror_report.parity import session as sessions  # noqa: PLC0415
+    except ImportError as error:
+        raise ReportError(
+            f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
+            "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
+        ) from error
+    small = expected_bytes < sessions.SMALL_BYTES
+    with (
+        (open_session or sessions.open_session)(settings.spark, small) as session,
+        spark_errors(),
+    ):
+        return proof.prove(session, replace(settings, flows=(flow,)), subjects)
+
+
+def _state(seen: _Seen, origins: Sequence[str], topic: str) -> list[Any]:
+    """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
+    logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
+    return [(one.topic_id, one.partitions) if one else None for one in logs]
+
+
+def _reason(subject: Subject) -> str:
+    said = [] if subject.keeps_time else ["timestamps are not compared: the target replaces them"]
+    if subject.source_gap or subject.target_gap:
+        said.append("the logs no longer hold everything since the baseline")
+    return "; ".join(said)
+
+
+def _empty(
+    flow: Flow, topic: str, origins: Sequence[str], status: ParityStatus, reason: str
+) -> TopicParity:
+    return TopicParity(
+        flow=flow.name, source_topic=origins[0], topic=topic, status=status,
+        source_records=0, target_records=0, verified_records=0, in_flight_records=0,
+        skipped_records=0, counts=dict.fromkeys(CLASSES),
+        accounted=dict.fromkeys(summary.ACCOUNTED, 0),
+        buckets=dict.fromkeys(summary.STATUSES, 0),
+        verified_through_ms=None, newest_due_ms=None, reason=reason, samples={}, strategy="hash",
+    )  # fmt: skip
+
+
+def _told(row: TopicParity, proved: Proved) -> TopicParity:
+    counts = {**dict.fromkeys(summary.COUNTED, 0), **proved.counts}
+    wrong = any(count for name, count in counts.items() if name != "unverifiable")
+    found = sum(count for name, count in counts.items() if name not in ("extra", "duplicate"))
+    status: ParityStatus = "mismatch" if wrong else row.status
+    if counts["unverifiable"] and not wrong:
+        status = "unverifiable"
+    return replace(
+        row,
+        status=status,
+        source_records=proved.source_records,
+        target_records=proved.target_records,
+        verified_records=max(0, proved.source_records - found),
+        counts={**row.counts, **counts},
+        samples={
+            name: [Sample(**one) for one in some] for name, some in proved.samples.items()
+            if counts.get(name)
+        },
+    )  # fmt: skip
+
+
+def _findings(topic: TopicParity) -> list[Finding]:
+    if topic.status != "in_flight":
+        return summary.findings(topic)
+    return [
+        finding(
+            "not_proved",
+            f"{topic.flow}/{topic.topic}: not at rest, so nothing is proved: {topic.reason}",
+            f"Stop the producers, wait until mirror-report lag --flow {topic.flow} shows no lag, "
+            f"then {strategies.proof_command(topic.flow, topic.topic)}",
+            flow=topic.flow,
+            topic=topic.topic,
+        )
+    ]

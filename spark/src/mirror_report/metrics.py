@@ -1,0 +1,87 @@
+"""The metrics files: written as a whole after every ``lag`` and ``run`` of all flows."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mirror_report import __version__
+from mirror_report.checks.verdict import failure
+from mirror_report.config import Settings
+from mirror_report.model import Finding, LagDocument, Report
+from mirror_report.render import json as render_json
+from mirror_report.render import prometheus
+from mirror_report.render.prometheus import Plane, Sample
+from mirror_report.state.store import LockedError, StateError, write_atomically
+
+FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
+MODE = 0o644
+"""Whoever collects metrics is no member of the report's group."""
+
+
+class Metrics:
+    """What one run of a command tells Prometheus.
+
+    :param path: the file; ``None``: nobody asked for one, or the command is about one flow and
+        cannot speak for all.
+    """
+
+    def __init__(self, path: Path | None, plane: Plane, partitions: bool) -> None:
+        self._path = path
+        self._plane: Plane = plane
+        self._partitions = partitions
+        self._started = time.time()
+
+    def write(self, document: LagDocument | Report) -> Finding | None:
+        """Replace the file by what a document says; returns why that failed."""
+        plain = render_json.document(document)
+        return self._replace(lambda run: self._samples(plain, run))
+
+    def write_failure(self) -> Finding | None:
+        """Replace the file by the word that there is no report."""
+        return self._replace(lambda run: prometheus.of_failure(self._plane, run, __version__))
+
+    def _samples(self, plain: Mapping[str, Any], run: Mapping[str, float]) -> Iterator[Sample]:
+        if self._plane == "run":
+            return prometheus.of_run(plain, run, __version__)
+        return prometheus.of_lag(plain, run, __version__, partitions=self._partitions)
+
+    def _replace(
+        self, samples: Callable[[Mapping[str, float]], Iterable[Sample]]
+    ) -> Finding | None:
+        if self._path is None:
+            return None
+        now = time.time()
+        run = {"at": now, "duration": now - self._started}
+        try:
+            before = prometheus.last_success(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            before = None
+        try:
+            some = samples(run if before is None else run | {"success": before})
+            write_atomically(self._path, prometheus.text(some), MODE)
+        except StateError as error:
+            return failure(error)
+        return None
+
+
+@contextlib.contextmanager
+def recorded(settings: Settings, plane: Plane, flow: str | None) -> Iterator[Metrics]:
+    """Metrics of one run; if it fails they say so.
+
+    :param flow: the command is about this flow alone.
+    """
+    directory = settings.metrics_directory if flow is None else None
+    path = None if directory is None else Path(directory) / FILES[plane]
+    metrics = Metrics(path, plane, settings.metrics_partitions)
+    try:
+        yield metrics
+    except LockedError:
+        # The run that holds the state will tell.
+        raise
+    except Exception:
+        metrics.write_failure()
+        raise

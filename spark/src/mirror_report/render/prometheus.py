@@ -1,0 +1,228 @@
+"""The report as metrics in Prometheus' text format, for node_exporter's textfile collector.
+
+Format: https://prometheus.io/docs/instrumenting/exposition_formats/. A value that is not known is
+left out, never 0; a file is written as a whole, so that what vanished is gone from it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from mirror_report.model import LagState
+from mirror_report.render import rows
+
+LAG_FILE = "mirror_report.prom"
+RUN_FILE = "mirror_report_parity.prom"
+Plane = Literal["lag", "run"]
+Labels = Mapping[str, str]
+Value = float | None
+Sample = tuple[str, Labels, Value]
+"""Name, labels, value."""
+
+TOPIC = "flow, source, target, topic"
+METRICS: Mapping[str, tuple[str, str]] = {
+    "kafka_mirror_lag_records": (TOPIC, "Records of the source not mirrored yet."),
+    "kafka_mirror_lag_seconds": (TOPIC, "Age of the oldest record not mirrored yet."),
+    "kafka_mirror_lag_bytes": (TOPIC, "Estimated size of the records not mirrored yet."),
+    "kafka_mirror_eta_seconds": (TOPIC, "Time until the mirror has caught up; +Inf: never."),
+    "kafka_mirror_produce_records_per_second": (TOPIC, "Rate at which the source grows."),
+    "kafka_mirror_mirror_records_per_second": (TOPIC, "Rate at which the mirror moves."),
+    "kafka_mirror_state": (f"{TOPIC}, state", "1 for the worst state of the topic's partitions."),
+    "kafka_mirror_position_age_seconds": (TOPIC, "Age of the oldest position lag rests on."),
+    "kafka_mirror_lost_records": (TOPIC, "Records the source dropped before they were mirrored."),
+    "kafka_mirror_heartbeat_age_seconds": (
+        "flow, source, target",
+        "Age of the newest heartbeat MirrorMaker 2 brought along.",
+    ),
+    "kafka_mirror_parity_records": (f"{TOPIC}, class", "Records that do not match, by class."),
+    "kafka_mirror_parity_verified_records": (TOPIC, "Records found equal on both sides."),
+    "kafka_mirror_parity_verified_through_timestamp_seconds": (
+        TOPIC,
+        "Everything up to this time of records is verified.",
+    ),
+    "kafka_mirror_parity_coverage_ratio": ("flow", "Verified share of the records due."),
+    "kafka_mirror_parity_backlog_bytes": ("", "Size of the records due and not read yet."),
+    "kafka_mirror_parity_backlog_records": ("", "Records due and not read yet."),
+    "kafka_mirror_retention_breach_seconds": (
+        TOPIC,
+        "Time until retention removes the oldest record not verified; negative: it has begun to.",
+    ),
+    "kafka_mirror_topic_config_differences": (
+        f"{TOPIC}, kind",
+        "Settings of the topic that differ between the sides.",
+    ),
+    "kafka_mirror_topic_partitions": (
+        f"{TOPIC}, cluster",
+        "Partitions on the source and on the target.",
+    ),
+    "kafka_mirror_group_reread_records": (
+        "flow, group",
+        "Records the group would read again after a failover now.",
+    ),
+    "kafka_mirror_group_skip_records": (
+        "flow, group",
+        "Records the group would never read after a failover now.",
+    ),
+    "kafka_mirror_group_readiness_ratio": (
+        "flow, group",
+        "Share of the group's partitions ready for a failover.",
+    ),
+    "kafka_mirror_findings": ("plane, severity", "Findings that count for the verdict."),
+    "kafka_mirror_report_last_run_timestamp_seconds": ("plane", "When the report was last made."),
+    "kafka_mirror_report_last_success_timestamp_seconds": (
+        "plane",
+        "When it last ended with another status than 3 (unknown).",
+    ),
+    "kafka_mirror_report_duration_seconds": ("plane", "How long it took."),
+    "kafka_mirror_report_exit_status": ("plane", "Its exit status."),
+    "kafka_mirror_report_info": ("plane, version", "1; the release that made it."),
+}
+"""Name -> labels, and what it is. All are gauges in base units."""
+
+SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
+
+
+def of_lag(
+    document: Mapping[str, Any], run: Mapping[str, float], version: str, *, partitions: bool
+) -> Iterator[Sample]:
+    """Samples of a lag document.
+
+    :param run: ``at``, ``duration`` and, if there was one, ``success``: seconds since 1970.
+    :param partitions: a row per partition instead of one per topic.
+    """
+    flows = _flows(document)
+    single = [one for one in document["lag"] if one["partition"] >= 0]
+    for row in single if partitions else rows.lag_by_topic(document["lag"]):
+        labels = flows[row["flow"]] | {"topic": row["topic"]}
+        if partitions:
+            labels["partition"] = str(row["partition"])
+        for name, key in (
+            ("lag_records", "lag_records"),
+            ("lag_seconds", "lag_seconds"),
+            ("lag_bytes", "lag_bytes"),
+            ("produce_records_per_second", "produce_rate"),
+            ("mirror_records_per_second", "mirror_rate"),
+            ("position_age_seconds", "position_age_seconds"),
+            ("lost_records", "lost"),
+        ):
+            yield f"kafka_mirror_{name}", labels, row[key]
+        eta = math.inf if row["catches_up"] is False else row["eta_seconds"]
+        yield "kafka_mirror_eta_seconds", labels, eta
+        for state in get_args(LagState):
+            yield "kafka_mirror_state", labels | {"state": state}, row["state"] == state
+    for flow in document["flows"]:
+        age = flow["heartbeat_age_seconds"]
+        yield "kafka_mirror_heartbeat_age_seconds", flows[flow["name"]], age
+    yield from _plane("lag", document, run, version)
+
+
+def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) -> Iterator[Sample]:
+    """Samples of a report document, without its lag: that has a file and a timer of its own.
+
+    :param run: see :func:`of_lag`.
+    """
+    flows = _flows(document)
+    for row in document["parity"]:
+        labels = flows[row["flow"]] | {"topic": row["source_topic"]}
+        for name, count in row["counts"].items():
+            yield "kafka_mirror_parity_records", labels | {"class": name}, count
+        yield "kafka_mirror_parity_verified_records", labels, row["verified_records"]
+        through = row["verified_through_ms"]
+        name = "kafka_mirror_parity_verified_through_timestamp_seconds"
+        yield name, labels, None if through is None else through / 1000
+        yield "kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]
+    for flow in document["flows"]:
+        yield "kafka_mirror_parity_coverage_ratio", {"flow": flow["name"]}, flow["coverage"]
+    yield "kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]
+    yield "kafka_mirror_parity_backlog_records", {}, document["backlog_records"]
+    for row in document["topics"]:
+        if not row["selected"]:
+            continue
+        labels = flows[row["flow"]] | {"topic": row["topic"]}
+        for kind in ("synced", "risk"):
+            count = len([one for one in row["differences"] if one["kind"] == kind])
+            yield "kafka_mirror_topic_config_differences", labels | {"kind": kind}, count
+        for side in ("source", "target"):
+            count = row[f"{side}_partitions"]
+            yield "kafka_mirror_topic_partitions", labels | {"cluster": side}, count
+    for row in document["groups"]:
+        labels = {"flow": row["flow"], "group": row["group"]}
+        yield "kafka_mirror_group_reread_records", labels, row["reread"]
+        yield "kafka_mirror_group_skip_records", labels, row["skip"]
+        yield "kafka_mirror_group_readiness_ratio", labels, row["readiness"]
+    yield from _plane("run", document, run, version)
+
+
+def of_failure(plane: Plane, run: Mapping[str, float], version: str) -> Iterator[Sample]:
+    """Samples of a report that could not be made: nothing is known but that."""
+    yield from _report(plane, 3, run, version)
+
+
+def text(samples: Iterable[Sample]) -> str:
+    """Samples in the text format, grouped by name; what is not known or not a number is left out.
+
+    :raises KeyError: a name that :data:`METRICS` does not describe.
+    """
+    lines: dict[str, list[str]] = {name: [] for name in METRICS}
+    for name, labels, value in samples:
+        if value is not None and not math.isnan(value):
+            lines[name].append(f"{name}{_labels(labels)} {_number(value)}")
+    return "".join(
+        "\n".join((f"# HELP {name} {METRICS[name][1]}", f"# TYPE {name} gauge", *some)) + "\n"
+        for name, some in lines.items()
+        if some
+    )
+
+
+def last_success(before: str) -> float | None:
+    """When a report last succeeded, by the text written before."""
+    found = re.search(rf"^{SUCCESS}{{.*}} (\S+)$", before, re.MULTILINE)
+    return float(found[1]) if found else None
+
+
+def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Labels of each flow."""
+    return {
+        one["name"]: {"flow": one["name"], "source": one["source"], "target": one["target"]}
+        for one in document["flows"]
+    }
+
+
+def _plane(
+    plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
+) -> Iterator[Sample]:
+    found: Sequence[Mapping[str, Any]] = [
+        one for one in document["findings"] if not one["accounted"]
+    ]
+    for severity in ("warning", "critical", "unknown"):
+        labels = {"plane": plane, "severity": severity}
+        count = len([one for one in found if one["severity"] == severity])
+        yield "kafka_mirror_findings", labels, count
+    yield from _report(plane, document["verdict"]["exit_code"], run, version)
+
+
+def _report(plane: Plane, status: int, run: Mapping[str, float], version: str) -> Iterator[Sample]:
+    labels = {"plane": plane}
+    yield "kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]
+    yield SUCCESS, labels, run["at"] if status < 3 else run.get("success")
+    yield "kafka_mirror_report_duration_seconds", labels, run["duration"]
+    yield "kafka_mirror_report_exit_status", labels, status
+    yield "kafka_mirror_report_info", labels | {"version": version}, 1
+
+
+def _labels(labels: Labels) -> str:
+    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{inner}}}" if inner else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) else repr(float(value))

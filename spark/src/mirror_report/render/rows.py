@@ -1,0 +1,164 @@
+"""Rows as a person should read them: worst first, summed where there are many.
+
+In and out: plain rows of the document (see :mod:`mirror_report.model`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mirror_report.model import CLASSES
+
+Row = Mapping[str, Any]
+
+LAG_ORDER = (
+    "TRUNCATED", "RESET", "STOPPED", "STALLED", "UNKNOWN", "REWOUND", "LAGGING", "OK", "IDLE",
+)  # fmt: skip
+PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
+GROUP_ORDER = (
+    "skip", "unmapped", "unknown", "stale", "not_synced", "reread", "active_on_target", "ready",
+)  # fmt: skip
+CALM = frozenset(("OK", "IDLE", "verified", "in_flight", "ready", "active_on_target"))
+"""States that need nobody's attention."""
+
+
+def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """One row per flow and topic, worst first; a sum with an unknown part is unknown."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        grouped.setdefault((row["flow"], row["topic"]), []).append(row)
+    topics = [{"flow": key[0], "topic": key[1], **_topic(some)} for key, some in grouped.items()]
+    return sorted(topics, key=_late_first)
+
+
+def lag_by_partition(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """One row per partition, worst first, with the columns of :func:`lag_by_topic`."""
+    some = [{**one, **_topic([one])} for one in rows if one["partition"] >= 0]
+    return sorted(some, key=_late_first)
+
+
+def _late_first(row: Row) -> tuple[Any, ...]:
+    late = -(row["lag_records"] or 0)
+    return _rank(LAG_ORDER, row["state"]), late, row["flow"], row["topic"], row.get("partition", 0)
+
+
+def _rank(order: Sequence[str], state: str) -> int:
+    """Place of a state; one that is not known here comes first."""
+    return order.index(state) if state in order else -1
+
+
+def _topic(rows: Sequence[Row]) -> dict[str, Any]:
+    late = [one for one in rows if one["lag_records"] != 0]
+    ahead = [one["catches_up"] for one in late]
+    bounds = [one["lost"] if one["lost_at_most"] is None else one["lost_at_most"] for one in rows]
+    return {
+        "state": min((one["state"] for one in rows), key=lambda one: _rank(LAG_ORDER, one)),
+        "partitions": len([one for one in rows if one["partition"] >= 0]) or None,
+        "lag_records": total(rows, "lag_records"),
+        "lag_bytes": total(rows, "lag_bytes"),
+        "lag_seconds": _maximum(rows, "lag_seconds"),
+        "waiting_seconds": _maximum(late, "waiting_seconds"),
+        "waiting_at_least": any(one["waiting_at_least"] for one in late),
+        "produce_rate": total(rows, "produce_rate"),
+        "mirror_rate": total(rows, "mirror_rate"),
+        "eta_seconds": _maximum(late, "eta_seconds"),
+        "catches_up": False if False in ahead else None if None in ahead else True,
+        "position_age_seconds": known_maximum(rows, "position_age_seconds"),
+        "open_transaction_seconds": known_maximum(rows, "open_transaction_seconds"),
+        "lost": total(rows, "lost"),
+        "lost_at_most": sum(bounds) if sum(bounds) != total(rows, "lost") else None,
+        "estimated_records": _estimated(rows),
+    }
+
+
+def total(rows: Iterable[Row], key: str) -> Any:
+    """Sum; unknown if a part of it is."""
+    values = [one[key] for one in rows]
+    return None if None in values else sum(values)
+
+
+def _maximum(rows: Iterable[Row], key: str) -> Any:
+    """Maximum, 0 of nothing; unknown if a part of it is."""
+    values = [one[key] for one in rows]
+    return None if None in values else max(values, default=0)
+
+
+def known_maximum(rows: Iterable[Row], key: str) -> Any:
+    """Maximum of what is known."""
+    return max((one[key] for one in rows if one[key] is not None), default=None)
+
+
+def _estimated(rows: Sequence[Row]) -> int | None:
+    """Records probably left to mirror; ``None`` unless every partition has an estimate."""
+    left = [
+        max(0, one["log_end"] - one["estimate"])
+        for one in rows
+        if one["estimate"] is not None and one["log_end"] is not None
+    ]
+    return sum(left) if len(left) == len(rows) else None
+
+
+def rest(rows: Sequence[Row], state: str) -> dict[str, Any]:
+    """One row for many: how many there are of each state, and what they are behind by.
+
+    :param state: name of the column that holds the state.
+    """
+    counted = Counter(str(one[state]).replace("_", " ") for one in rows)
+    states = ", ".join(f"{count} {name}" for name, count in counted.most_common())
+    behind = {"lag_records": total(rows, "lag_records")} if "lag_records" in rows[0] else {}
+    return {"states": states, **behind}
+
+
+def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
+    """Parity rows, what differs before what is only not verified yet."""
+    return sorted(
+        rows,
+        key=lambda one: (
+            _rank(PARITY_ORDER, one["status"]),
+            -sum(count or 0 for count in one["counts"].values()),
+            one["flow"],
+            one["source_topic"],
+        ),
+    )
+
+
+def classes(rows: Sequence[Row]) -> list[str]:
+    """Classes of which some row has records, or does not know."""
+    return [
+        name
+        for name in CLASSES
+        if any(name in one["counts"] and one["counts"][name] != 0 for one in rows)
+    ]
+
+
+def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Groups, those that would lose something by a failover first; with states counted."""
+    some = [{**one, "states": Counter(each["state"] for each in one["partitions"])} for one in rows]
+    return sorted(
+        some,
+        key=lambda one: (
+            _rank(GROUP_ORDER, one["state"]),
+            -(one["skip"] or 0),
+            -(one["reread"] or 0),
+            one["flow"],
+            one["group"],
+        ),
+    )
+
+
+def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Settings that differ, one row each; risks first."""
+    some = [
+        {"flow": one["flow"], "topic": one["topic"], "target_topic": one["target_topic"], **each}
+        for one in rows
+        for each in one["differences"]
+    ]
+    return sorted(some, key=lambda one: (one["kind"] != "risk", one["flow"], one["topic"]))
+
+
+def not_selected(rows: Iterable[Row]) -> list[Row]:
+    """Topics the flows leave out."""
+    some = [one for one in rows if not one["selected"]]
+    return sorted(some, key=lambda one: (one["flow"], one["topic"]))

@@ -1,0 +1,206 @@
+"""Digests made near each cluster and compared apart, on two real clusters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import NewTopic
+from parity_mirror import T0, Mirror
+from parity_records import jars_directory
+from pyspark.sql import SparkSession
+
+from mirror_report import cli, commands
+from mirror_report.model import ApartDocument, ApartTopic
+from mirror_report.parity import bundle, session
+
+pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+
+RECORDS = 240
+FAULTS = {"missing": {"missing": 7}, "duplicate": {"duplicate": 5}, "other": {"corrupt_value": 3}}
+
+
+def quiet(_text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass
+class Apart:
+    """Bundles of both sides, made once, and what comparing them says."""
+
+    mirror: Mirror
+    directory: Path
+    document: ApartDocument
+
+    def of(self, name: str, document: ApartDocument | None = None) -> ApartTopic:
+        """What is said of one topic."""
+        wanted = f"{self.mirror.prefix}.{name}"
+        (found,) = [one for one in (document or self.document).topics if one.topic == wanted]
+        return found
+
+    def kinds(self, name: str) -> dict[str, int | None]:
+        """Findings against one topic: kind -> count."""
+        topic = f"{self.mirror.prefix}.{name}"
+        return {one.kind: one.count for one in self.document.findings if one.topic == topic}
+
+    def path(self, side: str) -> Path:
+        """Where the bundle of one side lies."""
+        return self.directory / f"flow-{side}.digest"
+
+    def compare(self, source: Path, target: Path) -> ApartDocument:
+        """Compare other bundles."""
+        return commands.compare(self.mirror.settings, source, target, quiet)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_session(spark: SparkSession) -> Iterator[None]:
+    @contextlib.contextmanager
+    def ours(*_: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "open_session", ours)
+        yield
+
+
+@pytest.fixture(scope="module")
+def apart(
+    spark: SparkSession,
+    two_brokers: tuple[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Apart]:
+    mirror = Mirror(spark, two_brokers, tmp_path_factory.mktemp("state"))
+    for name in ("whole", *FAULTS, "behind", "expired"):
+        topic = mirror.topic(name)
+        mirror.produce(topic, RECORDS)
+        mirror.copy(topic, limit=20 if name == "behind" else None, faults=FAULTS.get(name))
+    gone = {TopicPartition(f"{mirror.prefix}.expired", 0): 40}
+    mirror.admins[0].delete_records(gone)
+    mirror.admins[0].create_topics([NewTopic(f"{mirror.prefix}.absent", 1, 1)])
+    mirror.topic("table", cleanup_policy="compact")
+    directory = tmp_path_factory.mktemp("bundles")
+    plain = {
+        "version": 1,
+        "clusters": {
+            alias: {"bootstrap_servers": [address]}
+            for alias, address in zip("ab", two_brokers, strict=True)
+        },
+        "flows": [{name: getattr(mirror.settings.flows[0], name)
+                   for name in ("name", "source", "target", "include", "group_id")}],
+        "state_directory": str(mirror.settings.state_directory),
+    }  # fmt: skip
+    (directory / "config.json").write_text(json.dumps(plain))
+    with_config = ["--config", str(directory / "config.json")]
+    for side in ("source", "target"):
+        made = cli.main([*with_config, "digest", "--side", side, "--output", str(directory)])
+        assert made == 0
+    document = commands.compare(
+        mirror.settings, directory / "flow-target.digest", directory / "flow-source.digest", quiet
+    )
+    yield Apart(mirror, directory, document)
+    mirror.close()
+
+
+def test_what_agrees_is_verified_and_costs_kilobytes(apart: Apart) -> None:
+    whole = apart.of("whole")
+    assert (whole.status, whole.verified_records) == ("verified", RECORDS)
+    assert apart.kinds("whole") == {}
+    sizes = [apart.path(side).stat().st_size for side in ("source", "target")]
+    assert max(sizes) < 100_000
+    with pytest.raises(UnicodeDecodeError):
+        apart.path("source").read_text()
+
+
+def test_what_differs_is_located_and_counted(apart: Apart) -> None:
+    assert apart.kinds("missing") == {"missing": 7}
+    assert apart.kinds("duplicate") == {"differs": 5}
+    assert set(apart.kinds("other")) == {"differs"}
+    assert apart.of("other").buckets_same_number == apart.kinds("other")["differs"]
+    assert apart.document.verdict.exit_code == 2
+    topic = f"{apart.mirror.prefix}.missing"
+    rows = [one for one in apart.document.differences if one.topic == topic]
+    assert sum(one.source_records - one.target_records for one in rows) == 7
+    assert all(one.bucket_ms >= T0 and one.partition is None for one in rows)
+    assert apart.document.differing_buckets == len(apart.document.differences)
+
+
+def test_only_what_can_be_judged_is(apart: Apart) -> None:
+    behind = apart.of("behind")
+    assert behind.buckets["mismatch"] == 0
+    assert behind.in_flight_records > 0
+    expired = apart.of("expired")
+    assert expired.status == "verified"
+    assert 0 < expired.skipped_records < RECORDS
+    assert expired.buckets["mismatch"] == 0
+    assert apart.kinds("absent") == {"topic_missing": None}
+    assert apart.kinds("table") == {"skipped": None}
+
+
+def repacked(apart: Apart, side: str, place: Path, *, empty: bool = False, **changes: Any) -> Path:
+    """Make a bundle like one of them."""
+    place.mkdir(exist_ok=True)
+    known, files = bundle.unpack(apart.path(side), place)
+    path = place / f"{side}.digest"
+    with path.open("wb") as out:
+        bundle.pack(replace(known, **changes), None if empty else place, out)
+    for one in files:
+        one.unlink()
+    return path
+
+
+def test_a_mirror_that_keeps_partitions_is_compared_by_partition(
+    apart: Apart, tmp_path: Path
+) -> None:
+    known, _ = bundle.unpack(apart.path("source"), tmp_path)
+    changes = {"source": {"positions": None}, "target": {"positions": known.positions}}
+    document = apart.compare(
+        *(repacked(apart, side, tmp_path / side, engine="mm2", **changes[side]) for side in changes)
+    )
+    topic = f"{apart.mirror.prefix}.missing"
+    rows = [one for one in document.differences if one.topic == topic]
+    assert {one.partition for one in rows} == {0, 1, 2}
+    assert sum(one.source_records - one.target_records for one in rows) == 7
+    # The copier keeps none, so as many records are missed in some as are found in others.
+    moved = apart.of("whole", document)
+    assert moved.fewer == moved.more > 0
+
+
+def test_empty_bundles_are_not_whole(apart: Apart, tmp_path: Path) -> None:
+    topic = f"{apart.mirror.prefix}.whole"
+    shared: dict[str, Any] = {"empty": True, "topics": {topic: bundle.BundleTopic(topic)}}
+    document = apart.compare(
+        *(repacked(apart, side, tmp_path / side, **shared) for side in ("source", "target"))
+    )
+    assert document.verdict.exit_code == 1
+    assert [one.kind for one in document.findings] == ["nothing_seen"]
+
+
+def test_the_command_tells_it_as_text_and_as_data(
+    apart: Apart, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--config", str(apart.directory / "config.json"), "compare"]
+    bundles = [str(apart.path("source")), str(apart.path("target"))]
+    assert cli.main([*command, *bundles]) == 2
+    text = capsys.readouterr().out
+    assert "at least 7 records of the source are not on the target" in text
+    assert "mirror-report run --flow flow" in text
+    assert cli.main([*command, "--json", *bundles]) == 2
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["verdict"]["exit_code"] == 2
+    assert plain["differing_buckets"] == apart.document.differing_buckets
+
+
+def test_a_bundle_that_cannot_be_written_leaves_nothing(
+    apart: Apart, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--config", str(apart.directory / "config.json"), "digest", "--side", "target"]
+    shutil.rmtree(tmp_path)
+    assert cli.main([*command, "--output", str(tmp_path / "a.digest")]) == 3
+    assert "cannot be written" in capsys.readouterr().err

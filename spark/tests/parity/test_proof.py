@@ -1,0 +1,155 @@
+"""``prove`` on two real clusters: topics at rest, whatever their timestamps."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from parity_mirror import RECORDS, Mirror
+from parity_records import jars_directory
+from pyspark.sql import SparkSession
+
+from mirror_report.checks.verdict import verdict
+from mirror_report.commands.proved import Proof, prove
+from mirror_report.config import ConfigError, Flow
+from mirror_report.model import ClusterSnapshot, ParityResult, TopicParity
+from mirror_report.observe import Take
+
+pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+
+FAULTS = {"missing": 3, "duplicate": 2, "corrupt_value": 1, "extra": 4}
+
+
+class Moving(Take):
+    """A target that gets a record between two looks."""
+
+    def __init__(self, mirror: Mirror, topic: str) -> None:
+        super().__init__(mirror.settings)
+        self._mirror, self._topic = mirror, topic
+
+    def target(self, flow: Flow) -> ClusterSnapshot:
+        """Look, and write right after it."""
+        seen = super().target(flow)
+        self._mirror.producers[1].send(self._topic, value=b"late").get(30)
+        return seen
+
+
+class Story:
+    """Topics of a mirror that rewrites timestamps, a run over them, and a proof of each."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        kept = mirror.topic("kept")
+        mirror.produce(kept)
+        mirror.copy(kept, faults=FAULTS)
+        for name in ("whole", "faulty", "behind", "moving"):
+            topic = mirror.topic(name)
+            self.rewrite(topic)
+            mirror.produce(topic, 200)
+            mirror.copy(topic, limit=20 if name == "behind" else None,
+                        faults=FAULTS if name == "faulty" else None)  # fmt: skip
+        expired = mirror.topic("expired", partitions=1)
+        self.rewrite(expired)
+        mirror.produce(expired, 100)
+        mirror.copy(expired, faults={"missing": 2})
+        mirror.admins[0].delete_records({TopicPartition(expired, 0): 50})
+        self.ran = self.run()
+        self.proved = self.prove()
+
+    def rewrite(self, topic: str) -> None:
+        """Let the target replace timestamps."""
+        config = {"message.timestamp.type": "LogAppendTime"}
+        self.mirror.admins[1].alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic, configs=config)]
+        )
+
+    def run(self) -> ParityResult:
+        """Make one run of the engine."""
+        return self.mirror.run()
+
+    def prove(self, name: str | None = None, take: Take | None = None) -> Proof:
+        """Prove all topics, or one."""
+        mirror = self.mirror
+
+        @contextlib.contextmanager
+        def ours(*_: Any) -> Iterator[SparkSession]:
+            yield mirror.spark
+
+        topic = None if name is None else f"{mirror.prefix}.{name}"
+        return prove(mirror.settings, "flow", topic, mirror.said.append, take, ours)
+
+    def of(self, found: Proof | ParityResult, name: str) -> TopicParity:
+        """What was said of a topic."""
+        (one,) = [one for one in found.topics if one.topic == f"{self.mirror.prefix}.{name}"]
+        return one
+
+
+@pytest.fixture(scope="module")
+def story(
+    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Story]:
+    mirror = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
+    yield Story(mirror)
+    mirror.close()
+
+
+def found_in(topic: TopicParity) -> dict[str, int]:
+    return {name: count for name, count in topic.counts.items() if count}
+
+
+def test_a_run_says_that_rewritten_timestamps_leave_nothing_to_compare_by(story: Story) -> None:
+    found = story.of(story.ran, "whole")
+    assert (found.strategy, found.status, found_in(found)) == (
+        "none", "unverifiable", {"unverifiable": 200},
+    )  # fmt: skip
+    assert "LogAppendTime" in found.reason
+    (told,) = [one for one in story.ran.findings if one.topic == found.topic]
+    assert told.action.endswith(f"mirror-report prove --flow flow --topic {found.topic}")
+    behind = story.of(story.ran, "behind")
+    assert found_in(behind) == {"unverifiable": 60}
+    assert behind.in_flight_records == 140
+    assert story.of(story.ran, "kept").strategy == "timestamp"
+
+
+@pytest.mark.parametrize(("name", "records"), [("kept", RECORDS), ("faulty", 200)])
+def test_a_proof_finds_exactly_what_was_planted(story: Story, name: str, records: int) -> None:
+    found = story.of(story.proved, name)
+    assert (found.strategy, found.status, found.source_records) == ("hash", "mismatch", records)
+    assert found_in(found) == FAULTS
+    assert found.target_records == records - 3 + 2 + 4
+    assert found.verified_records == records - 3 - 1
+    # One sample stands for all records of a key where their timestamps are not compared.
+    assert found.samples.keys() == FAULTS.keys()
+    assert [one.side for one in found.samples["corrupt_value"]] == ["source", "target"]
+    assert len(found.samples["extra"]) == (4 if name == "kept" else 1)
+
+
+def test_a_whole_topic_is_proved_whatever_its_timestamps(story: Story) -> None:
+    found = story.of(story.proved, "whole")
+    assert (found.status, found.verified_records, found_in(found)) == ("verified", 200, {})
+    assert "timestamps are not compared" in found.reason
+    assert not [one for one in story.proved.findings if one.topic == found.topic]
+    assert verdict(story.proved.findings).exit_code == 2
+
+
+def test_a_topic_that_is_not_at_rest_is_not_proved(story: Story) -> None:
+    found = story.of(story.proved, "behind")
+    assert (found.status, found.reason) == ("in_flight", "140 records wait")
+    name = f"{story.mirror.prefix}.moving"
+    moved = story.prove("moving", Moving(story.mirror, name))
+    (told,) = moved.findings
+    assert (moved.topics[0].status, told.kind) == ("in_flight", "not_proved")
+    assert verdict(moved.findings).exit_code == 1
+    with pytest.raises(ConfigError, match="mirrors no topic"):
+        story.prove("other")
+
+
+def test_what_expired_proves_nothing_of_the_other_side(story: Story) -> None:
+    found = story.of(story.proved, "expired")
+    # Of 98 copies 50 records less the 2 that were never copied are no longer on the source.
+    assert (found.source_records, found.target_records) == (50, 98)
+    assert (found.status, found_in(found)) == ("unverifiable", {"unverifiable": 48})

@@ -1,0 +1,172 @@
+"""The report as a document: complete, valid, unknown is null; and numbers as people read them."""
+
+import copy
+import dataclasses
+from importlib import resources
+from typing import Any
+
+import jsonschema
+import pytest
+from sample_reports import BEYOND, empty, partition_lag, report, whole
+
+from mirror_report.model import CheckDocument, LagDocument, Report
+from mirror_report.render import figures, rows, schema
+from mirror_report.render import json as render_json
+from mirror_report.render.json import DocumentError
+
+
+def against(name: str) -> jsonschema.Draft202012Validator:
+    """Validator of one kind of document."""
+    packaged = render_json.schema()
+    return jsonschema.Draft202012Validator(packaged | {"$ref": f"#/$defs/{name}"})
+
+
+def test_packaged_schema_is_the_one_of_the_records() -> None:
+    written = resources.files("mirror_report.render").joinpath("report.schema.json").read_text()
+    assert written == schema.text(render_json.SCHEMA_VERSION), "run docs/generate.py and commit"
+
+
+@pytest.mark.parametrize("one", [report(), whole(), empty()])
+def test_document_fits_the_packaged_schema(one: Report) -> None:
+    jsonschema.Draft202012Validator.check_schema(render_json.schema())
+    jsonschema.validate(render_json.document(one), render_json.schema())
+
+
+def test_documents_of_lag_and_check_are_described_too() -> None:
+    one = report()
+    lag = LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
+    check = CheckDocument(one.schema_version, one.verdict, one.flows, one.findings)
+    against("LagDocument").validate(render_json.document(lag))
+    against("CheckDocument").validate(render_json.document(check))
+    with pytest.raises(jsonschema.ValidationError):
+        against("LagDocument").validate(render_json.document(check))
+
+
+def test_every_field_is_described_and_required() -> None:
+    described = render_json.schema()["$defs"]
+    fields = {one.name for one in dataclasses.fields(Report)}
+    assert set(described["Report"]["properties"]) == set(described["Report"]["required"]) == fields
+    assert "lost" in described["PartitionLag"]["properties"]
+    assert "certainly dropped" in described["PartitionLag"]["properties"]["lost"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("lag", 0, "lag_records"), -1),
+        (("lag", 0, "state"), "FINE"),
+        (("groups", 0, "readiness"), 1.5),
+        (("parity", 0, "counts", "missing"), "2"),
+        (("verdict", "exit_code"), 4),
+        (("schema_version",), "1.1.0"),
+        (("parity", 0, "samples", "missing", 0, "record_hash"), "not hex"),
+        (("findings", 0, "severity"), "bad"),
+    ],
+)
+def test_schema_refuses_what_the_report_may_not_say(path: tuple[Any, ...], value: Any) -> None:
+    plain = copy.deepcopy(render_json.document(report()))
+    place: Any = plain
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(plain, render_json.schema())
+
+
+def test_unknown_is_null_in_the_document() -> None:
+    plain = render_json.document(report())
+    (row,) = [one for one in plain["lag"] if one["topic"] == "hidden"]
+    assert row["lag_records"] is None
+    assert plain["flows"][0]["target_cluster_id"] is None
+
+
+def test_document_is_read_back() -> None:
+    plain = render_json.document(report())
+    assert render_json.loads(render_json.dumps(plain)) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"schema_version": "9.0.0"}', '{"schema_version": "2.0.0", "flows": [1]}'],
+)
+def test_foreign_or_damaged_document_is_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="mirror-report run"):
+        render_json.loads(text)
+
+
+def test_document_of_an_earlier_minor_release_is_completed() -> None:
+    plain = render_json.document(report())
+    old = copy.deepcopy(plain)
+    del old["history"]
+    for row in old["lag"]:
+        del row["catches_up"]
+    del old["flows"][0]["coverage"]
+    completed = render_json.loads(render_json.dumps(old))
+    assert completed["flows"][0]["coverage"] is None
+    assert completed["history"] == []
+    assert completed["lag"][0]["catches_up"] is None
+
+
+def sums(*some: Any) -> dict[str, Any]:
+    (row,) = rows.lag_by_topic(render_json.document(report(lag=list(some)))["lag"])
+    return row
+
+
+def test_sum_with_an_unknown_part_is_unknown() -> None:
+    nothing: dict[str, Any] = {"lag_records": None, "lag_seconds": None, "produce_rate": None}
+    row = sums(partition_lag("t", 0), partition_lag("t", 1, "UNKNOWN", **nothing))
+    assert (row["lag_records"], row["lag_seconds"], row["state"]) == (None, None, "UNKNOWN")
+    assert row["produce_rate"] is None
+    assert row["mirror_rate"] == 24.0
+
+
+def test_topic_never_catches_up_if_one_of_its_partitions_does_not() -> None:
+    late: dict[str, Any] = {"lag_records": 5}
+    slow = partition_lag("t", 1, "LAGGING", **late, catches_up=False, eta_seconds=None)
+    row = sums(partition_lag("t", 0, "LAGGING", **late, eta_seconds=9.0), slow)
+    assert (row["catches_up"], figures.eta(row)) == (False, "never")
+    unknown = partition_lag("t", 2, "LAGGING", **late, catches_up=None, eta_seconds=None)
+    row = sums(partition_lag("t", 0, "LAGGING", **late, eta_seconds=9.0), unknown)
+    assert (row["catches_up"], figures.eta(row)) == (None, "unknown")
+
+
+def test_topic_with_a_part_without_estimate_has_none() -> None:
+    known = partition_lag("t", 0, "LAGGING", lag_records=2000, position=8000, estimate=9500)
+    assert sums(known)["estimated_records"] == 500
+    assert sums(known, partition_lag("t", 1))["estimated_records"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "100 %"), (0.99999, "99.99 %"), (0.5, "50.00 %"), (None, "-")],
+)
+def test_share_never_rounds_up_to_whole(value: float | None, text: str) -> None:
+    assert figures.share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 s"), (61, "1 m 1 s"), (3_700, "1 h 1 m"), (90_000, "1 d 1 h"), (None, "unknown")],
+)
+def test_seconds_are_readable(value: float | None, text: str) -> None:
+    assert figures.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "1970-01-01 00:00:00Z"),
+        (None, "-"),
+        (BEYOND, f"{BEYOND} ms"),
+        (-BEYOND, f"{-BEYOND} ms"),
+    ],
+)
+def test_moment_outside_every_calendar_is_told_as_a_number(value: int | None, text: str) -> None:
+    assert figures.moment(value) == text
+
+
+def test_flow_is_named_once() -> None:
+    plain = render_json.document(report())["findings"][0] | {"flow": "orders"}
+    assert figures.said(plain | {"message": "t: lost"}) == "orders: t: lost"
+    assert figures.said(plain | {"message": "orders/t: lost"}) == "orders/t: lost"
+    assert figures.said(plain | {"flow": None, "message": "lost"}) == "lost"

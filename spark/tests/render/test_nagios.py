@@ -1,0 +1,68 @@
+"""The line for monitoring: one line, its status first, performance data that is known."""
+
+import re
+
+import pytest
+from sample_reports import empty, partition_lag, report, whole
+
+from mirror_report.model import CheckDocument, LagDocument, Report
+from mirror_report.render import json as render_json
+from mirror_report.render import nagios
+
+
+def line(one: Report) -> str:
+    return nagios.answer(render_json.document(one))
+
+
+def data(text: str) -> dict[str, str]:
+    """Performance data, by label."""
+    return dict(one.split("=", 1) for one in text.partition(" | ")[2].split())
+
+
+def test_whole_mirror() -> None:
+    assert line(whole()) == (
+        "MIRROR OK - whole: no finding | critical=0;;;0 warning=0;;;0 lag_records=0;;;0 "
+        "lag_seconds=0s;;;0 coverage=100.00%;;;0 verified=100;;;0 backlog=0;;;0 "
+        + " ".join(f"{name}=0;;;0" for name in render_json.document(whole())["parity"][0]["counts"])
+    )
+
+
+@pytest.mark.parametrize("one", [report(), whole(), empty()])
+def test_one_line_that_agents_pass_on(one: Report) -> None:
+    text = line(one)
+    assert re.fullmatch(r"MIRROR (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?", text)
+    assert len(text) < 1024
+    for value in data(text).values():
+        assert re.fullmatch(r"[0-9.]+(s|%)?;;;0", value)
+
+
+def test_unknown_values_are_left_out() -> None:
+    found = data(line(report()))
+    assert "lag_records" not in found
+    assert "missing" not in found
+    assert found["critical"] != "0;;;0"
+
+
+def test_share_is_never_rounded_up() -> None:
+    assert data(line(whole(coverage=0.99999)))["coverage"] == "99.99%;;;0"
+
+
+def test_sum_and_maximum_over_partitions() -> None:
+    rows = [partition_lag("t", p, lag_records=5, lag_seconds=p * 1.0) for p in range(3)]
+    found = data(line(whole(lag=rows)))
+    assert (found["lag_records"], found["lag_seconds"]) == ("15;;;0", "2s;;;0")
+
+
+def test_lag_and_check_have_their_line_too() -> None:
+    one = whole()
+    lag = LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
+    check = CheckDocument(one.schema_version, one.verdict, one.flows, one.findings)
+    assert "lag_records" in data(nagios.answer(render_json.document(lag)))
+    assert list(data(nagios.answer(render_json.document(check)))) == ["critical", "warning"]
+
+
+def test_what_would_end_the_line_early_is_replaced() -> None:
+    text = nagios.line("unknown", "a|b\nc" + "x" * 1000, {})
+    assert text.startswith("MIRROR UNKNOWN - a/b cxxx")
+    assert "|" not in text
+    assert len(text) < 500

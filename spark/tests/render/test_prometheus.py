@@ -1,0 +1,203 @@
+"""Metrics: the names that are promised, unknown left out, a file replaced as a whole."""
+
+import io
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_reports import NOW, empty, partition_lag, report, whole
+
+from mirror_report import config, metrics
+from mirror_report.model import LagDocument, Report
+from mirror_report.render import json as render_json
+from mirror_report.render import prometheus
+from mirror_report.state.store import LockedError, StateError
+
+RUN = {"at": 1_800_000_000.5, "duration": 1.5}
+
+
+def lag_document(one: Report) -> LagDocument:
+    return LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
+
+
+def of_lag(one: Report, *, partitions: bool = False) -> str:
+    plain = render_json.document(lag_document(one))
+    return prometheus.text(prometheus.of_lag(plain, RUN, "1.2", partitions=partitions))
+
+
+def of_run(one: Report) -> str:
+    return prometheus.text(prometheus.of_run(render_json.document(one), RUN, "1.2"))
+
+
+def read(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Read the text format as a collector does; every line is understood or it fails."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    described: set[str] = set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert name not in described, "a name is described once"
+            described.add(name)
+            continue
+        if line.startswith("# TYPE "):
+            assert line.endswith(" gauge")
+            continue
+        match = re.fullmatch(r'(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)', line)
+        assert match, line
+        labels = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match[2] or "")
+        key = (match[1], frozenset((name, _plain(value)) for name, value in labels))
+        assert key not in found, f"twice: {line}"
+        assert match[1] in described
+        found[key] = float(match[3].replace("+Inf", "inf"))
+    return found
+
+
+def _plain(value: str) -> str:
+    return json.loads(f'"{value}"') if "\\" in value else value
+
+
+def value(text: str, name: str, **labels: str) -> float | None:
+    """The one value of a metric that has at least these labels."""
+    some = [
+        one
+        for (found, its), one in read(text).items()
+        if found == name and labels.items() <= dict(its).items()
+    ]
+    assert len(some) <= 1
+    return some[0] if some else None
+
+
+@pytest.mark.parametrize("one", [report(), whole(), empty()])
+def test_everything_written_is_read_back(one: Report) -> None:
+    both = {**read(of_lag(one)), **read(of_run(one))}
+    assert len(both) == len(read(of_lag(one))) + len(read(of_run(one))), "files share no series"
+    assert not [one for one in both.values() if math.isnan(one)]
+
+
+def test_names_and_labels_are_the_documented_ones() -> None:
+    seen: dict[str, set[str]] = {}
+    whole_run = of_run(report(backlog_bytes=7, verdict=whole().verdict))
+    for name, labels in (*read(of_lag(report())), *read(whole_run)):
+        seen.setdefault(name, set()).update(one for one, _ in labels)
+    promised = {
+        name: {one for one in labels.split(", ") if one}
+        for name, (labels, _) in prometheus.METRICS.items()
+    }
+    assert seen == promised
+
+
+def test_unknown_is_absent_and_never_is_infinite() -> None:
+    text = of_lag(report())
+    assert value(text, "kafka_mirror_lag_records", topic="hidden") is None
+    assert value(text, "kafka_mirror_state", topic="hidden", state="UNKNOWN") == 1
+    assert value(text, "kafka_mirror_state", topic="hidden", state="OK") == 0
+    assert value(text, "kafka_mirror_eta_seconds", topic="payments") == math.inf
+    assert value(text, "kafka_mirror_heartbeat_age_seconds", flow="orders") is None
+    assert value(text, "kafka_mirror_heartbeat_age_seconds", flow="clicks") == 1.5
+    assert "nan" not in text.lower()
+
+
+def test_not_a_number_is_left_out() -> None:
+    row = partition_lag("t", 0, lag_seconds=math.nan, lag_records=7)
+    text = of_lag(whole(lag=[row]))
+    assert value(text, "kafka_mirror_lag_seconds") is None
+    assert value(text, "kafka_mirror_lag_records", topic="t") == 7
+
+
+def test_partitions_take_the_place_of_topics() -> None:
+    text = of_lag(report(), partitions=True)
+    assert value(text, "kafka_mirror_lag_records", topic="payments", partition="0") == 1200
+    assert value(text, "kafka_mirror_lag_records", topic="payments", partition="1") == 0
+    names = [labels for name, labels in read(text) if name == "kafka_mirror_lag_records"]
+    assert all("partition" in dict(labels) for labels in names)
+
+
+def test_parity_topics_and_groups_are_told() -> None:
+    text = of_run(report())
+    payments = {"flow": "orders", "source": "east", "target": "west", "topic": "payments"}
+    records = "kafka_mirror_parity_records"
+    assert value(text, records, **payments, **{"class": "duplicate"}) == 1
+    assert value(text, records, topic="dark", **{"class": "missing"}) is None
+    through = "kafka_mirror_parity_verified_through_timestamp_seconds"
+    assert value(text, through, **payments) == NOW / 1000
+    assert value(text, "kafka_mirror_retention_breach_seconds", **payments) == -90
+    assert value(text, "kafka_mirror_topic_config_differences", **payments, kind="risk") == 2
+    assert value(text, "kafka_mirror_topic_partitions", **payments, cluster="target") == 4
+    assert value(text, "kafka_mirror_topic_partitions", topic="__internal") is None
+    assert value(text, "kafka_mirror_parity_coverage_ratio", flow="clicks") is None
+    assert value(text, "kafka_mirror_parity_coverage_ratio", flow="orders") == 0.9474
+    assert value(text, "kafka_mirror_group_readiness_ratio", group="group-skip") == 0.5
+    assert value(text, "kafka_mirror_group_skip_records", group="dark") is None
+
+
+def test_names_of_anything_are_escaped() -> None:
+    odd = 'a"b\\c\nd'
+    text = of_lag(whole(lag=[partition_lag(odd, 0, lag_records=3)]))
+    assert value(text, "kafka_mirror_lag_records", topic=odd) == 3
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> config.Settings:
+    document = {"version": 1, "clusters": {}, "flows": [], "metrics_directory": str(tmp_path)}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
+    return config.load("-")
+
+
+def written(settings: config.Settings, document: Any, flow: str | None = None) -> Any:
+    with metrics.recorded(settings, "lag", flow) as recorded:
+        return recorded.write(document)
+
+
+def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
+    settings: config.Settings, tmp_path: Path
+) -> None:
+    path = tmp_path / "mirror_report.prom"
+    assert written(settings, lag_document(report())) is None
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert value(path.read_text(), "kafka_mirror_lag_records", topic="payments") == 1200
+    written(settings, lag_document(whole()))
+    assert 'topic="payments"' not in path.read_text()
+    assert [one.name for one in tmp_path.iterdir()] == ["mirror_report.prom"]
+
+
+def test_one_flow_does_not_speak_for_all(settings: config.Settings, tmp_path: Path) -> None:
+    assert written(settings, lag_document(whole()), flow="orders") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failure_is_told_and_the_last_success_remembered(
+    settings: config.Settings, tmp_path: Path
+) -> None:
+    path = tmp_path / "mirror_report.prom"
+    written(settings, lag_document(whole()))
+    success = value(path.read_text(), prometheus.SUCCESS)
+    assert success is not None
+    for error in (StateError("full disk"), RuntimeError("what happened")):
+        with pytest.raises(type(error)), metrics.recorded(settings, "lag", None):
+            raise error
+        assert value(path.read_text(), "kafka_mirror_report_exit_status", plane="lag") == 3
+        assert value(path.read_text(), prometheus.SUCCESS) == success
+        assert "kafka_mirror_lag_records" not in path.read_text()
+
+
+def test_run_that_finds_another_at_work_leaves_its_metrics_alone(
+    settings: config.Settings, tmp_path: Path
+) -> None:
+    path = tmp_path / "mirror_report.prom"
+    written(settings, lag_document(whole()))
+    before = path.read_text()
+    with pytest.raises(LockedError), metrics.recorded(settings, "lag", None):
+        raise LockedError("in use")
+    assert path.read_text() == before
+
+
+def test_directory_that_cannot_be_written_is_a_finding(
+    settings: config.Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "mirror_report.prom").mkdir()
+    found = written(settings, lag_document(whole()))
+    assert (found.kind, found.severity) == ("state", "unknown")
+    assert "mirror_report.prom" in found.message

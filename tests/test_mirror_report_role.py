@@ -1,0 +1,177 @@
+"""What role mirror_report deploys: settings the report knows, units, links, one site."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mirror_report import config
+
+ROOT = Path(__file__).parents[1]
+ROLE = ROOT / "roles/mirror_report"
+Computed = dict[str, dict[str, Any]]
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  vars_files: [{role}/vars/main.yml]
+  vars:
+    role_path: {role}
+  tasks:
+    - name: Show what is computed
+      ansible.builtin.debug:
+        var: computed
+      vars:
+        computed:
+          directories: "{{{{ __mirror_report_directories }}}}"
+          files: "{{{{ __mirror_report_files }}}}"
+          links: "{{{{ __mirror_report_links }}}}"
+          as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
+          site: "{{{{ __mirror_report_site_content }}}}"
+"""
+
+
+def shown(**states: tuple[str, str]) -> dict[str, Any]:
+    """What systemd says of the timers: ActiveState and UnitFileState."""
+    lines = [
+        "Id=mirror-report.service\nLoadState=loaded\nActiveState=inactive\nUnitFileState=static"
+    ]
+    for name, (active, enabled) in states.items():
+        unit = f"Id={name.replace('_', '-')}.timer\nLoadState=loaded\nNeedDaemonReload=no"
+        lines.append(f"{unit}\nActiveState={active}\nUnitFileState={enabled}")
+    stdout = "\n\n".join(lines)
+    return {"__mirror_report_shown": {"stdout": stdout, "stdout_lines": stdout.splitlines()}}
+
+
+ON, OFF = ("active", "enabled"), ("inactive", "disabled")
+BOTH_ON = shown(mirror_report=ON, mirror_report_lag=ON)
+# One host per case: what differs from the defaults, and what systemd says.
+CASES: dict[str, dict[str, Any]] = {
+    "plain": BOTH_ON,
+    "metrics": {**BOTH_ON, "mirror_report_metrics_directory": "/srv/metrics"},
+    "web": {
+        **BOTH_ON,
+        "mirror_report_web": True,
+        "mirror_report_web_listen": ["443", "[::]:443"],
+        "mirror_report_web_hsts_seconds": 86400,
+    },
+    "lag-timer-still-on": {**BOTH_ON, "mirror_report_lag_timer": False},
+    "lag-timer-off": {
+        **shown(mirror_report=ON, mirror_report_lag=OFF),
+        "mirror_report_lag_timer": False,
+    },
+    "lag-timer-stopped-by-hand": shown(mirror_report=ON, mirror_report_lag=("inactive", "enabled")),
+}
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
+    """Everything the role computes, by case."""
+    directory = tmp_path_factory.mktemp("role")
+    (directory / "play.yml").write_text(PLAY.format(role=ROLE))
+    (directory / "hosts").write_text("\n".join(CASES))
+    (directory / "templates").symlink_to(ROLE / "templates")
+    (directory / "host_vars").mkdir()
+    (directory / "group_vars").mkdir()
+    (directory / "group_vars/all.yml").write_text((ROLE / "defaults/main.yml").read_text())
+    cluster = {"bootstrap_servers": ["a:9092"]}
+    flow = {"name": "orders", "engine": "mm1", "source": "east", "target": "west", "topics": ["o"]}
+    for name, case in CASES.items():
+        variables = {
+            "kafka_clusters": {"east": cluster, "west": {"bootstrap_servers": ["b:9092"]}},
+            "mirror_flows": [flow],
+            "mirrormaker_instances": {"mirrormaker": {"hosts": ["m"], "flows": ["orders"]}},
+            "mirror_report_java_home": "/java",
+            **case,
+        }
+        (directory / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(variables))
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts", "play.yml"],
+        cwd=directory, capture_output=True, text=True, check=False,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
+             "ANSIBLE_FILTER_PLUGINS": str(ROOT / "roles/mirror_model/filter_plugins")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    read = json.JSONDecoder().raw_decode
+    texts = {name: done.stdout.split(f"ok: [{name}] => ", 1)[1] for name in CASES}
+    return {name: read(text)[0]["computed"] for name, text in texts.items()}
+
+
+def settings(computed: Computed, case: str) -> dict[str, Any]:
+    text = computed[case]["files"]["/etc/mirror-report/config.yaml"]["content"]
+    document: dict[str, Any] = yaml.safe_load(text)
+    return document
+
+
+def unit(computed: Computed, case: str, name: str) -> str:
+    return str(computed[case]["files"][f"/etc/systemd/system/{name}"]["content"])
+
+
+def test_every_setting_of_the_report_is_rendered_and_understood(computed: Computed) -> None:
+    document = settings(computed, "metrics")
+    config.parse(document)
+    kinds = {"": config.Settings, "warn": config.Warn, "budget": config.Budget,
+             "spark": config.Spark}  # fmt: skip
+    for part, kind in kinds.items():
+        rendered = set(document[part] if part else document) - {"version"}
+        assert rendered == {one.name for one in dataclasses.fields(kind)} - {"credentials"}, part
+
+
+def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
+    parsed = config.parse(settings(computed, "plain"))
+    assert parsed.warn == config.Warn()
+    assert parsed.budget == config.Budget()
+    assert (parsed.metrics_directory, parsed.web_directory) == (None, None)
+
+
+def test_metrics_are_written_to_a_directory_of_their_own_and_linked(computed: Computed) -> None:
+    found = computed["metrics"]
+    own = settings(computed, "metrics")["metrics_directory"]
+    assert found["links"] == {
+        f"/srv/metrics/{name}": f"{own}/{name}"
+        for name in ("mirror_report.prom", "mirror_report_parity.prom")
+    }
+    assert found["directories"]["/srv/metrics"] == {"replace": False}, "left as it is"
+    assert set(found["links"].values()) <= set(found["files"])
+    for name in ("mirror-report.service", "mirror-report-lag.service"):
+        assert f"ReadWritePaths=-{own}\n" in unit(computed, "metrics", name)
+        assert "ReadWritePaths" not in unit(computed, "plain", name)
+    assert computed["plain"]["links"] == {}
+
+
+def test_lag_runs_behind_the_walls_of_the_report(computed: Computed) -> None:
+    report = unit(computed, "metrics", "mirror-report.service").splitlines()
+    lag = unit(computed, "metrics", "mirror-report-lag.service").splitlines()
+    own = {line for line in set(report) - set(lag) if not line.startswith("#")}
+    assert {line.partition("=")[0] for line in own} == {
+        "Description",
+        "ExecStart",
+        "TimeoutStartSec",
+    }
+    assert "SuccessExitStatus=1 2" in lag
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, case: str) -> None:
+    touched = {"lag-timer-still-on", "lag-timer-stopped-by-hand"}
+    assert computed[case]["as_wanted"] == (case not in touched)
+
+
+def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> None:
+    site = computed["web"]["site"]
+    shown = re.findall(r"location (.*) \{\n\s*(?:rewrite .*\n\s*)?\}", site)
+    assert shown == ["= /", "= /latest.html", "= /latest.json"]
+    assert "location / {\n        return 404;" in site
+    assert re.findall(r"root (.*);", site) == [settings(computed, "web")["web_directory"]]
+    assert re.findall(r"listen (.*) ssl;", site) == ["443", "[::]:443"]
+    assert "max-age=86400" in site
+    assert "Strict-Transport-Security" not in computed["plain"]["site"]
