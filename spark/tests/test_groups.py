@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror_report.checks import failover, groups
@@ -86,6 +86,7 @@ def test_syncs_beyond_the_logs_are_of_a_former_topic() -> None:
     assert found(250, [(0, 0), (200, 500)]) == (1, False, 450)
 
 
+@settings(deadline=None)
 @given(
     copies=st.one_of(
         st.lists(st.integers(1, 3), min_size=1, max_size=40),
