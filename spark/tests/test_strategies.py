@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mirror_report.config import Flow
-from mirror_report.model import CLASSES, TopicParity, TopicSnapshot
-from mirror_report.parity import summary
+from mirror_report.model import TopicSnapshot
 from mirror_report.parity.strategies import Choice, choose
 
 MM1 = Flow(name="f", source="a", target="b", include="t", group_id="g")
@@ -51,16 +50,3 @@ def test_without_timestamps_of_the_source_offsets_align_if_the_mirror_tells_them
         assert "MirrorMaker 1 says nothing" in chosen.reason
     assert "LogAppendTime" in choose(MM2, [PLAIN], APPENDED).reason
     assert "no timestamps" in choose(MM2, [PLAIN], None, untimed=True).reason
-
-
-def test_what_no_strategy_compares_is_told_with_what_proves_it() -> None:
-    told = TopicParity(
-        flow="f", source_topic="t", topic="t", status="unverifiable", source_records=12,
-        target_records=0, verified_records=0, in_flight_records=2, skipped_records=0,
-        counts={"unverifiable": 10}, accounted={}, buckets={}, verified_through_ms=None,
-        newest_due_ms=None, reason="the target replaces timestamps", samples={}, strategy="none",
-    )  # fmt: skip
-    (found,) = summary.findings(replace(told, counts={**dict.fromkeys(CLASSES), **told.counts}))
-    assert (found.kind, found.severity, found.count) == ("unverifiable", "warning", 10)
-    assert "the target replaces timestamps" in found.message
-    assert found.action.endswith("mirror-report prove --flow f --topic t")

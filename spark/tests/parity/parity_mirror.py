@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
-from mirror_report.model import ParityResult, TopicParity
+from mirror_report.model import CLASSES, ParityResult, TopicParity
 from mirror_report.observe import Take
 from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
-CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
 # Recent, or retention would remove the records at once.
 T0 = (int(time.time()) // 60 - 40) * 60_000
 RECORDS = 600
@@ -84,7 +84,8 @@ class Mirror:
     ) -> list[Any]:
         """Mirror everything (or ``limit`` records per partition) and commit the position.
 
-        :param faults: class -> how many of the topic's first records get that fault.
+        :param faults: class -> how many of the topic's first records get that fault; ``swapped``
+            records hand their values on, a ``reordered`` one waits for the next of its key.
         """
         records = self.read(0, topic)
         chosen = [one for one in records if limit is None or one.offset < limit]
@@ -92,15 +93,29 @@ class Mirror:
         for kind, count in (faults or {}).items():
             free = [n for n in range(len(chosen)) if n not in fate and chosen[n].value]
             fate |= dict.fromkeys(free[:count], kind)
+        swapped = [chosen[n].value for n, kind in fate.items() if kind == "swapped"]
+        waiting: list[Any] = []
         for number, one in enumerate(chosen):
             kind = fate.get(number)
-            if kind == "missing":
-                continue
-            self.write(one, value=b"altered" if kind == "corrupt_value" else one.value)
+            changes: dict[str, dict[str, Any]] = {
+                "corrupt_value": {"value": b"altered"},
+                "corrupt_headers": {"headers": [("h", b"altered")]},
+                "altered_timestamp": {"timestamp": one.timestamp + 120_000},
+            }
+            if kind == "swapped":
+                self.write(one, value=swapped.pop())
+            elif kind == "reordered":
+                waiting.append(one)
+            elif kind != "missing":
+                self.write(one, **changes.get(kind or "", {}))
             if kind == "duplicate":
                 self.write(one)
             if kind == "extra":
                 self.write(one, key=b"foreign")
+            if kind is None:
+                for late in [late for late in waiting if late.key == one.key]:
+                    self.write(late)
+                    waiting.remove(late)
         self.producers[1].flush()
         self.commit(topic, limit)
         return chosen
@@ -120,8 +135,8 @@ class Mirror:
             record.topic,
             key=changes.get("key", record.key),
             value=changes.get("value", record.value),
-            headers=list(record.headers),
-            timestamp_ms=record.timestamp,
+            headers=changes.get("headers", list(record.headers)),
+            timestamp_ms=changes.get("timestamp", record.timestamp),
         )
 
     def commit(self, topic: str, limit: int | None = None) -> None:
@@ -162,19 +177,24 @@ class Mirror:
             auto_offset_reset="earliest",
         )  # fmt: skip
 
-    def run(self, take: Any = None, max_bytes: int | None = None) -> ParityResult:
-        """Make one parity run."""
+    def run(self, take: Any = None, **budget: Any) -> ParityResult:
+        """Make one parity run.
+
+        :param budget: as in the configuration.
+        """
         self.runs += 1
+        settings = replace(self.settings, budget=replace(self.settings.budget, **budget))
         request = ParityRequest(
-            self.settings, take or Take(self.settings), self.store, f"run-{self.runs}",
-            max_bytes, 1000,
-        )  # fmt: skip
+            settings, take or Take(self.settings), self.store, f"run-{self.runs}"
+        )
 
         @contextlib.contextmanager
         def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
             yield self.spark
 
-        return run_parity(request, self.said.append, ours)
+        result = run_parity(request, self.said.append, ours)
+        self.store.write_report(f"{request.run_id}.json", "{}")
+        return result
 
     def close(self) -> None:
         """Close all clients."""

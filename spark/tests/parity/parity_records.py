@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -194,47 +195,136 @@ def digests(records: Iterable[Record]) -> dict[tuple[str, str, int, int], dict[s
     return found
 
 
+Where = tuple[str, int, int]
+"""Flow, lane and bucket."""
+Heap = dict[tuple[Where, Content], int]
+"""How many records of a content are left over, and where."""
+
+STAGES: dict[str, Callable[[Where, Content], object]] = {
+    "moved": lambda where, one: (where[0], one),
+    "corrupt_headers": lambda where, one: (where, one[0], one[1], one[2]),
+    "corrupt_value": lambda where, one: (where, one[0], one[2]),
+    "altered_timestamp": lambda where, one: (where[:2], one[0], one[1], one[3]),
+}
+"""Class of a pair of leftovers -> what both agree in; the first that fits counts."""
+
+
 def classes(
     records: Iterable[Record], positions: dict[tuple[str, int], int]
-) -> dict[tuple[str, int, int], dict[str, int]]:
-    """(flow, lane, bucket) -> count of each class, by multisets.
+) -> dict[Where, dict[str, int]]:
+    """(flow, lane, bucket) -> count of each class, by multisets and sequences.
 
     :param positions: (flow, source partition) -> next offset to mirror.
     """
-    below: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
-    source: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
-    target: dict[tuple[str, int, int], Counter[Content]] = defaultdict(Counter)
+    below: dict[Where, Counter[Content]] = defaultdict(Counter)
+    logs: dict[str, dict[Where, list[Record]]] = {"source": defaultdict(list),
+                                                  "target": defaultdict(list)}  # fmt: skip
     for one in records:
-        where = one.where
-        if one.side == "target":
-            target[where][one.content] += 1
-            continue
-        source[where][one.content] += 1
-        if one.offset < positions.get((one.flow, one.partition), 0):
-            below[where][one.content] += 1
-    found = {}
-    for where in source.keys() | target.keys():
-        missing = below[where] - target[where]
-        surplus = target[where] - source[where]
-        duplicate = Counter({c: n for c, n in surplus.items() if source[where][c]})
-        extra = surplus - duplicate
-        lost, foreign = (
-            Counter[tuple[bytes | None, int]](),
-            Counter[tuple[bytes | None, int]](),
+        logs[one.side][one.where].append(one)
+        if one.side == "source" and one.offset < positions.get((one.flow, one.partition), 0):
+            below[one.where][one.content] += 1
+    lost: Heap = {}
+    foreign: Heap = {}
+    found: dict[Where, dict[str, int]] = {}
+    for where in logs["source"].keys() | logs["target"].keys():
+        source, target = (
+            Counter(one.content for one in logs[side][where]) for side in ("source", "target")
         )
-        for content, count in missing.items():
-            lost[content[0], content[2]] += count
-        for content, count in extra.items():
-            foreign[content[0], content[2]] += count
-        corrupt = (lost & foreign).total()
-        in_flight = (source[where] - target[where]).total() - missing.total()
-        found[where] = {
-            "missing": missing.total() - corrupt,
-            "duplicate": duplicate.total(),
-            "corrupt_value": corrupt,
-            "extra": extra.total() - corrupt,
-            "in_flight": in_flight,
+        missing, surplus = below[where] - target, target - source
+        lost |= {(where, one): count for one, count in missing.items()}
+        foreign |= {(where, one): count for one, count in surplus.items() if not source[one]}
+        found[where] = dict.fromkeys((*STAGES, "missing", "extra"), 0) | {
+            "duplicate": sum(count for one, count in surplus.items() if source[one]),
+            "reordered": late(logs["source"][where], logs["target"][where]),
+            "in_flight": (source - target).total() - missing.total(),
         }
+    for name, agree in STAGES.items():
+        for where, count in paired(lost, foreign, agree):
+            found[where][name] += count
+    for name, heap in (("missing", lost), ("extra", foreign)):
+        for (where, _), count in heap.items():
+            found[where][name] += count
+    return found
+
+
+def paired(
+    lost: Heap, foreign: Heap, agree: Callable[[Where, Content], object]
+) -> list[tuple[Where, int]]:
+    """Take pairs off both heaps, and say how many of them were lost where."""
+    heaps = [dict[object, list[tuple[Where, Content]]](), dict[object, list[Any]]()]
+    for heap, by_agreement in zip((lost, foreign), heaps, strict=True):
+        for where, content in sorted(heap, key=_pairing_order):
+            by_agreement.setdefault(agree(where, content), []).append((where, content))
+    taken = []
+    for agreement, some in heaps[0].items():
+        others = heaps[1].get(agreement, [])
+        pairs = min(sum(lost[one] for one in some), sum(foreign[one] for one in others))
+        for heap, members in ((lost, some), (foreign, others)):
+            rest = pairs
+            for one in members:
+                count = min(rest, heap[one])
+                heap[one] -= count
+                rest -= count
+                if heap is lost:
+                    taken.append((one[0], count))
+    return taken
+
+
+def _pairing_order(one: tuple[Where, Content]) -> tuple[int, ...]:
+    (_, lane, bucket), content = one
+    hashes = (record_hash(content, seed) for seed in (1, 2))
+    return lane, bucket, content[2], *(h - (1 << 64) if h >> 63 else h for h in hashes)
+
+
+def equal(source: list[Record], target: list[Record]) -> bool:
+    """Whether digests of a bucket have to agree: the same records, and no order that differs.
+
+    Order can be told in a partition in which they are the same and lie side by side.
+    """
+    if Counter(one.content for one in source) != Counter(one.content for one in target):
+        return False
+    for partition in {one.partition for one in source}:
+        one, other = (
+            sorted(
+                ((r.offset, r.content) for r in some if r.partition == partition),
+                key=lambda r: r[0],
+            )
+            for some in (source, target)
+        )
+        together = all(some and some[-1][0] - some[0][0] + 1 == len(some) for some in (one, other))
+        contents = [[content for _, content in some] for some in (one, other)]
+        same = Counter(contents[0]) == Counter(contents[1])
+        if together and same and contents[0] != contents[1]:
+            return False
+    return True
+
+
+def late(source: list[Record], target: list[Record]) -> int:
+    """Records of a bucket that come after one they preceded on the source, by first copies."""
+    copies: dict[Content, tuple[list[Record], list[Record]]] = defaultdict(lambda: ([], []))
+    for side, members in enumerate((source, target)):
+        for one in members:
+            copies[one.content][side].append(one)
+    sequences: dict[object, list[tuple[int, int]]] = defaultdict(list)
+    for content, (on_source, on_target) in copies.items():
+        where = {one.partition for one in on_source}
+        if len(where) != 1 or len(on_target) < len(on_source):
+            continue
+        first = min(on_target, key=lambda one: (one.partition, one.offset))
+        keyed = None
+        if first.where[1] == -1:
+            if content[0] is None:
+                continue
+            keyed = content[0]
+        sequences[*where, first.partition, keyed].append(
+            (first.offset, min(one.offset for one in on_source))
+        )
+    found = 0
+    for sequence in sequences.values():
+        newest = -1
+        for _, offset in sorted(sequence):
+            found += offset < newest
+            newest = max(newest, offset)
     return found
 
 

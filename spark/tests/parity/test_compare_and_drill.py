@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,14 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parity_records import KEPT, MINUTE, Content, Record, classes, placed
+from parity_records import KEPT, MINUTE, Content, Record, classes, equal, placed
 from pyspark.sql import DataFrame, SparkSession
 from test_digest import BATCH
 
-from mirror_report.parity import compare, digest, drill
+from mirror_report import model
+from mirror_report.parity import compare, digest, drill, summary, totals
 from mirror_report.parity.session import table
 
-CLASSES = ("missing", "duplicate", "corrupt_value", "extra")
+CLASSES = tuple(one for one in model.CLASSES if one != "unverifiable")
 NOTHING = dict.fromkeys((*CLASSES, "in_flight"), 0)
 
 keys = st.sampled_from([None, b"", b"a", b"b"])
@@ -26,36 +26,57 @@ values = st.sampled_from([None, b"", b"1", b"2"])
 times = st.sampled_from([-1, 0, 1, MINUTE - 1, MINUTE, 2 * MINUTE])
 headers = st.sampled_from([None, (("h", b"1"),), (("h", None),)])
 contents = st.tuples(keys, values, times, headers)
-FAULTS = ("none", "none", "none", "lose", "copy", "alter", "retime", "invent")
+FAULTS = (
+    *("none", "none", "none", "none", "lose", "copy", "value", "headers", "both", "time", "minute"),
+    *("move", "late", "invent"),
+)
+
+Log = list[tuple[int, Content]]
+"""Partition and content, in the order of writing."""
 
 
 @st.composite
-def mirrors(draw: st.DrawFn) -> tuple[list[tuple[int, Content]], list[Content], dict[int, int]]:
+def mirrors(draw: st.DrawFn) -> tuple[Log, Log, dict[int, int]]:
     """A source log, what a bad mirror made of it, and the position it claims."""
     source = draw(st.lists(st.tuples(st.integers(0, 1), contents), max_size=20))
-    target: list[Content] = []
-    for _, content in source:
-        fault = draw(st.sampled_from(FAULTS))
-        if fault != "lose":
-            key, value, timestamp, extra = content
-            altered = (key, (value or b"") + b"!", timestamp, extra)
-            retimed = (key, value, timestamp + 1, extra)
-            target.append({"alter": altered, "retime": retimed}.get(fault, content))
-        if fault == "copy":
-            target.append(content)
-        if fault == "invent":
-            target.append(draw(contents))
-    return source, target, {0: draw(st.integers(0, 20)), 1: draw(st.integers(0, 20))}
-
-
-def log(flow: str, source: list[tuple[int, Content]], target: list[Content]) -> list[Record]:
-    ends = Counter[int]()
-    records = []
+    target: Log = []
+    waiting: Log = []
     for partition, content in source:
-        records.append(Record(flow, "source", partition, ends[partition], content))
-        ends[partition] += 1
-    shuffled = random.Random(1).sample(target, len(target))  # noqa: S311
-    records += [Record(flow, "target", i % 3, i, one) for i, one in enumerate(shuffled)]
+        fault = draw(st.sampled_from(FAULTS))
+        key, value, timestamp, extra = content
+        changed: dict[str, Content] = {
+            "value": (key, (value or b"") + b"!", timestamp, extra),
+            "headers": (key, value, timestamp, (*(extra or ()), ("new", b""))),
+            "both": (key, b"?", timestamp, (("new", b""),)),
+            "time": (key, value, timestamp + 1, extra),
+            "minute": (key, value, timestamp + MINUTE, extra),
+        }
+        copied = (1 - partition if fault == "move" else partition, changed.get(fault, content))
+        if fault == "late":
+            waiting.append(copied)
+        elif fault != "lose":
+            target.append(copied)
+        if fault == "copy":
+            target.append(copied)
+        if fault == "invent":
+            target.append((partition, draw(contents)))
+        if draw(st.booleans()):
+            target += waiting
+            waiting = []
+    return source, target + waiting, {0: draw(st.integers(0, 20)), 1: draw(st.integers(0, 20))}
+
+
+def log(flow: str, source: Log, target: Log) -> list[Record]:
+    """Both logs; a mirror that keeps no partitions sends a record where its key leads."""
+    records = []
+    for side, some in (("source", source), ("target", target)):
+        ends = Counter[int]({0: 7 * (side == "target")})
+        for written, content in some:
+            partition = written
+            if side == "target" and not flow.startswith(KEPT):
+                partition = len(content[1] or b"") % 3 if content[0] is None else len(content[0])
+            records.append(Record(flow, side, partition, ends[partition], content))
+            ends[partition] += 1
     return records
 
 
@@ -112,7 +133,7 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
         [
             {
                 "flow": flow, "topic": "t", "lane": lane, "bucket": bucket, "pair": "p",
-                "n_source": 0, "n_target": 0, "known_duplicate": 0, "known_extra": 0,
+                "n_source": 0, "n_target": 0, "disordered": False,
                 "source_gap": False, "target_gap": False,
                 "source_gone": False, "target_gone": False,
             }
@@ -121,9 +142,10 @@ def test_classes_are_what_multisets_say(spark: SparkSession, ansi: str, cases: A
     )  # fmt: skip
     read = with_lanes(placed(spark, records), records)
     left = drill.leftovers(read, everywhere, positions(spark, mirrored))
+    expected_of = [name for name in NOTHING if name not in ("deleted_early", "expired")]
     found = {
         (row["flow"], row["lane"], row["bucket"]): {
-            name: sum(one[name] for one in left_rows) for name in NOTHING
+            name: sum(one[name] for one in left_rows) for name in expected_of
         }
         for left_rows in _grouped(left)
         for row in left_rows[:1]
@@ -140,7 +162,7 @@ def _grouped(left: DataFrame) -> list[list[Any]]:
 
 @BATCH
 @given(cases=st.lists(mirrors(), min_size=40, max_size=60))
-def test_digests_are_equal_exactly_when_the_multisets_are(
+def test_digests_are_equal_exactly_when_records_and_their_order_are(
     spark: SparkSession, ansi: str, cases: Any
 ) -> None:
     records = [
@@ -153,11 +175,10 @@ def test_digests_are_equal_exactly_when_the_multisets_are(
         for number, (_, _, of_case) in enumerate(cases)
         for partition, position in of_case.items()
     }
-    sides: dict[tuple[str, int, int], dict[str, Counter[Content]]] = {}
+    sides: dict[tuple[str, int, int], dict[str, list[Record]]] = {}
     behind: set[tuple[str, int, int]] = set()
     for one in records:
-        both = sides.setdefault(one.where, {"source": Counter(), "target": Counter()})
-        both[one.side][one.content] += 1
+        sides.setdefault(one.where, {"source": [], "target": []})[one.side].append(one)
         if one.side == "source" and one.offset >= claimed[one.flow, one.partition]:
             behind.add(one.where)
     found = compare.by_bucket(
@@ -169,10 +190,10 @@ def test_digests_are_equal_exactly_when_the_multisets_are(
         for row in found
     } == {
         where: (
-            both["source"] == both["target"],
+            equal(both["source"], both["target"]),
             where not in behind,
-            both["source"].total(),
-            both["target"].total(),
+            len(both["source"]),
+            len(both["target"]),
         )
         for where, both in sides.items()
     }, ansi
@@ -205,17 +226,67 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
         {"corrupt_value": 3},
     ),
     "value to null": (lambda t: [altered(t[0], value=None), *t[1:]], {"corrupt_value": 1}),
-    "headers": (lambda t: [altered(t[0], headers=(("h", b""),)), *t[1:]], {"corrupt_value": 1}),
+    "headers": (lambda t: [altered(t[0], headers=(("h", b""),)), *t[1:]], {"corrupt_headers": 1}),
+    "value and headers": (
+        lambda t: [altered(t[0], value=b"?", headers=(("h", b""),)), *t[1:]],
+        {"corrupt_value": 1},
+    ),
     "foreign": (lambda t: [*t, *(altered(one, key=b"alien") for one in t[:6])], {"extra": 6}),
     "key": (lambda t: [altered(t[0], key=None), *t[1:]], {"missing": 1, "extra": 1}),
-    "time": (lambda t: [altered(t[0], timestamp=1), *t[1:]], {"missing": 1, "extra": 1}),
+    "time": (lambda t: [altered(t[0], timestamp=1), *t[1:]], {"altered_timestamp": 1}),
+    "minute": (
+        lambda t: [altered(t[0], timestamp=2 * MINUTE + 1), *t[1:]],
+        {"altered_timestamp": 1},
+    ),
+    "time and value": (
+        lambda t: [altered(t[0], timestamp=1, value=b"?"), *t[1:]],
+        {"missing": 1, "extra": 1},
+    ),
     "one lost, one double": (lambda t: [*t[1:], t[3]], {"missing": 1, "duplicate": 1}),
     "two lost, one thrice": (
         lambda t: [*(one for one in t if one not in (t[0], t[3])), t[6], t[6]],
         {"missing": 2, "duplicate": 2},
     ),
+    "values swapped": (
+        lambda t: [
+            altered(t[0], value=t[3].content[1]),
+            *t[1:3],
+            altered(t[3], value=t[0].content[1]),
+            *t[4:],
+        ],
+        {"corrupt_value": 2},
+    ),
+    "a whole minute twice": (
+        lambda t: [*t, *(one for one in t if one.bucket == MINUTE)],
+        {"duplicate": 10},
+    ),
 }
-"""What is done to a faithful copy, and what has to be found. The last two keep every count."""
+"""What is done to a faithful copy, and what has to be found. The last four keep every count, but
+for a minute that comes twice."""
+
+
+def in_line(*written: int, lane: str = "source") -> list[Record]:
+    """Records of three minutes side by side in one partition, in the order of their numbers."""
+    content: list[Content] = [
+        (b"k%d" % (i % 7), b"v%d" % i, i // 10 * MINUTE + i, None) for i in range(30)
+    ]
+    return [Record("f", lane, 0, at, content[i]) for at, i in enumerate(written or range(30))]
+
+
+ORDERS: dict[str, tuple[list[int], dict[str, int], dict[str, int]]] = {
+    f"{KEPT}-two swapped": ([1, 0, *range(2, 30)], {"reordered": 1}, {"reordered": 1}),
+    f"{KEPT}-first last": ([*range(1, 10), 0, *range(10, 30)], {"reordered": 1}, {"reordered": 1}),
+    f"{KEPT}-last first": (
+        [9, *range(9), *range(10, 30)], {"reordered": 9}, {"reordered": 9},
+    ),
+    f"{KEPT}-lost and swapped": (
+        [1, 0, *range(3, 30)], {"reordered": 1, "missing": 1}, {"reordered": 1, "missing": 1},
+    ),
+    f"{KEPT}-again from five on": ([*range(10), *range(5, 30)], {"duplicate": 5}, {}),
+    "two of a key swapped": ([7, *range(1, 7), 0, *range(8, 30)], {"reordered": 1}, {}),
+    "two of other keys swapped": ([1, 0, *range(2, 30)], {}, {}),
+}  # fmt: skip
+"""Numbers of the records as the target has them, what is found, and what the next run says."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +297,8 @@ class Step:
     :param mirrored: source partition -> next offset to mirror.
     :param topic: what is known of the topic, as in :data:`compare.TOPICS_SCHEMA`.
     :param seen: what the drill reads, if it is something else.
-    :param hidden: what it cannot read, as in :data:`drill.CANDIDATES_SCHEMA`.
+    :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
+        :data:`drill.CANDIDATES_SCHEMA`.
     """
 
     records: list[Record]
@@ -234,6 +306,7 @@ class Step:
     topic: Mapping[str, Any] = field(default_factory=dict)
     seen: list[Record] | None = None
     hidden: tuple[str, ...] = ()
+    allowed_from_ms: int | None = None
 
 
 @dataclass
@@ -269,6 +342,8 @@ def stories() -> dict[str, list[Step]]:
     return {
         **{kind: [Step([*source, *damage(target)], at)]
            for kind, (damage, _) in FAULTS_BY_NAME.items()},
+        **{name: [Step([*in_line(), *in_line(*written, lane="target")], {0: 30})] * 2
+           for name, (written, _, _) in ORDERS.items()},
         "spread": [Step([*source, *moved], at)],
         f"{KEPT}-whole": [Step([*source, *same], at)],
         f"{KEPT}-moved": [Step([*source, *moved], at)],
@@ -295,6 +370,10 @@ def stories() -> dict[str, list[Step]]:
         ],
         "target expired": [
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",))
+        ],
+        "early and late": [
+            Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",),
+                 allowed_from_ms=MINUTE)
         ],
         "all expired": [Step(target, at, {"source_gap": gap})],
         "source gone": [
@@ -334,21 +413,20 @@ def compared(
         return compare.judge(buckets, known, table(spark, compare.RESULTS_SCHEMA, results), run_id)
 
     def summaries(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        found = compare.summarise(judged(results), MINUTE).collect()
-        return {row["flow"]: row.asDict() for row in found}
+        found = summary.by_topic(totals.summarise(judged(results), MINUTE).collect())
+        return {row["flow"]: row for row in found}
 
     chosen = table(
         spark,
         drill.CANDIDATES_SCHEMA,
         [
             {
-                **{name: row[name] for name in (*compare.BUCKET, "pair", "n_source", "n_target")},
+                **drill.candidate(row),
                 **{
                     name: name in steps[row["flow"]].hidden
                     for name in ("source_gap", "target_gap", "source_gone", "target_gone")
                 },
-                "known_duplicate": row["duplicate"],
-                "known_extra": row["extra"],
+                "allowed_from_ms": steps[row["flow"]].allowed_from_ms,
             }
             for row in judged(earlier).filter("candidate").collect()
         ],
@@ -382,19 +460,41 @@ def told(spark: SparkSession) -> dict[str, list[Told]]:
     return found
 
 
+def wrong(found: Mapping[str, Any]) -> dict[str, int]:
+    """Classes of which there are records."""
+    return {name: found[name] for name in model.CLASSES if found[name]}
+
+
 @pytest.mark.parametrize("kind", FAULTS_BY_NAME)
 def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind: str) -> None:
     expected = FAULTS_BY_NAME[kind][1]
-    summary = told[kind][0].after
-    found = {name: summary[name] for name in (*CLASSES, "unverifiable")}
-    assert found == {**dict.fromkeys(found, 0), **expected}
-    assert summary["source_records"] == 30
-    assert summary["candidates"] == 0
-    wrong = expected.get("missing", 0) + expected.get("corrupt_value", 0)
-    assert summary["verified_records"] == 30 - wrong
-    assert (summary["buckets_mismatch"] == 0) == (kind == "nothing")
-    assert (summary["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
-    assert summary["newest_due_ms"] == 2 * MINUTE + 29
+    after = told[kind][0].after
+    assert wrong(after) == expected
+    assert after["source_records"] == 30
+    assert after["candidates"] == 0
+    lasting = sum(expected.get(name, 0) for name in summary.LASTING)
+    assert after["verified_records"] == 30 - lasting
+    assert (after["buckets_mismatch"] == 0) == (kind == "nothing")
+    assert (after["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
+    assert after["newest_due_ms"] == 2 * MINUTE + 29
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_order_is_that_of_a_partition_or_else_of_a_key(
+    told: dict[str, list[Told]], kind: str
+) -> None:
+    _, expected, later = ORDERS[kind]
+    first, again = (one.after for one in told[kind])
+    assert (wrong(first), wrong(again)) == (expected, later)
+    (name,) = first["lanes"]
+    assert name == ("0" if kind.startswith(KEPT) else "*")
+    assert first["lanes"][name]["counts"] == expected
+    accounted = {name: again[f"accounted_{name}"] for name in summary.NEWS}
+    assert accounted == {name: expected.get(name, 0) - later.get(name, 0) for name in accounted}
+    assert told[kind][1].drilled == [], "settled"
+    assert wrong(summary.as_next(first)) == later, "as it is foretold"
+    assert again["buckets_verified"] == (2 if later else 3)
+    assert again["verified_records"] == 30 - sum(later.values())
 
 
 def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
@@ -405,10 +505,10 @@ def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
         (row["flow"], row["lane"]): {name: row[name] for name in CLASSES if row[name]}
         for flow in flows
         for row in told[flow][0].drilled
-    } == {(f"{KEPT}-moved", 0): {"missing": 1}, (f"{KEPT}-moved", 1): {"extra": 1}}
+    } == {(f"{KEPT}-moved", 0): {"moved": 1}, (f"{KEPT}-moved", 1): {}}
     summaries = {flow: told[flow][0].after for flow in flows}
     verified = {flow: one["buckets_verified"] for flow, one in summaries.items()}
-    assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 4}
+    assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 5}
     assert summaries[f"{KEPT}-moved"]["verified_records"] == 29
     assert summaries[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
     assert {one["source_records"] for one in summaries.values()} == {30}
@@ -436,7 +536,7 @@ def test_what_is_not_due_is_in_flight_and_not_missing(
     (one,) = told[flow]
     assert one.drilled == []
     assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (3, 30)
-    assert [one.after[name] for name in CLASSES] == [0, 0, 0, 0]
+    assert wrong(one.after) == {}
     assert one.after["newest_due_ms"] is None
 
 
@@ -490,6 +590,14 @@ def test_what_expired_before_it_was_read_is_unverifiable(
     assert sum(row[found] for row in one.drilled) == 0
     assert sum(row["unverifiable"] for row in one.drilled) == 6
     assert (one.after["buckets_unverifiable"], one.after["unverifiable"]) == (3, 6)
+
+
+def test_what_the_target_removed_is_told_by_what_its_retention_allows(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["early and late"]
+    assert wrong(one.after) == {"expired": 2, "deleted_early": 4}
+    assert (one.after["buckets_verified"], one.after["verified_records"]) == (1, 24)
 
 
 def test_what_expired_as_a_whole_is_compared_with_nothing(told: dict[str, list[Told]]) -> None:

@@ -23,6 +23,12 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     # records
     "missing": ("critical", "records of the source are not on the target"),
     "corrupt_value": ("critical", "records arrived with another value"),
+    "corrupt_headers": ("critical", "records arrived with other headers"),
+    "moved": ("critical", "records arrived in another partition (MirrorMaker 2)"),
+    "reordered": (
+        "critical",
+        "records come after others that they preceded; warning for MirrorMaker 1, by key",
+    ),
     "truncated": ("critical", "the source dropped records before they were mirrored"),
     "possible_loss": (
         "warning",
@@ -34,6 +40,8 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "differs": ("critical", "digests differ; a warning where the target only holds more"),
     "duplicate": ("warning", "records arrived more than once"),
     "extra": ("warning", "records on the target that the source never had"),
+    "altered_timestamp": ("warning", "records arrived with another timestamp"),
+    "expired": ("ok", "records left the target by its retention before they were compared"),
     "unverifiable": ("warning", "records that can no longer be compared"),
     "skipped": ("warning", "records that are not compared, such as compacted topics"),
     "coverage": ("warning", "the verified share of the records due is below its bound"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mirror_report.checks import content
 from mirror_report.checks.verdict import finding, worst_first
 from mirror_report.commands.flows import Progress
 from mirror_report.config import ConfigError, Flow, Settings
@@ -101,7 +102,7 @@ def prove(
                 row = _empty(flow, one.topic, origins, "verified", _reason(one))
                 found[one.topic] = _told(row, proved[one.topic])
     topics = [found[name] for name in feeds]
-    return Proof(topics, worst_first([told for one in topics for told in _findings(one)]))
+    return Proof(topics, worst_first([told for one in topics for told in _findings(one, settings)]))
 
 
 def _look(take: Take, flow: Flow) -> _Seen:
@@ -219,14 +220,14 @@ def _empty(
         flow=flow.name, source_topic=origins[0], topic=topic, status=status,
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys(summary.ACCOUNTED, 0),
+        accounted=dict.fromkeys(summary.NEWS, 0),
         buckets=dict.fromkeys(summary.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason=reason, samples={}, strategy="hash",
     )  # fmt: skip
 
 
 def _told(row: TopicParity, proved: Proved) -> TopicParity:
-    counts = {**dict.fromkeys(summary.COUNTED, 0), **proved.counts}
+    counts = {**dict.fromkeys(CLASSES, 0), **proved.counts}
     wrong = any(count for name, count in counts.items() if name != "unverifiable")
     found = sum(count for name, count in counts.items() if name not in ("extra", "duplicate"))
     status: ParityStatus = "mismatch" if wrong else row.status
@@ -246,9 +247,9 @@ def _told(row: TopicParity, proved: Proved) -> TopicParity:
     )  # fmt: skip
 
 
-def _findings(topic: TopicParity) -> list[Finding]:
+def _findings(topic: TopicParity, settings: Settings) -> list[Finding]:
     if topic.status != "in_flight":
-        return summary.findings(topic)
+        return content.findings(topic, settings.flow(topic.flow), settings.clusters)
     return [
         finding(
             "not_proved",

@@ -14,7 +14,7 @@ from typing import Any
 
 from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats
-from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Memory, own_topics
+from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Memory, own_topics, shortly
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient
 from mirror_report.model import GroupPlace, OffsetSync, Place, TopicSnapshot, Translation
@@ -63,7 +63,7 @@ def translation(
     return Translation(
         _syncs(memory.get(flow.offset_syncs_topic)),
         None if behind else _checkpoints(flow, checkpoints),
-        tuple(str(one) for one in problems.values()),
+        tuple(shortly(one) for one in problems.values()),
     )
 
 

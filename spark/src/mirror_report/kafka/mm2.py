@@ -54,10 +54,10 @@ def standing(
     if refused is not None:
         raise refused
     _read(client, credentials, flow, memory, readable, decoders, timeout_seconds)
-    return _standing(flow, memory, readable, [_shortly(one) for one in problems.values()])
+    return _standing(flow, memory, readable, [shortly(one) for one in problems.values()])
 
 
-def _shortly(error: ClusterError) -> str:
+def shortly(error: ClusterError) -> str:
     """What is wrong, without the cure."""
     return str(error).partition(". ")[0]
 

@@ -1,4 +1,4 @@
-"""Source digests against target digests, bucket by bucket, and what follows for a topic.
+"""Source digests against target digests, bucket by bucket, and what is known of each.
 
 Timestamps choose the bucket, offsets decide: a bucket is *due* when every source record in it lies
 below the position the mirror has committed and nothing of the topic is left unread.
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.digest import SUMS_64, normalise
+from mirror_report.model import CLASSES
+from mirror_report.parity.digest import LOW_39, SUMS_64, normalise
+from mirror_report.parity.summary import BY_LANE, LASTING, NEWS
 
 BUCKET = ("flow", "topic", "lane", "bucket")
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
@@ -32,16 +34,17 @@ TOPICS_SCHEMA = (
 baseline, and until when records of a side expired before they were read."""
 
 RESULTS_SCHEMA = (
-    f"{BUCKET_SCHEMA}, pair string, run_id string, missing bigint, "
-    "duplicate bigint, corrupt_value bigint, extra bigint, unverifiable bigint, in_flight bigint, "
-    "new_duplicate bigint, new_extra bigint"
+    f"{BUCKET_SCHEMA}, pair string, run_id string, "
+    + ", ".join(f"{name} bigint" for name in (*CLASSES, "in_flight"))
+    + ", "
+    + ", ".join(f"new_{name} bigint" for name in NEWS)
 )
 """What a drill found in one bucket, valid for one pair of digests; ``new_*`` is the part that
-no earlier run had reported."""
+no report had told of before."""
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
-_CLASSES = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable", "in_flight")
+_KNOWN = (*CLASSES, "in_flight", *(f"new_{name}" for name in NEWS))
 
 
 def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
@@ -59,74 +62,102 @@ def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
 def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     """Both sides of each bucket next to each other, summed over the partitions of its lane.
 
+    Buckets are equal if they hold the same records and, as far as digests can tell, in the same
+    order: that can be told of a partition whose records of the bucket are the same on both sides
+    and lie side by side.
+
     :param digests: merged digests, both sides, :func:`with_lanes`.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
-    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal, pair.
+    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal,
+        disordered (the same records in another order), pair.
     """
     placed = digests.join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
     unmirrored = (F.col("side") == "source") & (
         F.col("off_max") >= F.coalesce(F.col("position"), F.lit(0))
     )
-    sums = placed.groupBy(*BUCKET).agg(
+    partitions = placed.groupBy(*BUCKET, "partition").agg(
         F.count_if(unmirrored).alias("unmirrored"),
         F.max(F.when(F.col("side") == "source", F.col("ts_max"))).alias("ts_max"),
+        F.count_if(F.col("side") == "source").alias("origins"),
         *(
             F.coalesce(kind(_on(side, name)), F.lit(0)).cast("bigint").alias(f"{name}_{side}")
+            for side in _SIDES
+            for kind, names in (
+                (F.sum, ("n", "order_weight")),
+                (F.bit_xor, ("x1", "x2")),
+                (F.min, ("off_min",)),
+                (F.max, ("off_max",)),
+            )
+            for name in names
+        ),
+        *_halves_of(SUMS_64),
+    )
+    ordered = normalise(partitions, _of_sides(SUMS_64)).withColumn(
+        "disordered",
+        _same()
+        & (F.col("origins") == 1)
+        & _side_by_side("source")
+        & _side_by_side("target")
+        & (_order("source") != _order("target")),
+    )
+    lanes = ordered.groupBy(*BUCKET).agg(
+        F.sum("unmirrored").alias("unmirrored"),
+        F.max("ts_max").alias("ts_max"),
+        F.bool_or("disordered").alias("disordered"),
+        *(
+            kind(f"{name}_{side}").alias(f"{name}_{side}")
             for side in _SIDES
             for kind, names in ((F.sum, ("n",)), (F.bit_xor, ("x1", "x2")))
             for name in names
         ),
-        *(
-            F.coalesce(F.sum(_on(side, f"{name}_{half}")), F.lit(0)).alias(f"{name}_{side}_{half}")
-            for side in _SIDES
-            for name in _SUMS
-            for half in ("lo", "hi")
-        ),
+        *(F.sum(name).alias(name) for name in _half_names(_SUMS)),
     )
-    sums = normalise(sums, tuple(f"{name}_{side}" for side in _SIDES for name in _SUMS))
-    parts = (
-        "n_{}",
-        "x1_{}",
-        "x2_{}",
-        *(f"{name}_{{}}_{half}" for name in _SUMS for half in ("lo", "hi")),
-    )
-    equal = F.lit(True)
-    for part in parts:
-        equal = equal & (F.col(part.format("source")) == F.col(part.format("target")))
-    both = [F.col(part.format(side)) for side in _SIDES for part in parts]
+    lanes = normalise(lanes, _of_sides(_SUMS))
+    both = [F.col(part.format(side)) for side in _SIDES for part in _parts()]
     pair = F.concat_ws("-", *(F.hex(F.xxhash64(F.lit(seed), *both)) for seed in (1, 2)))
-    return sums.select(
+    return lanes.select(
         *BUCKET,
         "n_source",
         "n_target",
         "ts_max",
         (F.col("unmirrored") == 0).alias("mirrored"),
-        equal.alias("equal"),
+        (_same() & ~F.col("disordered")).alias("equal"),
+        (_same() & F.col("disordered")).alias("disordered"),
         pair.alias("pair"),
     )
 
 
-def judge(buckets: DataFrame, topics: DataFrame, results: DataFrame, run_id: str) -> DataFrame:
+def judge(
+    buckets: DataFrame,
+    topics: DataFrame,
+    results: DataFrame,
+    run_id: str,
+    untold: Collection[str] = (),
+) -> DataFrame:
     """What is known of each bucket.
 
     :param buckets: :func:`by_bucket`.
     :param topics: :data:`TOPICS_SCHEMA`; buckets of other topics are left out.
     :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
-    :param run_id: the present run, the only one whose duplicates and extras are news.
-    :returns: the buckets with due, candidate (a drill has to decide), settled, status and the
-        counts of each class (``new_duplicate`` and ``new_extra`` beside the totals).
+    :param run_id: the present run.
+    :param untold: earlier runs whose report nobody got: what they found is news still.
+    :returns: the buckets with due, candidate (a drill has to decide), settled, status, accountable
+        (the next run will call it verified) and the count of each class; of :data:`NEWS` what is
+        told once counts while it is news, and is ``accounted_*`` afterwards.
     """
+    run = F.col("run_id")
     old = results.select(
         *BUCKET,
         F.col("pair").alias("known_pair"),
-        (F.col("run_id") == run_id).alias("this_run"),
-        *(F.col(name) for name in (*_CLASSES, "new_duplicate", "new_extra")),
+        (run == run_id).alias("this_run"),
+        run.isin(run_id, *untold).alias("news"),
+        *_KNOWN,
     )
     known = (
         buckets.join(F.broadcast(topics), on=["flow", "topic"], how="inner")
         .join(old, on=list(BUCKET), how="left")
-        .fillna(False, subset=["this_run"])
-        .fillna(0, subset=[*_CLASSES, "new_duplicate", "new_extra"])
+        .fillna(False, subset=["this_run", "news"])
+        .fillna(0, subset=list(_KNOWN))
     )
     skipped = F.col("bucket") <= F.coalesce(F.col("skip_through"), F.lit(-(2**62)))
     nothing_to_compare = ((F.col("n_source") == 0) & (F.col("bucket") <= F.col("source_gap"))) | (
@@ -149,13 +180,13 @@ def judge(buckets: DataFrame, topics: DataFrame, results: DataFrame, run_id: str
             "candidate", F.col("due") & F.col("unequal") & ~F.col("blind") & ~F.col("settled")
         )
     )
+    # An old result holds while its bucket differs: settled, or not due for a new drill.
+    carried = F.col("unequal") & ~F.col("blind")
     counted = state.withColumns(
-        {
-            **{name: F.when(_carried(), F.col(name)).otherwise(0) for name in _CLASSES},
-            **{
-                name: F.when(_carried() & F.col("this_run"), F.col(name)).otherwise(0)
-                for name in ("new_duplicate", "new_extra")
-            },
+        {name: F.when(carried, F.col(name)).otherwise(0) for name in (*CLASSES, "in_flight")}
+        | {
+            f"new_{name}": F.when(carried & F.col("news"), F.col(f"new_{name}")).otherwise(0)
+            for name in NEWS
         }
     ).withColumn(
         "unverifiable",
@@ -163,76 +194,23 @@ def judge(buckets: DataFrame, topics: DataFrame, results: DataFrame, run_id: str
             F.col("unverifiable")
         ),
     )
-    wrong = F.col("missing") + F.col("corrupt_value") > 0
-    news = F.col("new_duplicate") + F.col("new_extra") > 0
+    accounted = {f"accounted_{name}": _told(name) for name in NEWS}
+    current = {name: F.col(name) - F.col(f"accounted_{name}") for name in NEWS}
+    told = counted.withColumns(accounted).withColumns(current)
+    lasting = _total(LASTING) + F.when(_keeps_order(), F.col(BY_LANE)).otherwise(0) > 0
+    wrong = _total((*LASTING, *NEWS)) > 0
     whole = F.col("due") & (F.col("equal") | F.col("settled")) & (F.col("in_flight") == 0)
-    return counted.withColumn(
+    return told.withColumn(
         "status",
         F.when(F.col("skipped"), "skipped")
-        .when(wrong | news, "mismatch")
+        .when(wrong, "mismatch")
         .when(F.col("unverifiable") > 0, "unverifiable")
         .when(whole, "verified")
         .otherwise("in_flight"),
     ).withColumn(
         # What the next run will say of the same bucket if nothing changes.
         "accountable",
-        (F.col("status") == "mismatch") & ~wrong & (F.col("unverifiable") == 0),
-    )
-
-
-def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
-    """One row per (flow, topic): records and buckets by status, and how far all is verified.
-
-    :param judged: :func:`judge`.
-    """
-    # A drill that only met records newer than the digests has decided nothing yet.
-    undecided = F.col("settled") & (F.col("status") == "in_flight")
-    due = F.col("due") & ~undecided
-    bad = due & (F.col("status") != "verified")
-    bad_next = bad & ~F.col("accountable")
-    topic = Window.partitionBy("flow", "topic")
-    ranked = judged.withColumns(
-        {
-            "first_bad": F.min(F.when(bad, F.col("bucket"))).over(topic),
-            "first_bad_next": F.min(F.when(bad_next, F.col("bucket"))).over(topic),
-        }
-    )
-    good = (F.col("status") == "verified") & _before("first_bad")
-    good_next = ((F.col("status") == "verified") | F.col("accountable")) & _before("first_bad_next")
-    found = F.col("missing") + F.col("corrupt_value")
-    compared = F.greatest(F.col("n_source") - found, F.lit(0))
-    settled_mismatch = (F.col("status") == "mismatch") & F.col("settled")
-    open_mismatch = (F.col("status") == "mismatch") & ~F.col("settled")
-    statuses = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
-    end = F.col("bucket") + F.lit(bucket_ms)
-    return ranked.groupBy("flow", "topic").agg(
-        F.sum("n_source").alias("source_records"),
-        F.sum("n_target").alias("target_records"),
-        F.sum(
-            F.when(F.col("status") == "verified", F.col("n_source"))
-            .when(settled_mismatch, compared)
-            .otherwise(0)
-        ).alias("verified_records"),
-        F.sum(
-            F.when(F.col("status") == "in_flight", F.col("n_source"))
-            .when(open_mismatch, compared)
-            .otherwise(0)
-        ).alias("in_flight_records"),
-        F.sum(F.when(F.col("status") == "skipped", F.col("n_source")).otherwise(0)).alias(
-            "skipped_records"
-        ),
-        *(F.sum(name).alias(name) for name in ("missing", "corrupt_value", "unverifiable")),
-        *(F.sum(f"new_{name}").alias(name) for name in ("duplicate", "extra")),
-        *(
-            F.sum(F.col(name) - F.col(f"new_{name}")).alias(f"accounted_{name}")
-            for name in ("duplicate", "extra")
-        ),
-        *(F.count_if(F.col("status") == name).alias(f"buckets_{name}") for name in statuses),
-        F.count_if("accountable").alias("buckets_accountable"),
-        F.count_if("candidate").alias("candidates"),
-        F.max(F.when(due, F.coalesce("ts_max", F.col("bucket")))).alias("newest_due_ms"),
-        F.max(F.when(good, end)).alias("verified_through_ms"),
-        F.max(F.when(good_next, end)).alias("verified_through_next_ms"),
+        (F.col("status") == "mismatch") & ~lasting & (F.col("unverifiable") == 0),
     )
 
 
@@ -240,10 +218,67 @@ def _on(side: str, name: str) -> Column:
     return F.when(F.col("side") == side, F.col(name))
 
 
-def _carried() -> Column:
-    """An old result holds while its bucket differs: settled, or not due for a new drill."""
-    return F.col("unequal") & ~F.col("blind")
+def _half_names(names: Collection[str]) -> list[str]:
+    return [f"{name}_{half}" for name in _of_sides(names) for half in ("lo", "hi")]
 
 
-def _before(first_bad: str) -> Column:
-    return F.col(first_bad).isNull() | (F.col("bucket") < F.col(first_bad))
+def _of_sides(names: Collection[str]) -> tuple[str, ...]:
+    return tuple(f"{name}_{side}" for side in _SIDES for name in names)
+
+
+def _halves_of(names: Collection[str]) -> list[Column]:
+    return [
+        F.coalesce(F.sum(_on(side, f"{name}_{half}")), F.lit(0)).alias(f"{name}_{side}_{half}")
+        for side in _SIDES
+        for name in names
+        for half in ("lo", "hi")
+    ]
+
+
+def _parts() -> list[str]:
+    """What two sides that hold the same records agree in."""
+    return [
+        *(f"{name}_{{}}" for name in ("n", "x1", "x2")),
+        *(f"{name}_{{}}_{half}" for name in _SUMS for half in ("lo", "hi")),
+    ]
+
+
+def _same() -> Column:
+    same = F.lit(True)
+    for part in _parts():
+        same = same & (F.col(part.format("source")) == F.col(part.format("target")))
+    return same
+
+
+def _side_by_side(side: str) -> Column:
+    """Whether nothing lies between the records."""
+    return F.col(f"off_max_{side}") - F.col(f"off_min_{side}") + 1 == F.col(f"n_{side}")
+
+
+def _order(side: str) -> Column:
+    """The order digest as if the first record had offset 0, modulo 2**64.
+
+    It is the sum of weight times offset, so it only takes the weights times the first offset away;
+    in decimals, because the product may exceed a long.
+    """
+    high, low, weight = (
+        F.col(f"{name}_{side}{half}").cast("decimal(20,0)")
+        for name, half in (("order", "_hi"), ("order", "_lo"), ("order_weight", ""))
+    )
+    first = F.col(f"off_min_{side}").bitwiseAND(LOW_39).cast("decimal(12,0)")
+    moved = high * F.lit(2**32).cast("decimal(10,0)") + low - weight * first
+    return F.pmod(moved, F.lit(str(2**64)).cast("decimal(20,0)"))
+
+
+def _keeps_order() -> Column:
+    return F.col("lane") != WHOLE_TOPIC
+
+
+def _told(name: str) -> Column:
+    """How many records of a class an earlier report has told of, for good."""
+    known = F.col(name) - F.col(f"new_{name}")
+    return F.when(_keeps_order(), 0).otherwise(known) if name == BY_LANE else known
+
+
+def _total(names: Collection[str]) -> Column:
+    return sum((F.col(name) for name in names), start=F.lit(0))

@@ -7,29 +7,44 @@ between is in flight, and never a difference.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import CLASSES
 from mirror_report.parity import fingerprint
-from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA
+from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
+from mirror_report.parity.pairing import STAGES, pair
+from mirror_report.parity.summary import NEWS
 
 CANDIDATES_SCHEMA = (
-    f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, "
+    f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
     "source_gap boolean, target_gap boolean, source_gone boolean, target_gone boolean, "
-    "known_duplicate bigint, known_extra bigint"
+    "allowed_from_ms bigint, " + ", ".join(f"known_{name} bigint" for name in NEWS)
 )
-"""Buckets to drill. ``*_gap``: records of that side had expired before they were ever read;
-``*_gone``: digested records of the bucket can no longer be read; ``known_*``: already reported."""
+"""Buckets to drill. ``disordered``: the digests hold the same records in another order; ``*_gap``:
+records of that side had expired before they were ever read; ``*_gone``: digested records of the
+bucket can no longer be read; ``allowed_from_ms``: where records of the target are gone, retention
+allows that for those with an earlier timestamp (null: it cannot be told); ``known_*``: already
+reported."""
 
 SAMPLES = 20
-CLASSES = ("missing", "duplicate", "corrupt_value", "extra")
+COUNTS = ("missing", "duplicate", *STAGES, "reordered", "extra", "deleted_early", "expired")
+"""Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen."""
+_SUMS = ("n_source", "n_target", *COUNTS, "in_flight", "balance", "unseen")
+
+
+def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of :data:`CANDIDATES_SCHEMA` of a judged bucket; what is hidden has to be added."""
+    names = (*BUCKET, "pair", "n_source", "n_target", "disordered")
+    known = {f"known_{name}": bucket[f"accounted_{name}"] for name in NEWS}
+    return {name: bucket[name] for name in names} | known
 
 
 def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
-    """Groups of records that do not match, and one group of all others per bucket.
-
-    Leftovers are paired where key and timestamp (as far as it is compared) agree: a missing record
-    and a foreign one are then one corrupted record.
+    """Groups of equal records that do not match, and one group of all others per bucket.
 
     :param records: :data:`mirror_report.parity.digest.RECORD_COLUMNS`, both sides,
         :func:`mirror_report.parity.alignment.place`,
@@ -37,36 +52,61 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
     :param candidates: :data:`CANDIDATES_SCHEMA`.
     :param positions: :data:`mirror_report.parity.compare.POSITIONS_SCHEMA`, taken before the ends
         up to which ``records`` were read.
-    :returns: flow, topic, lane, bucket, key_hash, compared_ms, n_source, n_target, missing,
-        duplicate, corrupt_value, extra, in_flight, source and target (sample structs, null without
-        leftovers).
+    :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
+        n_target, :data:`COUNTS`, ``at_<class>`` of :data:`mirror_report.parity.pairing.STAGES`,
+        in_flight, balance (source records less target records, as far as explained), unseen
+        (leftovers whose partner may have been among what is gone), source and target (sample
+        structs, null for what matches).
     """
+    groups = _late(_groups(records, candidates, positions))
+    n_lost = F.greatest(F.col("n_below") - F.col("n_target"), F.lit(0))
+    surplus = F.greatest(F.col("n_target") - F.col("n_source"), F.lit(0))
+    counted = groups.withColumns(
+        {
+            "lost": n_lost,
+            "duplicate": F.when(F.col("n_source") > 0, surplus).otherwise(0),
+            "foreign": F.when(F.col("n_source") == 0, surplus).otherwise(0),
+            "in_flight": F.greatest(F.col("n_source") - F.col("n_target"), F.lit(0)) - n_lost,
+            "reordered": F.col("late").cast("bigint"),
+        }
+    )
+    # All that matches becomes one row per bucket: the rest grows with what is wrong.
+    wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
+    names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
+    kept = (
+        counted.withColumns({name: F.when(wrong, F.col(name)) for name in names})
+        .groupBy(*BUCKET, *names)
+        .agg(
+            *(
+                F.sum(name).alias(name)
+                for name in ("n_source", "n_target", "in_flight", "lost", "foreign", "duplicate",
+                             "reordered")
+            ),
+            *(F.max(F.when(wrong, F.col(name))).alias(name) for name in ("source", "target")),
+        )
+    )  # fmt: skip
+    return _named(kept, candidates)
+
+
+def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+    """Equal records of a bucket: how many each side has, and the first place on each."""
     below = (F.col("side") == "source") & (
         F.col("offset") < F.coalesce(F.col("position"), F.lit(0))
     )
+    hash128 = F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2")))
     sample = F.struct(
-        F.col("offset"),
-        F.col("partition"),
-        F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2"))).alias(
-            "record_hash"
-        ),
-        F.col("key_length"),
-        F.col("value_length"),
-        F.col("timestamp_ms"),
+        *("offset", "partition"),
+        hash128.alias("record_hash"),
+        *("key_length", "value_length", "timestamp_ms"),
     )
     hashed = (
         records.select(
-            "flow",
-            "side",
-            "topic",
-            "lane",
-            "origin",
-            "partition",
-            "offset",
-            "bucket",
-            "compared_ms",
+            *("flow", "side", "topic", "lane", "origin", "partition", "offset"),
+            *("bucket", "compared_ms"),
             fingerprint.timestamp_ms().alias("timestamp_ms"),
             fingerprint.key_hash().alias("key_hash"),
+            fingerprint.value_hash().alias("value_hash"),
+            fingerprint.content_hash().alias("content_hash"),
             fingerprint.record_hash(1).alias("h1"),
             fingerprint.record_hash(2).alias("h2"),
             F.expr("length(key)").alias("key_length"),
@@ -76,64 +116,89 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
         .join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
         .withColumns({"below": below, "sample": sample})
     )
-    per_record = (
-        hashed.groupBy(*BUCKET, "key_hash", "compared_ms", "h1", "h2")
-        .agg(
-            F.count_if("below").alias("n_below"),
-            F.count_if(F.col("side") == "source").alias("n_source"),
-            F.count_if(F.col("side") == "target").alias("n_target"),
-            F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
-            F.max(F.when(F.col("side") == "target", F.col("sample"))).alias("target"),
-        )
-        .withColumns(
-            {
-                "missing": F.greatest(F.col("n_below") - F.col("n_target"), F.lit(0)),
-                "surplus": F.greatest(F.col("n_target") - F.col("n_source"), F.lit(0)),
-            }
-        )
-        .withColumns(
-            {
-                "duplicate": F.when(F.col("n_source") > 0, F.col("surplus")).otherwise(0),
-                "extra": F.when(F.col("n_source") == 0, F.col("surplus")).otherwise(0),
-                "in_flight": F.greatest(F.col("n_source") - F.col("n_target"), F.lit(0))
-                - F.col("missing"),
-            }
-        )
+    on_source, on_target = F.col("side") == "source", F.col("side") == "target"
+    log = F.struct("origin", "partition")
+    return hashed.groupBy(*BUCKET, "h1", "h2").agg(
+        F.count_if("below").alias("n_below"),
+        F.count_if(on_source).alias("n_source"),
+        F.count_if(on_target).alias("n_target"),
+        *(
+            F.min(name).alias(name)
+            for name in ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms",
+                         "key_length")
+        ),
+        F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
+        F.max(F.when(on_target, F.col("sample"))).alias("target"),
+        F.min(F.when(on_source, log)).alias("source_log"),
+        F.max(F.when(on_source, log)).alias("other_log"),
+        F.min(F.when(on_source, F.col("offset"))).alias("source_at"),
+        F.min(F.when(on_target, F.struct("partition", "offset"))).alias("target_at"),
+    )  # fmt: skip
+
+
+def _late(groups: DataFrame) -> DataFrame:
+    """Say in ``late`` which records come after one that they preceded on the source.
+
+    Order is that of one log; of a mirror that keeps no partitions, that of one key in it. Equal
+    records count once, where the first of them is, and not if some are missing.
+    """
+    spread = F.col("lane") == WHOLE_TOPIC
+    ordered = (
+        (F.col("n_source") > 0)
+        & (F.col("n_target") >= F.col("n_source"))
+        & (F.col("source_log") == F.col("other_log"))
+        & ~(spread & F.col("key_length").isNull())
     )
-    counts = ("n_source", "n_target", "missing", "duplicate", "extra", "in_flight")
-    paired = (
-        per_record.groupBy(*BUCKET, "key_hash", "compared_ms")
-        .agg(
-            *(F.sum(name).alias(name) for name in counts),
-            F.min(F.when(F.col("missing") > 0, F.col("source"))).alias("source"),
-            F.max(F.when(F.col("duplicate") > 0, F.col("target"))).alias("copy"),
-            F.max(F.when(F.col("extra") > 0, F.col("target"))).alias("target"),
+    sequence = (
+        Window.partitionBy(
+            *BUCKET, "ordered", "source_log", "target_at.partition",
+            F.when(spread, F.col("key_hash")),
         )
-        .withColumn("corrupt_value", F.least("missing", "extra"))
-        .withColumns(
-            {
-                "missing": F.col("missing") - F.col("corrupt_value"),
-                "extra": F.col("extra") - F.col("corrupt_value"),
-            }
-        )
+        .orderBy("target_at.offset")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )  # fmt: skip
+    passed = F.coalesce(F.max("source_at").over(sequence) > F.col("source_at"), F.lit(False))
+    return groups.withColumn("ordered", F.coalesce(ordered, F.lit(False))).withColumn(
+        "late", F.col("ordered") & passed
     )
-    # Groups without leftovers become one row per bucket, so the result grows with what is wrong.
-    wrong = sum((F.col(name) for name in CLASSES), start=F.lit(0)) > 0
+
+
+def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
+    """Give what does not match the names of its classes."""
+    hidden = candidates.select(
+        *BUCKET,
+        (F.col("source_gap") | F.col("source_gone")).alias("source_hidden"),
+        (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
+        "allowed_from_ms",
+    )
+    # Where records are gone, the partner of a leftover may be among them: it is left unpaired.
+    seen = kept.join(F.broadcast(hidden), on=list(BUCKET), how="inner").withColumns(
+        {
+            "balance": F.col("lost") - F.col("foreign") - F.col("duplicate"),
+            "alone": _where("target_hidden", "lost"),
+            "unseen": _where("source_hidden", "foreign"),
+            "lost": _where(~F.col("target_hidden"), "lost"),
+            "foreign": _where(~F.col("source_hidden"), "foreign"),
+            "reordered": _where(~F.col("source_hidden") & ~F.col("target_hidden"), "reordered"),
+        }
+    )
+    too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
+    unknown = F.col("allowed_from_ms").isNull()
     return (
-        paired.withColumns(
+        pair(seen)
+        .withColumns(
             {
-                "key_hash": F.when(wrong, F.col("key_hash")),
-                "compared_ms": F.when(wrong, F.col("compared_ms")),
+                "missing": F.col("lost"),
+                "extra": F.col("foreign"),
+                "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
+                "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
+                "balance": F.col("balance")
+                - _where(unknown, "alone") + F.col("unseen"),
+                "unseen": F.col("unseen") + _where(unknown, "alone"),
             }
         )
-        .groupBy(*BUCKET, "key_hash", "compared_ms")
-        .agg(
-            *(F.sum(name).alias(name) for name in (*counts, "corrupt_value")),
-            F.min("source").alias("source"),
-            F.max("target").alias("target"),
-            F.max("copy").alias("copy"),
-        )
-    )
+        .drop("lost", "foreign", "alone", "source_hidden", "target_hidden", "allowed_from_ms")
+    )  # fmt: skip
 
 
 def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
@@ -141,55 +206,44 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
 
     Where records of a side are gone, its absence proves nothing: such leftovers are
     ``unverifiable``, and so is any difference of the digests that the readable rest does not
-    explain.
+    explain. Where the digests hold the same records in another order, one is out of order at least.
 
     :param left: :func:`leftovers`.
     :returns: :data:`mirror_report.parity.compare.RESULTS_SCHEMA`.
     """
-    seen = left.groupBy(*BUCKET).agg(
-        F.sum("n_source").alias("seen_source"),
-        F.sum("n_target").alias("seen_target"),
-        *(F.sum(name).alias(f"found_{name}") for name in (*CLASSES, "in_flight")),
+    seen = left.groupBy(*BUCKET).agg(*(F.sum(name).alias(f"seen_{name}") for name in _SUMS))
+    drilled = candidates.join(seen, on=list(BUCKET), how="left").fillna(
+        0, subset=[f"seen_{name}" for name in _SUMS]
     )
-    counts = ["seen_source", "seen_target", *(f"found_{n}" for n in (*CLASSES, "in_flight"))]
-    drilled = candidates.join(seen, on=list(BUCKET), how="left").fillna(0, subset=counts)
-    source_hidden = F.col("source_gap") | F.col("source_gone")
-    target_hidden = F.col("target_gap") | F.col("target_gone")
     gone = F.col("source_gone") | F.col("target_gone")
-    judged = drilled.withColumns(
-        {
-            "missing": F.when(target_hidden, 0).otherwise(F.col("found_missing")),
-            "extra": F.when(source_hidden, 0).otherwise(F.col("found_extra")),
-            "duplicate": F.col("found_duplicate"),
-            "corrupt_value": F.col("found_corrupt_value"),
-        }
-    )
-    found = F.col("missing") + F.col("extra") + F.col("duplicate") + F.col("corrupt_value")
-    unexplained = F.abs(
-        (F.col("n_source") - F.col("n_target"))
-        - (F.col("missing") - F.col("extra") - F.col("duplicate"))
-    )
-    hidden = (F.col("found_missing") - F.col("missing")) + (F.col("found_extra") - F.col("extra"))
+    hidden = gone | F.col("source_gap") | F.col("target_gap")
+    certain = F.col("disordered") & ~hidden & (F.col("lane") != WHOLE_TOPIC)
+    counts = {name: F.col(f"seen_{name}") for name in COUNTS} | {
+        "reordered": F.greatest("seen_reordered", certain.cast("bigint"))
+    }
+    found = sum((F.col(f"seen_{name}") for name in COUNTS), start=F.lit(0))
+    unexplained = F.abs(F.col("n_source") - F.col("n_target") - F.col("seen_balance"))
     # Records newer than the digests were seen: the next run has to look at this bucket again.
     newer = ~gone & (
-        (F.col("seen_source") != F.col("n_source")) | (F.col("seen_target") != F.col("n_target"))
+        (F.col("seen_n_source") != F.col("n_source"))
+        | (F.col("seen_n_target") != F.col("n_target"))
     )
-    return judged.select(
+    counts["unverifiable"] = (
+        F.when(gone & (found == 0), F.greatest(unexplained, F.lit(1)))
+        .when(gone, unexplained)
+        .otherwise(F.col("seen_unseen"))
+    )
+    return drilled.select(
         *BUCKET,
         "pair",
         F.lit(run_id).alias("run_id"),
-        *(F.col(name).cast("bigint").alias(name) for name in CLASSES),
-        F.when(gone & (found == 0), F.greatest(unexplained, F.lit(1)))
-        .when(gone, unexplained)
-        .otherwise(hidden)
-        .cast("bigint")
-        .alias("unverifiable"),
-        F.greatest(F.col("found_in_flight"), newer.cast("bigint")).alias("in_flight"),
+        *(counts[name].cast("bigint").alias(name) for name in CLASSES),
+        F.greatest(F.col("seen_in_flight"), newer.cast("bigint")).alias("in_flight"),
         *(
-            F.greatest(F.col(name) - F.col(f"known_{name}"), F.lit(0))
+            F.greatest(counts[name] - F.col(f"known_{name}"), F.lit(0))
             .cast("bigint")
             .alias(f"new_{name}")
-            for name in ("duplicate", "extra")
+            for name in NEWS
         ),
     )
 
@@ -201,27 +255,25 @@ def samples(left: DataFrame) -> DataFrame:
     :returns: flow, topic, class, side, partition, offset, timestamp_ms, key_hash, record_hash,
         key_bytes, value_bytes.
     """
-    kinds = (
-        ("missing", "missing", "source", "source"),
-        ("duplicate", "duplicate", "target", "copy"),
-        ("corrupt_value", "corrupt_value", "source", "source"),
-        ("corrupt_value", "corrupt_value", "target", "target"),
-        ("extra", "extra", "target", "target"),
-    )
+    target_side = ("duplicate", "extra", "reordered")
+    kinds = [
+        *((name, "target" if name in target_side else "source", name) for name in COUNTS),
+        *((name, "target", f"at_{name}") for name in STAGES),
+    ]
     taken = F.array(
         *(
             F.when(
                 F.col(count) > 0,
                 F.struct(
-                    F.lit(name).alias("class"), F.lit(side).alias("side"), F.col(column).alias("at")
+                    F.lit(name).alias("class"), F.lit(side).alias("side"), F.col(side).alias("at")
                 ),
             )
-            for name, count, side, column in kinds
+            for name, side, count in kinds
         )
     )
     order = Window.partitionBy("flow", "topic", "class").orderBy("timestamp_ms", "offset", "side")
     return (
-        left.filter(F.col("key_hash").isNotNull())
+        left.filter(F.col("h1").isNotNull())
         .select("flow", "topic", "key_hash", F.explode(taken).alias("one"))
         .filter(F.col("one").isNotNull())
         .select(
@@ -241,3 +293,8 @@ def samples(left: DataFrame) -> DataFrame:
         .filter(F.col("rank") <= SAMPLES)
         .drop("rank")
     )
+
+
+def _where(condition: Column | str, name: str) -> Column:
+    chosen = F.col(condition) if isinstance(condition, str) else condition
+    return F.when(chosen, F.col(name)).otherwise(0)

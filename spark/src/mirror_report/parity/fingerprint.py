@@ -37,6 +37,17 @@ def key_hash(seed: int = 1) -> Column:
     return F.xxhash64(F.lit(seed), F.expr("if(key is null, 1, 0)"), F.col("key"))
 
 
+def value_hash() -> Column:
+    """64-bit hash of the value; a null value differs from an empty one."""
+    return F.xxhash64(F.lit(1), F.expr("if(value is null, 1, 0)"), F.col("value"))
+
+
+def content_hash() -> Column:
+    """64-bit hash of all that a record holds but its timestamp."""
+    count = F.expr("coalesce(size(headers), -1)")
+    return F.xxhash64(key_hash(), value_hash(), count, F.col("headers"))
+
+
 def timestamp_ms() -> Column:
     """Record timestamp in milliseconds, as Kafka stores it (-1: the record has none)."""
     return F.expr("unix_millis(timestamp)")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import compare, digest, telling
+from mirror_report.parity import compare, digest, summary, telling, totals
+from mirror_report.parity.deadline import Deadline
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
@@ -31,9 +32,10 @@ class Job:
         self.run = run
         self.session = session
         self.shelf = Shelf(session, run.directory, run.memory, run.request.run_id)
-        self.reader = Reader(run, session, self.shelf)
+        deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
+        self.reader = Reader(run, session, self.shelf, deadline)
         self.standing = Standing(run, session)
-        self.driller = Driller(run, session, self.shelf, self.reader)
+        self.driller = Driller(run, session, self.shelf, self.reader, deadline)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, after leaving out what no longer counts."""
@@ -73,17 +75,16 @@ class Job:
             run.memory.digests = [self.shelf.write(digest.merge(rows).coalesce(1), "digest-merged")]
             rows = self.shelf.digests()
         merged = compare.with_lanes(digest.merge(rows), self.standing.by_partition)
-        positions = {
-            look.flow.name: self.standing.positions(look, look.positions) for look in run.looks
-        }
+        looks = {look.flow.name: look for look in run.looks}
+        positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
         buckets = compare.by_bucket(merged, self.standing.position_table(positions)).persist()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()
-        judged = compare.judge(buckets, topics, old, run.request.run_id).persist()
-        results, samples = self.driller.drill(judged, merged, old)
-        final = compare.judge(buckets, topics, results, run.request.run_id)
-        summaries = compare.summarise(final, run.bucket_ms).collect()
-        telling.remember(run, [row.asDict() for row in summaries], samples)
+        judged = compare.judge(buckets, topics, old, run.request.run_id, run.memory.untold)
+        results, samples = self.driller.drill(judged.persist(), merged, old)
+        final = compare.judge(buckets, topics, results, run.request.run_id, run.memory.untold)
+        summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
+        telling.remember(run, summaries, samples)
         run.memory.open_work = bool(run.backlog) or bool(
             sum(row["candidates"] for row in summaries)
         )

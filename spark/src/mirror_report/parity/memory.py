@@ -6,13 +6,16 @@ and what was said of each topic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import Positions
 from mirror_report.parity.ranges import SIDES, Side
+
+UNTOLD = 100
+"""Runs in a row without a report of which the news are kept."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Memory:
     :param positions: committed positions at the last run.
     :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
     :param open_work: something is left to read or to drill.
+    :param untold: runs whose report was never written, this one the last: what they found is news.
     """
 
     fingerprint_version: int
@@ -66,6 +70,7 @@ class Memory:
     positions: dict[str, Positions] = field(default_factory=dict)
     summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     open_work: bool = False
+    untold: list[str] = field(default_factory=list)
 
     @classmethod
     def load(cls, data: Mapping[str, Any], fingerprint_version: int, bucket_ms: int) -> Memory:
@@ -94,6 +99,7 @@ class Memory:
             },
             summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
             open_work=bool(data["open_work"]),
+            untold=list(data.get("untold", [])),
         )
 
     def dump(self) -> dict[str, Any]:
@@ -125,7 +131,12 @@ class Memory:
             },
             "summaries": self.summaries,
             "open_work": self.open_work,
+            "untold": self.untold,
         }
+
+    def now_runs(self, run_id: str, was_told: Callable[[str], bool]) -> None:
+        """Begin a run: what runs have found that ended before their report stays news."""
+        self.untold = [*[one for one in self.untold if not was_told(one)][-UNTOLD:], run_id]
 
     def forget(self, flow: str) -> None:
         """Drop all that is remembered of a flow, except for its digest rows."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
+from mirror_report.model import CLASSES
 from mirror_report.parity import alignment, compare, digest, drill
 from mirror_report.parity.reading import fetch
 from mirror_report.parity.session import table
@@ -90,15 +91,14 @@ def _candidate(row: dict[str, Any], subjects: Mapping[str, Subject]) -> dict[str
     return {
         **row, "bucket": _ALL, "pair": "",
         "source_gap": one.source_gap, "target_gap": one.target_gap,
-        "source_gone": False, "target_gone": False, "known_duplicate": 0, "known_extra": 0,
+        "source_gone": False, "target_gone": False, "disordered": False,
     }  # fmt: skip
 
 
 def _count(found: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) -> None:
-    classes = (*drill.CLASSES, "unverifiable")
-    sums = outcome.groupBy("topic").agg(*(F.sum(name).alias(name) for name in classes))
+    sums = outcome.groupBy("topic").agg(*(F.sum(name).alias(name) for name in CLASSES))
     for row in sums.collect():
-        found[row["topic"]].counts = {name: row[name] for name in classes if row[name]}
+        found[row["topic"]].counts = {name: row[name] for name in CLASSES if row[name]}
     for row in samples.collect():
         plain = row.asDict()
         del plain["flow"]

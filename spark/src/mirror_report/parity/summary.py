@@ -2,27 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.model import Finding, Sample, TopicParity
-from mirror_report.parity import strategies
+from mirror_report.model import CLASSES, Finding, ParityStatus, Sample, TopicParity
 from mirror_report.parity.memory import Gap
 from mirror_report.parity.plan import Reopened
 
-STATUSES = ("verified", "in_flight", "mismatch", "unverifiable", "skipped")
-COUNTED = ("missing", "duplicate", "corrupt_value", "extra", "unverifiable")
-ACCOUNTED = ("duplicate", "extra")
-"""Classes that raise the verdict once, in the run that finds them."""
+WHOLE = "*"
+"""What stands for the partitions of a topic whose mirror does not keep them."""
+STATUSES: tuple[ParityStatus, ...] = (
+    "verified", "skipped", "in_flight", "unverifiable", "mismatch",
+)  # fmt: skip
+"""Statuses of a bucket, the worst last."""
+HARMLESS = ("unverifiable", "expired")
+"""Classes that do not make a topic differ."""
+LASTING = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
+"""Classes that are wrong until they are mended or a new baseline is recorded."""
+TOLD_ONCE = ("duplicate", "extra", "altered_timestamp")
+"""Classes that raise the verdict in the run that finds them and are accounted afterwards."""
+BY_LANE = "reordered"
+"""Lasts where the mirror keeps partitions and with them the order; else it is told once."""
+NEWS = (*TOLD_ONCE, BY_LANE)
+ADDED = (
+    "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
+    *CLASSES, *(f"accounted_{name}" for name in NEWS),
+    *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
+)  # fmt: skip
+NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
+"""Numbers of a lane that add up to those of its topic, and those of which the newest counts."""
+
+
+def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Numbers of each topic out of those of its lanes.
+
+    :param lanes: rows of :func:`mirror_report.parity.totals.summarise`.
+    :returns: the same numbers by flow and topic, with ``lanes``: partition (``*`` for a topic as a
+        whole) -> ``counts`` of what is not 0, and ``hours``.
+    """
+    topics: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in lanes:
+        flow, topic = row["flow"], row["topic"]
+        one = topics.setdefault(
+            (flow, topic),
+            {"flow": flow, "topic": topic, "lanes": {}}
+            | dict.fromkeys(ADDED, 0) | dict.fromkeys(NEWEST),
+        )  # fmt: skip
+        for name in ADDED:
+            one[name] += row[name]
+        for name in NEWEST:
+            one[name] = max((x for x in (one[name], row[name]) if x is not None), default=None)
+        one["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
+            "counts": {name: row[name] for name in CLASSES if row[name]},
+            "hours": [list(hour) for hour in row["hours"]],
+        }
+    return list(topics.values())
 
 
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the next run says if nothing changes: news have become accounted."""
     following = dict(row)
-    for name in ACCOUNTED:
+    once = NEWS if WHOLE in row["lanes"] else TOLD_ONCE
+    for name in once:
         following[f"accounted_{name}"] += following[name]
         following[name] = 0
+    following["lanes"] = {
+        lane: {
+            "counts": {name: n for name, n in one["counts"].items() if name not in once},
+            "hours": [[hour, then, then] for hour, _, then in one["hours"]],
+        }
+        for lane, one in row["lanes"].items()
+    }
     following["buckets_verified"] += following["buckets_accountable"]
     following["buckets_mismatch"] -= following["buckets_accountable"]
     following["buckets_accountable"] = 0
@@ -31,19 +82,32 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any]) -> TopicParity:
-    """A topic's row of :func:`mirror_report.parity.compare.summarise`, as the report tells it."""
+    """A topic's row of :func:`by_topic`, as the report tells it."""
     counts = (
         "source_records", "target_records", "verified_records", "in_flight_records",
         "skipped_records", "verified_through_ms", "newest_due_ms",
     )  # fmt: skip
+    lanes = sorted(row["lanes"].items(), key=lambda one: (one[0] == WHOLE, len(one[0]), one[0]))
+    partitions = {
+        name: found
+        for name in CLASSES
+        if (found := {lane: one["counts"][name] for lane, one in lanes
+                      if lane != WHOLE and name in one["counts"]})
+    }  # fmt: skip
     return replace(
         empty,
         **{name: row[name] for name in counts},
-        counts={name: row[name] for name in COUNTED},
-        accounted={name: row[f"accounted_{name}"] for name in ACCOUNTED},
+        counts={name: row[name] for name in CLASSES},
+        accounted={name: row[f"accounted_{name}"] for name in NEWS},
+        partitions=partitions,
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
         samples={
             name: [Sample(**one) for one in some] for name, some in samples.items() if row[name]
+        },
+        strip={
+            lane: [(hour, STATUSES[worst]) for hour, worst, _ in one["hours"]]
+            for lane, one in lanes
+            if one["hours"]
         },
     )
 
@@ -54,7 +118,7 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
     :param unread: offsets left for a later run.
     :param expired: records that were gone before they were read.
     """
-    if any(topic.counts.get(name) for name in COUNTED if name != "unverifiable"):
+    if any(topic.counts.get(name) for name in CLASSES if name not in HARMLESS):
         return {"status": "mismatch", "reason": ""}
     if topic.counts["unverifiable"]:
         reason = (
@@ -70,69 +134,6 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
             return {"status": "skipped", "reason": "all records are older than the baseline"}
         return {"status": "verified", "reason": ""}
     return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
-
-
-def findings(topic: TopicParity) -> list[Finding]:
-    """What the report says of a topic; duplicates and extras of earlier runs are accounted."""
-    name = f"{topic.flow}/{topic.topic}"
-    again = "See the samples of mirror-report show --json"
-    texts: dict[str, tuple[Any, int | None, str, str]] = {
-        "missing": (
-            "critical", topic.counts["missing"], "records of the source are not on the target",
-            f"{again}; mirror them again by moving the group's offsets back while the mirror is "
-            "stopped",
-        ),
-        "corrupt_value": (
-            "critical", topic.counts["corrupt_value"],
-            "records differ from the source's in value or headers",
-            f"{again}; look for a second writer on the target or a message handler",
-        ),
-        "duplicate": (
-            "warning", topic.counts["duplicate"], "records are on the target more than once",
-            "Expected after the mirror was killed (at least once); the next run accounts for them",
-        ),
-        "extra": (
-            "warning", topic.counts["extra"], "records on the target were never on the source",
-            "Find the other writer of this topic; the next run accounts for them",
-        ),
-        "unverifiable": (
-            "warning", topic.counts["unverifiable"], "records can no longer be compared",
-            "Run the report more often than retention removes records; mirror-report baseline "
-            f"--flow {topic.flow} --renew starts anew",
-        ),
-    }  # fmt: skip
-    if topic.strategy == "none":
-        texts["unverifiable"] = (
-            "warning", topic.counts["unverifiable"],
-            f"records cannot be compared while they move: {topic.reason}",
-            "Stop the producers, wait until the mirror has caught up, then "
-            + strategies.proof_command(topic.flow, topic.topic),
-        )  # fmt: skip
-    found = [
-        Finding(severity, kind, topic.flow, topic.topic, None, count, f"{name}: {count} {text}",
-                action)
-        for kind, (severity, count, text, action) in texts.items()
-        if count
-    ]  # fmt: skip
-    for kind in ("duplicate", "extra"):
-        count = topic.accounted.get(kind, 0)
-        if count:
-            text = texts[kind][2]
-            found.append(
-                Finding("warning", kind, topic.flow, topic.topic, None, count,
-                        f"{name}: {count} {text} (known)", "", accounted=True)
-            )  # fmt: skip
-    if topic.status == "skipped":
-        found.append(
-            Finding("warning", "skipped", topic.flow, topic.topic, None, None,
-                    f"{name}: not compared: {topic.reason}", "Compare this topic by other means")
-        )  # fmt: skip
-    if topic.status == "unknown":
-        found.append(
-            Finding("unknown", "parity_unavailable", topic.flow, topic.topic, None, None,
-                    f"{name}: not compared: {topic.reason}", "mirror-report run again")
-        )  # fmt: skip
-    return found
 
 
 def reopened_finding(one: Reopened) -> Finding:

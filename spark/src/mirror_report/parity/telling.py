@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
 from mirror_report.parity import summary
 from mirror_report.parity.memory import offsets
@@ -30,11 +31,13 @@ def remember(run: Run, rows: list[dict[str, Any]], samples: list[dict[str, Any]]
         }
     for row in rows:
         flow, topic = row.pop("flow"), row.pop("topic")
-        known = run.memory.summaries[flow].get(topic, {}).get("samples", {})
+        known = run.memory.summaries[flow].get(topic, {})
         merged = {}
-        for name in ("missing", "corrupt_value", "duplicate", "extra"):
-            old = known.get(name, []) if name in ("missing", "corrupt_value") else []
-            both = [*fresh.get((flow, topic), {}).get(name, []), *old]
+        for name in CLASSES:
+            found = fresh.get((flow, topic), {}).get(name, [])
+            told = name in summary.TOLD_ONCE and known.get("run_id", "") not in run.memory.untold
+            old = [] if told else known.get("samples", {}).get(name, [])
+            both = [*found, *(one for one in old if one not in found)]
             if row[name] and both:
                 merged[name] = both[:SAMPLES]
         run.memory.summaries[flow][topic] = {
@@ -53,7 +56,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys(summary.ACCOUNTED, 0),
+        accounted=dict.fromkeys(summary.NEWS, 0),
         buckets=dict.fromkeys(summary.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         strategy=plan.strategy,
@@ -82,7 +85,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
             reason=reason,
             counts={**empty.counts, "unverifiable": expired},
         )
-    said = known["now"] if known["run_id"] == run.request.run_id else known["next"]
+    said = known["now"] if known["run_id"] in run.memory.untold else known["next"]
     filled = summary.filled(empty, said, known["samples"])
     unverifiable = (filled.counts["unverifiable"] or 0) + expired
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
@@ -114,6 +117,17 @@ def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
     )
 
 
+def braked(flow: Flow, behind: int, bound: int) -> Finding:
+    """Content was left alone so that reading it does not hold up a mirror that is behind."""
+    return Finding(
+        "warning", "backlog", flow.name, None, None, behind,
+        f"content of flow {flow.name} was left for a later run: its mirror is {behind} records "
+        f"behind, the bound is {bound}",
+        "See its lag: mirror-report lag; to compare all the same raise budget.max_lag_records "
+        "(mirror-report run --max-lag N)",
+    )  # fmt: skip
+
+
 def backlog(run: Run, records: int) -> Finding:
     """What was left for the next run."""
     what = []
@@ -124,5 +138,6 @@ def backlog(run: Run, records: int) -> Finding:
     return Finding(
         "warning", "backlog", None, None, None, records or run.left_candidates,
         f"{' and '.join(what)} were left for the next run",
-        "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+        "mirror-report run again, or raise budget.max_bytes, budget.max_records and "
+        "budget.deadline_seconds",
     )  # fmt: skip

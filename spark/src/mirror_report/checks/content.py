@@ -1,0 +1,168 @@
+"""What the report says of a topic's content, and what to do about it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mirror_report.checks import remedies
+from mirror_report.checks.verdict import TABLE, finding
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import CLASSES, Finding, Sample, Severity, TopicParity
+
+TEXTS: Mapping[str, str] = {
+    "missing": "records of the source are not on the target",
+    "duplicate": "records are on the target more often than on the source",
+    "corrupt_value": "records arrived with another value",
+    "corrupt_headers": "records arrived with other headers",
+    "altered_timestamp": "records arrived with another timestamp",
+    "moved": "records arrived in another partition",
+    "reordered": "records come after records that they preceded on the source",
+    "extra": "records on the target were never on the source",
+    "deleted_early": "records left the target before its retention allows",
+    "expired": "records had left the target by its retention before they were compared",
+    "unverifiable": "records can no longer be compared",
+}
+PARTITIONS_NAMED = 8
+
+
+def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) -> list[Finding]:
+    """One finding for each class with records; what an earlier report told of is accounted."""
+    source, target = clusters[flow.source], clusters[flow.target]
+    found = [
+        _found(topic, kind, _action(kind, topic, flow, source, target))
+        for kind in CLASSES
+        if topic.counts.get(kind)
+    ]
+    found += [
+        finding(
+            kind, f"{_name(topic)}: {count} {TEXTS[kind]} (known)", "",
+            flow=topic.flow, topic=topic.topic, count=count, accounted=True, severity="warning",
+        )
+        for kind, count in topic.accounted.items()
+        if count
+    ]  # fmt: skip
+    if topic.status == "skipped":
+        found.append(
+            finding(
+                "skipped", f"{_name(topic)}: not compared: {topic.reason}",
+                "Compare this topic by other means", flow=topic.flow, topic=topic.topic,
+            )
+        )  # fmt: skip
+    if topic.status == "unknown":
+        found.append(
+            finding(
+                "parity_unavailable", f"{_name(topic)}: not compared: {topic.reason}",
+                "mirror-report run again", flow=topic.flow, topic=topic.topic,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _found(topic: TopicParity, kind: str, action: str) -> Finding:
+    partitions = topic.partitions.get(kind, {})
+    text = TEXTS[kind]
+    if kind == "unverifiable" and topic.strategy == "none":
+        text = f"records cannot be compared while they move: {topic.reason}"
+    return finding(
+        kind,
+        f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}",
+        action,
+        flow=topic.flow,
+        topic=topic.topic,
+        partition=int(next(iter(partitions))) if len(partitions) == 1 else None,
+        count=topic.counts[kind],
+        severity=severity(kind, keeps_partitions=bool(partitions)),
+    )
+
+
+def severity(kind: str, *, keeps_partitions: bool) -> Severity:
+    """How bad a class is; order within a topic is only promised with its partitions."""
+    return "warning" if kind == "reordered" and not keeps_partitions else TABLE[kind][0]
+
+
+def _name(topic: TopicParity) -> str:
+    return f"{topic.flow}/{topic.topic}"
+
+
+def _in(partitions: Mapping[str, int]) -> str:
+    if not partitions:
+        return ""
+    if len(partitions) == 1:
+        return f", partition {next(iter(partitions))}"
+    worst = sorted(partitions.items(), key=lambda one: -one[1])
+    named = ", ".join(f"{partition} ({count})" for partition, count in worst[:PARTITIONS_NAMED])
+    more = len(worst) - PARTITIONS_NAMED
+    return f", partitions {named}" + (f" and {more} more" if more > 0 else "")
+
+
+def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: Cluster) -> str:
+    some = topic.samples.get(kind, [])
+    look = _look(some, topic, source, target)
+    describe = remedies.tool(
+        target, "kafka-configs.sh", "--describe", "--entity-type", "topics", "--entity-name",
+        topic.topic,
+    )  # fmt: skip
+    on_host = f"on {remedies.host(flow)}"
+    texts = {
+        "missing": _mirror_again(some, topic, flow, source) or look,
+        "duplicate": "Expected after the mirror was killed (at least once), see "
+        f"`{remedies.journal(flow)}` {on_host}; the next run accounts for them",
+        "corrupt_value": f"Find what writes or converts beside the mirror. {look}",
+        "corrupt_headers": "Find what rewrites headers, such as a header.converter that is not "
+        f"ByteArrayConverter. {look}",
+        "altered_timestamp": f"See whether the target replaces timestamps: {describe}; the next "
+        "run accounts for them",
+        "moved": "Find what writes beside the mirror, or chooses partitions instead of it. "
+        f"{look}",
+        "reordered": "Find out whether the producer may overtake itself: grep -E "
+        f"'idempotence|in.flight|retries' -r /etc/{flow.instance}/ {on_host}. {look}",
+        "extra": f"Find the other writer of this topic; the next run accounts for them. {look}",
+        "deleted_early": f"Find out who deletes records there: {describe}",
+        "expired": "Nothing, unless the target should keep records longer: "
+        + remedies.alter_topic(target, topic.topic, {"retention.ms": "<milliseconds>"}),
+        "unverifiable": "Run the report more often than retention removes records; "
+        f"{remedies.renew(flow)} starts anew",
+    }  # fmt: skip
+    if kind == "unverifiable" and topic.strategy == "none":
+        return (
+            "Stop the producers, wait until the mirror has caught up, then mirror-report prove "
+            f"--flow {topic.flow} --topic {topic.topic}"
+        )
+    return texts[kind]
+
+
+def _look(some: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster) -> str:
+    """How to see the first record of which there is a sample, on each side it is known on."""
+    first = {one.side: one for one in reversed(some)}
+    commands = [
+        remedies.tool(
+            cluster, "kafka-console-consumer.sh", "--topic", name, "--partition",
+            str(first[side].partition), "--offset", str(first[side].offset), "--max-messages", "1",
+        )
+        for side, cluster, name in (
+            ("source", source, topic.source_topic), ("target", target, topic.topic),
+        )
+        if side in first
+    ]  # fmt: skip
+    if not commands:
+        return "mirror-report show --json has the partitions"
+    return "To see one: " + " and ".join(commands)
+
+
+def _mirror_again(
+    some: Sequence[Sample], topic: TopicParity, flow: Flow, source: Cluster
+) -> str | None:
+    """How to bring missing records over, where the position can be moved back."""
+    if flow.engine != "mm1" or not some:
+        return None
+    oldest = min(some, key=lambda one: one.offset)
+    move = remedies.tool(
+        source, "kafka-consumer-groups.sh", "--group", flow.group_id, "--topic",
+        f"{topic.source_topic}:{oldest.partition}", "--reset-offsets", "--to-offset",
+        str(oldest.offset), "--execute",
+    )  # fmt: skip
+    return (
+        f"Mirror again from there on, with duplicates (likewise for other partitions): on "
+        f"{remedies.host(flow)} {remedies.service(flow, 'stop')}, then {move}, then "
+        f"{remedies.service(flow, 'start')}"
+    )
