@@ -600,6 +600,16 @@ class CheckDocument:
 
 
 @dataclass(frozen=True)
+class GroupsDocument:
+    """What ``groups --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    groups: list[GroupParity]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
 class ProofDocument:
     """What ``prove --json`` prints."""
 

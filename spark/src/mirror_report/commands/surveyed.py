@@ -9,8 +9,8 @@ from typing import Any
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
 from mirror_report.commands.failover import look_at_groups
-from mirror_report.commands.flows import aliases
-from mirror_report.commands.measured import LagResult
+from mirror_report.commands.flows import Progress, aliases, chosen
+from mirror_report.commands.measured import LagResult, lag
 from mirror_report.config import Flow, Settings
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
@@ -97,6 +97,30 @@ def _groups(
     result.groups.extend(found.rows)
     result.findings.extend(found.findings)
     result.read[flow.name] = found.remembered
+
+
+def groups(settings: Settings, flow_name: str | None, progress: Progress) -> Survey:
+    """Look at the groups of the flows alone; what it reads is read again by the next report.
+
+    :returns: of the findings those about groups, and what kept anything from being known.
+    """
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    measured = lag(settings, store, flow_name)
+    result = Survey()
+    result.findings.extend(one for one in measured.findings if one.severity == "unknown")
+    try:
+        before = store.load("groups")
+    except StateError as error:
+        before = {}
+        result.findings.append(failure(error))
+    with open_clients(settings, aliases(flows)) as clients:
+        for flow in flows:
+            if flow.engine != "mm2":
+                progress(f"flow {flow.name}: MirrorMaker 1 takes no groups along")
+            elif flow.name in measured.observed:
+                _groups(settings, clients, flow, measured, before, result)
+    return result
 
 
 def _topics(

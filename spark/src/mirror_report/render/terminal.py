@@ -48,7 +48,7 @@ def show(
         _flows(report["flows"], out)
     lag(report["lag"], out, wide=wide)
     parity(report["parity"], out, wide=wide)
-    _groups(report["groups"], out, wide=wide)
+    groups(report["groups"], out, wide=wide)
     _topics(report["topics"], out, wide=wide)
 
 
@@ -193,14 +193,14 @@ def _class_column(name: str) -> Column:
     return Column(figures.words(name), cell)
 
 
-def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
+def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    if not groups:
+    if not found:
         return
-    ordered = rows.groups_worst_first(groups)
+    ordered = rows.groups_worst_first(found)
     shown = ordered if wide else ordered[:TOP]
     columns = [
-        *_flow_column(groups),
+        *_flow_column(found),
         Column("group", lambda one: str(one["group"]), right=False),
         Column("state", lambda one: str(one["state"]), right=False, state=True),
         Column("ready", lambda one: figures.known_share(one["readiness"])),
