@@ -248,6 +248,10 @@ def lacking(lab: Lab) -> list[str]:
                 topics += internal.topics.values()
                 if SYNCED not in clients.get("east").groups():
                     found.append("groups")
+                groups = look_at_groups(settings, clients, flow, seen, {}, {})
+                found += [one.message for one in groups.findings if one.kind == "permission"]
+                if [one.group for one in groups.rows if one.partitions] != [SYNCED]:
+                    found.append("offsets of groups")
             elif seen.auto_creation is None:
                 found.append("auto creation")
             found += [f"settings of {one.name}" for one in topics if not one.configs]
