@@ -45,6 +45,7 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import config, observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
+from mirror_report.commands.failover import look_at_groups  # noqa: E402
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
