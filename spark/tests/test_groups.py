@@ -239,6 +239,15 @@ def test_compared_record_makes_a_bound_exact() -> None:
     assert (row.image, row.image_exact, row.skip, row.state) == (203, True, 2, "skip")
 
 
+def test_checkpoint_is_a_bound_where_syncs_say_less() -> None:
+    row = judged(group(250, 220), checkpoint=(240, 230))
+    assert (row.partitions[0].image, row.state, row.reread) == (230, "reread", 10)
+    # It is about a later position.
+    assert judged(group(250, 220), checkpoint=(260, 230)).state == "unknown"
+    none = Translation({}, {("billing", "t", 0): OffsetSync(150, 140, NOW)})
+    assert judged(group(150, 140), translation=none, bound=400).state == "ready"
+
+
 def test_records_are_compared_where_syncs_prove_nothing() -> None:
     wanted = groups.unproved(scene(), [group(250, 1)])
     ((offset, known),) = wanted.values()

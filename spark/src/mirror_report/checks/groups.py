@@ -81,8 +81,16 @@ class Scene:
             there,
             drained=self.drained.get((topic, number)) == offset == here.end,
         )
+        if found.exact:
+            return found
         proof = self.proofs.get((group, topic, number))
-        return found if proof is None or found.exact else found.proved(proof)
+        if proof is not None:
+            return found.proved(proof)
+        checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
+        if checkpoint is None or checkpoint.upstream > offset:
+            return found
+        # MirrorMaker 2 may have known nearer syncs when it wrote this, and never goes too far.
+        return found.at_least(checkpoint.downstream)
 
 
 def places(flow: Flow, groups: Iterable[GroupOffsets]) -> list[tuple[GroupOffsets, str, int, int]]:

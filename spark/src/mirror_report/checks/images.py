@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirror_report.model import OffsetSync, PartitionSnapshot
 
@@ -12,8 +12,7 @@ from mirror_report.model import OffsetSync, PartitionSnapshot
 class Image:
     """The place on the target of an offset of the source.
 
-    :param offset: of the record that stands at the source's offset; ``None``: no offset sync lies
-        below it.
+    :param offset: of the record that stands at the source's offset; ``None``: nothing leads there.
     :param exact: otherwise it lies at or after ``offset``.
     :param at_most: it lies at or before this.
     :param translated: what MirrorMaker 2 makes of the offset with the same syncs; it is never
@@ -30,6 +29,11 @@ class Image:
     def proved(self, offset: int) -> Image:
         """The same, found to be at one offset."""
         return Image(offset, True, offset, self.translated)
+
+    def at_least(self, offset: int) -> Image:
+        """The same, known not to be before an offset."""
+        known = max(self.offset or 0, min(offset, self.at_most))
+        return replace(self, offset=known)
 
 
 def image(
