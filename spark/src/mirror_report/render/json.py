@@ -28,7 +28,9 @@ def document(
     one: Report | LagDocument | CheckDocument | ApartDocument | ProofDocument,
 ) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
-    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
+    text = json.dumps(dataclasses.asdict(one))
+    # JSON has no word for what is not a number; nor is it known.
+    plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return plain
 
 
