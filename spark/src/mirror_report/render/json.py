@@ -11,6 +11,7 @@ from typing import Any, cast, get_args, get_type_hints
 from mirror_report.model import (
     ApartDocument,
     CheckDocument,
+    GroupsDocument,
     LagDocument,
     ProofDocument,
     Report,
@@ -25,7 +26,7 @@ class DocumentError(ReportError):
 
 
 def document(
-    one: Report | LagDocument | CheckDocument | ApartDocument | ProofDocument,
+    one: Report | LagDocument | CheckDocument | ApartDocument | GroupsDocument | ProofDocument,
 ) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
     text = json.dumps(dataclasses.asdict(one))

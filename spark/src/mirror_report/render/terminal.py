@@ -51,7 +51,7 @@ def show(
         table("Flows", columns.flows(), report["flows"], out, wide=True)
     lag(report["lag"], out, wide=wide)
     parity(report["parity"], out, wide=wide)
-    _groups(report["groups"], out, wide=wide)
+    groups(report["groups"], out, wide=wide)
     _topics(report["topics"], out, wide=wide)
 
 
@@ -116,9 +116,9 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
         table(title, columns.mismatches(single), single, out, wide=True)
 
 
-def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
+def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    some = rows.groups_worst_first(groups)
+    some = rows.groups_worst_first(found)
     _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
     single = rows.group_partitions(some)
     if wide and single:
