@@ -336,6 +336,8 @@ def stories() -> dict[str, list[Step]]:
     gap = 5 * MINUTE
     altered_one = [altered(target[0], value=b"?"), *target[1:]]
     many, copies, _ = whole(120)
+    # Its copy is where records are not mirrored yet: in the last minute.
+    retimed = [altered(target[0], timestamp=2 * MINUTE + 5), *target[1:]]
     # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
     kept = {one.content for one in source if one.offset < 12}
     ahead = Step([*source[:-1], *target], at, seen=[*source, *target])
@@ -370,6 +372,12 @@ def stories() -> dict[str, list[Step]]:
         ],
         "target expired": [
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",))
+        ],
+        f"{KEPT}-moved before due": [
+            Step([*source, *moved], {0: 30, 1: 0}), Step([*source, *moved], at),
+        ],
+        "altered before due": [
+            Step([*source, *retimed], {0: 13, 1: 14}), Step([*source, *retimed], at),
         ],
         "early and late": [
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",),
@@ -598,6 +606,17 @@ def test_what_the_target_removed_is_told_by_what_its_retention_allows(
     (one,) = told["early and late"]
     assert wrong(one.after) == {"expired": 2, "deleted_early": 4}
     assert (one.after["buckets_verified"], one.after["verified_records"]) == (1, 24)
+
+
+@pytest.mark.parametrize(
+    ("flow", "found"),
+    [(f"{KEPT}-moved before due", "moved"), ("altered before due", "altered_timestamp")],
+)
+def test_halves_of_a_pair_find_each_other_whenever_they_come_due(
+    told: dict[str, list[Told]], flow: str, found: str
+) -> None:
+    first, then = told[flow]
+    assert (wrong(first.after), wrong(then.after)) == ({"missing": 1}, {found: 1})
 
 
 def test_what_expired_as_a_whole_is_compared_with_nothing(told: dict[str, list[Told]]) -> None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity.digest import LOW_39, SUMS_64, normalise
 from mirror_report.parity.summary import BY_LANE, LASTING, NEWS
 
+NEAR_MS = 3_600_000
+"""How far from what is new leftovers are looked at again."""
 BUCKET = ("flow", "topic", "lane", "bucket")
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
 WHOLE_TOPIC = -1
@@ -141,9 +143,10 @@ def judge(
     :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
     :param run_id: the present run.
     :param untold: earlier runs whose report nobody got: what they found is news still.
-    :returns: the buckets with due, candidate (a drill has to decide), settled, status, accountable
-        (the next run will call it verified) and the count of each class; of :data:`NEWS` what is
-        told once counts while it is news, and is ``accounted_*`` afterwards.
+    :returns: the buckets with due, candidate (a drill has to decide, or to decide again, if it is
+        settled), settled, status, accountable (the next run will call it verified) and the count
+        of each class; of :data:`NEWS` what is told once counts while it is news, and is
+        ``accounted_*`` afterwards.
     """
     run = F.col("run_id")
     old = results.select(
@@ -176,9 +179,18 @@ def judge(
         .withColumn("settled", settled)
         .withColumn("unequal", unequal)
         .withColumn("blind", blind)
-        .withColumn(
-            "candidate", F.col("due") & F.col("unequal") & ~F.col("blind") & ~F.col("settled")
-        )
+        .withColumn("differs", F.col("due") & F.col("unequal") & ~F.col("blind"))
+    )
+    # What was left over here may be the other half of what is new elsewhere in the topic.
+    topic = Window.partitionBy("flow", "topic")
+    fresh = F.when(F.col("differs") & ~F.col("settled"), F.col("bucket"))
+    near = F.col("bucket").between(
+        F.min(fresh).over(topic) - NEAR_MS, F.max(fresh).over(topic) + NEAR_MS
+    )
+    unpaired = F.col("missing") + F.col("extra") > 0
+    state = state.withColumn(
+        "candidate",
+        F.col("differs") & (~F.col("settled") | (unpaired & F.coalesce(near, F.lit(False)))),
     )
     # An old result holds while its bucket differs: settled, or not due for a new drill.
     carried = F.col("unequal") & ~F.col("blind")

@@ -39,7 +39,9 @@ class Driller:
     ) -> tuple[DataFrame, list[dict[str, Any]]]:
         """Results with those of this run in them, and samples of what was found."""
         run = self.run
-        differing = judged.filter("candidate").orderBy("bucket").limit(MAX_CANDIDATES + 1)
+        differing = (
+            judged.filter("candidate").orderBy("settled", "bucket").limit(MAX_CANDIDATES + 1)
+        )
         rows = [row.asDict() for row in differing.collect()]
         if len(rows) > MAX_CANDIDATES:
             run.left_candidates = judged.filter("candidate").count() - MAX_CANDIDATES
@@ -61,10 +63,7 @@ class Driller:
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
         looks = self._sandwich({row["flow"] for row in rows})
         rows = [row for row in rows if row["flow"] in looks]
-        chosen = table(
-            self.session, compare.BUCKET_SCHEMA,
-            [{name: row[name] for name in compare.BUCKET} for row in rows],
-        )  # fmt: skip
+        chosen = self._chosen(rows)
         extents = (
             merged.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
             .groupBy("flow", "side", "topic", "origin", "partition")
@@ -73,6 +72,10 @@ class Driller:
         )
         wanted, gone = self._drill_ranges([row.asDict() for row in extents], looks)
         hidden = self._hidden(merged, chosen, gone)
+        # What was seen record by record is not forgotten for what can no longer be read.
+        gone_somewhere = {key[:-1] for key in hidden}
+        rows = [row for row in rows if not row["settled"] or _key(row) not in gone_somewhere]
+        chosen = self._chosen(rows)
         gaps = self.standing.gaps()
         candidates = table(
             self.session, drill.CANDIDATES_SCHEMA,
@@ -85,7 +88,7 @@ class Driller:
                         for side in ranges.SIDES
                     },
                     **{
-                        f"{side}_gone": (*(row[name] for name in compare.BUCKET), side) in hidden
+                        f"{side}_gone": (*_key(row), side) in hidden
                         for side in ranges.SIDES
                     },
                 }
@@ -113,6 +116,12 @@ class Driller:
         )
         left.unpersist()
         return self.shelf.results(), samples
+
+    def _chosen(self, rows: list[dict[str, Any]]) -> DataFrame:
+        return table(
+            self.session, compare.BUCKET_SCHEMA,
+            [{name: row[name] for name in compare.BUCKET} for row in rows],
+        )  # fmt: skip
 
     def _sandwich(self, flows: set[str]) -> dict[str, Look]:
         """Fresh looks: positions, then target, then source. A flow that fails is left out."""
@@ -213,3 +222,7 @@ class Driller:
             .count()
         )
         return {tuple(row[name] for name in (*compare.BUCKET, "side")) for row in gone.collect()}
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in compare.BUCKET)
