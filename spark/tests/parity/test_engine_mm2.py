@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from parity_mirror import T0, Mirror, counts, eventually
 from parity_records import jars_directory
@@ -35,9 +35,10 @@ class Told(Take):
 
 
 class Keeper(Mirror):
-    """Flows east (a to b) and west (c to b) of MirrorMaker 2, and loose (a to b) of MirrorMaker 1.
+    """Flows east (a to b) and west (c to b) of MirrorMaker 2, loose and careful of MirrorMaker 1.
 
-    Cluster c is b under another alias: what comes from there must not be taken for a's.
+    Both of these are from a to b; careful only takes records of committed transactions. Cluster c
+    is b under another alias: what comes from there must not be taken for a's.
     """
 
     def __init__(self, spark: SparkSession, brokers: tuple[str, str], state: Path) -> None:
@@ -49,10 +50,13 @@ class Keeper(Mirror):
         loose = Flow(
             name="loose", source="a", target="b", include=f"{self.prefix}-.*", group_id=self.group
         )
+        careful = replace(
+            loose, name="careful", include=f"{self.prefix}_.*", source_isolation="read_committed"
+        )
         self.settings = replace(
             self.settings,
             clusters={**self.settings.clusters, "c": Cluster("c", (brokers[1],))},
-            flows=(kept, replace(kept, name="west", source="c", group_id="c-mm2"), loose),
+            flows=(kept, replace(kept, name="west", source="c", group_id="c-mm2"), loose, careful),
         )
         self.told: dict[str, Positions] = {flow.name: {} for flow in self.settings.flows}
 
@@ -113,6 +117,36 @@ class Keeper(Mirror):
                 self.send(late.pop())
         self.producers[1].flush()
 
+    def transact(self, flow: str) -> KafkaProducer:
+        """Write ten records each in transactions that are committed, aborted, committed and open.
+
+        The mirror has copied what counts for it.
+
+        :returns: the producer of the last transaction.
+        """
+        topic = self.make(flow, "_tx" if flow == "careful" else "-tx", 1)
+        producer = KafkaProducer(
+            bootstrap_servers=self.brokers[0],
+            transactional_id=topic,
+            transaction_timeout_ms=600_000,
+        )
+        producer.init_transactions()
+        for number, committed in enumerate((True, False, True, None)):
+            if committed is None and flow == "loose":
+                break
+            producer.begin_transaction()
+            for i in range(number * 10, number * 10 + 10):
+                record = {"key": b"%d" % i, "value": b"v", "timestamp_ms": T0 + i}
+                producer.send(topic, partition=0, **record)
+                if committed or flow == "loose":
+                    self.send({"topic": topic, "partition": 0, **record})
+            producer.flush()
+            if committed is not None:
+                (producer.commit_transaction if committed else producer.abort_transaction)()
+        self.producers[1].flush()
+        self.told[flow][topic] = {0: 33}  # thirty records and three markers
+        return producer
+
     def copies(self, one: Any, partition: int, fate: str) -> list[dict[str, Any]]:
         """What becomes of a record."""
         copy = {"key": one.key, "value": one.value, "headers": [], "timestamp_ms": one.timestamp,
@@ -170,7 +204,11 @@ class Story:
             keeper.fill("east", topic, 120)
             keeper.mirror("east", topic, fates=fates)
         keeper.fill("east", f"{keeper.prefix}.read", 100, start=100)
+        open_ones = [keeper.transact(flow) for flow in ("loose", "careful")]
         self.results.append(keeper.compare())
+        open_ones[1].abort_transaction()
+        for producer in open_ones:
+            producer.close()
         self.grow(keeper)
         self.pass_over(keeper)
         self.results.append(keeper.compare())
@@ -242,7 +280,7 @@ def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(story: Story
     found = {name: one for name, one in story.found(0).items() if name[2:] not in FATES}
     assert {name: one.source_records for name, one in found.items()} == {
         "a..whole": 120, "c..whole": 90, "a..moved": 120, "-spread": 120, "a..grown": 60,
-        "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100,
+        "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100, "-tx": 30, "_tx": 20,
     }  # fmt: skip
     assert {name: counts(one) for name, one in found.items() if counts(one)} == {
         "a..moved": {"moved": 2}
@@ -281,6 +319,15 @@ def test_each_class_is_found_in_its_partition_and_nothing_else(story: Story, nam
         kind: int(next(iter(some))) for kind, some in expected.items()
     }
     assert {kind for kind, one in findings.items() if one.severity == "critical"} == lasting.keys()
+
+
+def test_aborted_records_are_expected_where_the_mirror_copies_them(story: Story) -> None:
+    for run in (0, 1):
+        found = story.found(run)
+        assert {
+            name: (found[name].status, found[name].source_records, found[name].target_records)
+            for name in ("-tx", "_tx")
+        } == {"-tx": ("verified", 30, 30), "_tx": ("verified", 20, 20)}
 
 
 def test_partitions_that_are_new_are_compared_from_their_first_record(story: Story) -> None:
