@@ -1,19 +1,24 @@
 """Lag in records and seconds, and the state of a partition: unknown is never 0."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from mirror_report.checks import lag
-from mirror_report.config import Flow, Warn
+from mirror_report.checks import lag, lag_findings, trails
+from mirror_report.config import Cluster, Flow, Warn
 from mirror_report.model import (
     ClusterSnapshot,
+    FlowStatus,
     GroupMember,
     GroupSnapshot,
+    OpenTransaction,
     PartitionLag,
     PartitionSnapshot,
     Positions,
+    Standing,
     TopicSnapshot,
 )
 
@@ -22,6 +27,7 @@ FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("
 LATEST = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", start="latest")
 ALIVE = GroupSnapshot("g", "Stable", (GroupMember("c", "10.0.0.1", (("t", 0),)),))
 EMPTY = GroupSnapshot("g", "Empty", ())
+CLUSTERS = {"east": Cluster("east", ("east1:9092",)), "west": Cluster("west", ("west1:9092",))}
 WARN = Warn(lag_records=1000, lag_seconds=600, stalled_seconds=300)
 
 
@@ -32,9 +38,26 @@ def source(start: int, end: int, high: int | None = None, at: int = NOW) -> Clus
     )
 
 
-def seen(seconds_ago: float, end: int, position: int | None) -> dict[str, Any]:
-    positions: Positions = {} if position is None else {"t": {0: position}}
-    return lag.observation(source(0, end, at=NOW - int(seconds_ago * 1000)), positions)
+@dataclass(frozen=True)
+class Look:
+    """An earlier look: when, the log end it saw, the position, and where only markers follow it."""
+
+    seconds_ago: float
+    end: int
+    position: int | None
+    through: int | None = None
+
+
+def remembered(*looks: Look) -> trails.Trails:
+    """What the history tells of earlier looks, line by line as they left it."""
+    lines: list[trails.Line] = []
+    for one in looks:
+        positions: Positions = {} if one.position is None else {"t": {0: one.position}}
+        through = {} if one.through is None else {("t", 0): one.through}
+        snapshot = source(0, one.end, at=NOW - int(one.seconds_ago * 1000))
+        past = trails.read(lines)
+        lines.append(trails.line(past, snapshot, positions, through, "read_uncommitted"))
+    return trails.read(json.loads(json.dumps(lines)))
 
 
 def row(
@@ -44,16 +67,22 @@ def row(
     flow: Flow = FLOW,
     group: GroupSnapshot = ALIVE,
     ages: Mapping[tuple[str, int], int | None] | None = None,
-    history: tuple[dict[str, Any], ...] = (),
+    history: Sequence[Look] = (),
     baseline: Mapping[str, Any] | None = None,
-    reset: frozenset[str] = frozenset(),
+    warn: Warn = WARN,
+    committed_at_ms: int | None = None,
+    **evidence: Any,
 ) -> PartitionLag:
-    rows = lag.measure(
-        flow, snapshot, {} if position is None else {"t": {0: position}}, group,
-        ages=ages or {}, history=history, baseline=baseline or {}, reset_topics=reset, warn=WARN,
+    positions: Positions = {} if position is None else {"t": {0: position}}
+    committed = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
+    past = remembered(*history)
+    (found,) = lag.measure(
+        flow, snapshot, Standing(positions, committed), group,
+        lag.places(flow, snapshot, positions, baseline or {}, past),
+        evidence=lag.Evidence(ages=ages or {}, **evidence), trails=past,
+        baseline=baseline or {}, warn=warn,
     )  # fmt: skip
-    assert len(rows) == 1
-    return rows[0]
+    return found
 
 
 def test_lag_counts_what_lies_between_position_and_end() -> None:
@@ -71,32 +100,38 @@ def test_age_that_could_not_be_read_is_unknown() -> None:
 
 
 def test_transaction_markers_at_the_end_are_no_lag() -> None:
-    found = row(source(0, 100), 99, ages={("t", 0): None}, history=(seen(900, 100, 99),))
+    found = row(source(0, 100), 99, ages={("t", 0): None}, history=(Look(900, 100, 99),))
     assert (found.lag_records, found.state) == (0, "IDLE")
 
 
-def test_transaction_markers_that_expired_are_no_loss() -> None:
-    waiting = {("t", 0): (99, 100)}
-    before = lag.observation(
-        source(0, 100, at=NOW - 900_000), {"t": {0: 99}}, lag.drained(waiting, {("t", 0): None})
-    )
-    assert row(source(100, 100), 99, history=(before,)).state == "IDLE"
-    assert row(source(100, 100), 98, history=(before,)).lost == 2, "another position"
-    assert row(source(102, 102), 99, history=(before,)).lost == 2
-    assert row(source(100, 100), 99, history=(seen(900, 100, 99),)).lost == 1
+def test_markers_found_out_once_are_known_while_the_position_stays() -> None:
+    history = (Look(600, 100, 99, 100),)
+    assert row(source(0, 100), 99, history=history).lag_records == 0
+    found = row(source(0, 103), 99, history=history, ages={("t", 0): NOW - 2_000})
+    assert (found.lag_records, found.state) == (3, "OK")
 
 
-def test_position_within_an_open_transaction_is_no_reset() -> None:
+def test_records_after_a_marker_that_waited_for_days_are_not_stalled() -> None:
+    history = (Look(900, 100, 99, 100), Look(60, 102, 99, 100))
+    assert row(source(0, 102), 99, history=history).state == "OK"
+    history = (Look(900, 100, 99, 100), Look(400, 102, 99, 100))
+    assert row(source(0, 102), 99, history=history).state == "STALLED"
+
+
+def test_what_a_mirror_reads_decides_where_the_log_ends() -> None:
+    committed = replace(FLOW, source_isolation="read_committed")
+    assert row(source(0, 100, high=120), 100, flow=committed).lag_records == 0
+    assert row(source(0, 100, high=120), 100).lag_records == 20
     assert row(source(0, 100, high=120), 115).state == "OK"
 
 
 def test_nothing_new_since_the_last_look_is_idle() -> None:
-    assert row(source(0, 100), 100, history=(seen(60, 100, 100),)).state == "IDLE"
+    assert row(source(0, 100), 100, history=(Look(60, 100, 100),)).state == "IDLE"
     assert row(source(0, 0), 0).state == "IDLE"
 
 
 def test_new_records_all_mirrored_is_ok() -> None:
-    assert row(source(0, 120), 120, history=(seen(60, 100, 100),)).state == "OK"
+    assert row(source(0, 120), 120, history=(Look(60, 100, 100),)).state == "OK"
 
 
 def test_waiting_records_without_a_member_are_stopped() -> None:
@@ -108,26 +143,26 @@ def test_whole_group_without_a_member_is_ok() -> None:
 
 
 def test_position_that_stays_while_records_wait_is_stalled() -> None:
-    history = (seen(400, 95, 93), seen(200, 100, 93))
+    history = (Look(400, 95, 93), Look(200, 100, 93))
     assert row(source(0, 100), 93, history=history).state == "STALLED"
 
 
 def test_position_that_stays_for_a_shorter_time_is_not_yet_stalled() -> None:
-    assert row(source(0, 100), 93, history=(seen(200, 100, 93),)).state == "OK"
+    assert row(source(0, 100), 93, history=(Look(200, 100, 93),)).state == "OK"
 
 
 def test_time_without_lag_does_not_count_as_stalled() -> None:
-    history = (seen(900, 93, 93), seen(100, 100, 93))
+    history = (Look(900, 93, 93), Look(100, 100, 93))
     assert row(source(0, 100), 93, history=history).state == "OK"
 
 
 def test_position_that_moved_is_not_stalled() -> None:
-    history = (seen(900, 100, 90), seen(400, 100, 91))
+    history = (Look(500, 100, 90), Look(400, 100, 91))
     assert row(source(0, 100), 93, history=history).state == "OK"
 
 
 def test_first_commit_that_never_comes_is_stalled() -> None:
-    history = (seen(900, 100, None), seen(400, 100, None))
+    history = (Look(900, 100, None), Look(400, 100, None))
     assert row(source(0, 100), None, history=history).state == "STALLED"
 
 
@@ -137,18 +172,7 @@ def test_many_records_or_old_ones_are_lagging() -> None:
 
 
 def test_position_that_went_back_is_rewound() -> None:
-    assert row(source(0, 100), 50, history=(seen(60, 100, 93),)).state == "REWOUND"
-
-
-def test_log_start_past_the_position_is_loss_with_its_number() -> None:
-    found = row(source(150, 200), 100)
-    assert (found.state, found.lost, found.lag_records) == ("TRUNCATED", 50, 50)
-
-
-def test_log_start_past_the_recorded_start_is_loss_before_the_first_commit() -> None:
-    recorded = {"topics": {"t": {"source": {"0": 100}}}}
-    found = row(source(150, 200), None, baseline=recorded)
-    assert (found.state, found.lost) == ("TRUNCATED", 50)
+    assert row(source(0, 100), 50, history=(Look(60, 100, 93),)).state == "REWOUND"
 
 
 def test_position_beyond_the_log_is_a_reset() -> None:
@@ -156,7 +180,7 @@ def test_position_beyond_the_log_is_a_reset() -> None:
 
 
 def test_other_topic_id_is_a_reset_even_if_offsets_fit() -> None:
-    assert row(source(0, 150), 100, reset=frozenset({"t"})).state == "RESET"
+    assert row(source(0, 150), 100, reset_topics=frozenset({"t"})).state == "RESET"
 
 
 def test_never_committed_starts_at_the_log_start_if_earliest() -> None:
@@ -184,23 +208,135 @@ def test_topic_that_may_not_be_read_is_unknown() -> None:
     assert (found.state, found.lag_records) == ("UNKNOWN", None)
 
 
+def test_position_behind_its_highest_is_rewound_until_it_is_there_again() -> None:
+    history = (Look(200, 100, 93), Look(60, 120, 50))
+    assert row(source(0, 120), 60, history=history).state == "REWOUND"
+    assert row(source(0, 120), 93, history=history).state == "OK"
+    baseline = {"recorded_at_ms": NOW - 100_000, "topics": {}}
+    assert row(source(0, 120), 60, history=history, baseline=baseline).state == "OK", "accepted"
+
+
+def test_truncated_is_told_by_what_is_lost_and_where_it_stands() -> None:
+    found = row(source(150, 200), 100, truncated=frozenset({("t", 0)}), losses={("t", 0): (30, 20)})
+    assert (found.state, found.lag_records) == ("TRUNCATED", 50)
+    assert (found.lost, found.lost_at_most) == (30, 50)
+    past = row(source(150, 200), 160, losses={("t", 0): (50, 0)})
+    assert (past.state, past.lost, past.lost_at_most) == ("OK", 50, None)
+
+
+@pytest.mark.parametrize(
+    ("history", "age", "waits", "at_least"),
+    [
+        ((), 30, None, False),
+        ((Look(120, 100, 90), Look(60, 120, 90)), 80, 80, False),
+        ((Look(120, 100, 90), Look(60, 120, 90)), 30 * 86_400, 120, False),
+        ((Look(120, 100, 90), Look(60, 120, 90)), 0, 60, False),
+        ((Look(120, 100, 90), Look(60, 120, 90)), None, 60, False),
+        ((Look(60, 100, 90),), 5, 5, False),
+        ((Look(60, 100, 90),), 300, 60, False),
+        ((Look(120, 106, 90), Look(60, 120, 90)), 500, 120, True),
+    ],
+    ids=["no look before", "record's age fits", "old record that came late", "clock ahead",
+         "age not read", "came since the last look", "so did an old one", "there at every look"],
+)  # fmt: skip
+def test_wait_is_the_age_of_the_record_held_to_what_looks_saw(
+    history: Sequence[Look], age: float | None, waits: float | None, at_least: bool
+) -> None:
+    ages = {} if age is None else {("t", 0): NOW - int(age * 1000)}
+    found = row(source(0, 130), 105, history=history, ages=ages)
+    assert (found.waiting_seconds, found.waiting_at_least) == (waits, at_least)
+
+
+def test_old_records_that_just_arrived_are_not_lagging() -> None:
+    ages = {("t", 0): NOW - 86_400_000}
+    assert row(source(0, 130), 105, ages=ages).state == "LAGGING", "nothing else is known"
+    history = (Look(60, 100, 100),)
+    assert row(source(0, 130), 105, ages=ages, history=history).state == "OK"
+
+
+def test_rates_are_over_five_minutes_and_tell_when_it_is_through() -> None:
+    history = (Look(900, 0, 0), Look(360, 1000, 1000), Look(60, 4000, 1600))
+    found = row(source(0, 4600), 2800, history=history)
+    assert (found.produce_rate, found.mirror_rate) == (10.0, 5.0)
+    assert (found.eta_seconds, found.catches_up) == (None, False)
+    faster = row(source(0, 4600), 4600 - 300, history=history)
+    assert faster.catches_up
+    assert faster.eta_seconds == pytest.approx(300 / (3300 / 360)), "as much as it does per commit"
+    history = (Look(360, 9000, 1000),)
+    found = row(source(0, 10800), 8200, history=history)
+    assert (found.produce_rate, found.mirror_rate) == (5.0, 20.0)
+    assert (found.eta_seconds, found.catches_up) == (pytest.approx(2600 / 15), True)
+
+
+@pytest.mark.parametrize(
+    ("history", "position"),
+    [
+        ((), 10),
+        ((Look(30, 100, 0),), 10),
+        ((Look(360, 100, 50),), 10),
+        ((Look(360, 100, None),), 10),
+    ],
+    ids=["first look", "within one commit", "rewound", "no commit before"],
+)
+def test_without_rates_nothing_is_said_of_when_it_is_through(
+    history: Sequence[Look], position: int
+) -> None:
+    found = row(source(0, 200), position, history=history)
+    assert (found.eta_seconds, found.catches_up) == (None, None)
+
+
+def test_nothing_waiting_is_through() -> None:
+    found = row(source(0, 200), 200)
+    assert (found.eta_seconds, found.catches_up, found.lag_bytes) == (0.0, True, 0)
+
+
+def test_bytes_are_the_share_of_the_log_that_waits() -> None:
+    found = row(source(100, 200), 150, sizes={("t", 0): 10_000})
+    assert found.lag_bytes == 5000
+    assert row(source(100, 200), 150).lag_bytes is None
+    bound = replace(WARN, lag_bytes=4999)
+    assert row(source(100, 200), 150, sizes={("t", 0): 10_000}, warn=bound).state == "LAGGING"
+
+
+def test_position_says_where_it_is_from_and_how_old_it_is() -> None:
+    def said(found: PartitionLag) -> tuple[str | None, float | None]:
+        return found.position_source, found.position_age_seconds
+
+    assert said(row(source(0, 100), 93)) == ("group_commit", None)
+    moved = (Look(300, 100, 80), Look(240, 100, 93), Look(60, 100, 93))
+    assert said(row(source(0, 100), 93, history=moved)) == ("group_commit", 240.0)
+    assert said(row(source(0, 100), 93, history=moved[1:])) == ("group_commit", None)
+    mm2 = replace(FLOW, engine="mm2")
+    found = row(source(0, 100), 93, flow=mm2, committed_at_ms=NOW - 7_000)
+    assert said(found) == ("connect_offsets", 7.0)
+    recorded = {"recorded_at_ms": NOW - 9_000, "topics": {"t": {"source": {"0": 40}}}}
+    assert said(row(source(0, 100), None, baseline=recorded)) == ("baseline", 9.0)
+    assert said(row(source(0, 100), None)) == ("log_start", None)
+
+
+def test_open_transaction_is_told_beside_the_lag() -> None:
+    open_ = OpenTransaction(100, 900.0, at_least=False, transactional_id="pay")
+    found = row(source(0, 100, high=120), 120, transactions={("t", 0): open_})
+    assert (found.state, found.open_transaction_seconds) == ("OK", 900.0)
+
+
 @pytest.mark.parametrize(
     ("state", "severity", "kind", "count"),
     [
-        ("TRUNCATED", "critical", "truncated", 30),
         ("RESET", "critical", "reset", 2),
         ("STOPPED", "critical", "stopped", 14),
         ("STALLED", "critical", "stalled", 14),
         ("REWOUND", "warning", "rewound", 2),
         ("LAGGING", "warning", "lagging", 14),
         ("UNKNOWN", "unknown", "unknown_lag", None),
+        ("TRUNCATED", "critical", "stopped", 14),
     ],
 )
 def test_bad_state_is_one_finding_per_topic_with_a_cure(
     state: Any, severity: str, kind: str, count: int | None
 ) -> None:
     rows = [PartitionLag("orders", "t", p, state, 0, 9, 2, 7, 1.0, 15) for p in (0, 1)]
-    (found,) = lag.judge(FLOW, rows, EMPTY)
+    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)
     assert (found.severity, found.kind, found.count) == (severity, kind, count)
     assert found.topic == "t"
     assert found.action
@@ -208,7 +344,40 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
 
 def test_good_states_are_no_finding() -> None:
     rows = [PartitionLag("orders", "t", 0, one, 0, 9, 9, 0, 0.0) for one in ("OK", "IDLE")]
-    assert lag.judge(FLOW, rows, ALIVE) == []
+    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
+
+
+def test_mirror_that_goes_on_past_a_truncation_is_told_by_its_loss_alone() -> None:
+    rows = [PartitionLag("orders", "t", 0, "TRUNCATED", 0, 9, 2, 7, 1.0, 15)]
+    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
+
+
+def test_transaction_that_stays_open_is_a_finding_with_the_command_that_ends_it() -> None:
+    def open_(seconds: float) -> OpenTransaction:
+        return OpenTransaction(70, seconds, at_least=True, transactional_id=None)
+
+    places = {("t", 0): open_(299.0), ("t", 1): open_(301.0)}
+    (found,) = lag_findings.hung(FLOW, places, CLUSTERS["east"], WARN)
+    assert (found.severity, found.kind, found.count) == ("warning", "hung_transaction", 1)
+    assert "at least 301 s" in found.message
+    assert (
+        "kafka-transactions.sh --bootstrap-server east1:9092 abort --topic t --partition 1 "
+        "--start-offset 70"
+    ) in found.action
+    assert lag_findings.hung(FLOW, {("t", 0): open_(299.0)}, CLUSTERS["east"], WARN) == []
+
+
+@pytest.mark.parametrize(
+    ("age", "bound", "kinds"),
+    [(301.0, 300, ["heartbeat"]), (299.0, 300, []), (None, 300, []), (9e9, None, [])],
+)
+def test_old_heartbeat_is_a_warning(
+    age: float | None, bound: float | None, kinds: list[str]
+) -> None:
+    status = FlowStatus("orders", "mm2", "east", "west", "A", "B", "g", "Stable", 1, ("t",), age)
+    warn = replace(WARN, heartbeat_seconds=bound)
+    found = lag_findings.heartbeat(FLOW, status, warn, CLUSTERS["east"])
+    assert [one.kind for one in found] == kinds
 
 
 def test_changed_topic_id_is_found() -> None:
@@ -217,6 +386,21 @@ def test_changed_topic_id_is_found() -> None:
     assert lag.changed_ids({}, source(0, 1)) == {}
 
 
+def waiting(snapshot: ClusterSnapshot, position: int) -> dict[tuple[str, int], tuple[int, int]]:
+    positions = {"t": {0: position}}
+    return lag.waiting(FLOW, snapshot, lag.places(FLOW, snapshot, positions, {}))
+
+
 def test_only_readable_records_are_asked_for_their_age() -> None:
-    assert lag.waiting(FLOW, source(150, 200), {"t": {0: 100}}, {}) == {("t", 0): (150, 200)}
-    assert lag.waiting(FLOW, source(0, 100), {"t": {0: 100}}, {}) == {}
+    assert waiting(source(150, 200), 100) == {("t", 0): (150, 200)}
+    assert waiting(source(0, 100), 100) == {}
+
+
+def test_partitions_that_have_waited_longest_are_asked_first() -> None:
+    past = remembered(Look(900, 50, 0), Look(60, 100, 0))
+    every = {("t", 0): (60, 100), ("new", 0): (0, 5), ("new", 1): (0, 500)}
+    assert list(lag.oldest_first(every, past, 2)) == [("t", 0), ("new", 1)]
+    assert lag.oldest_first(every, past, 3) == every
+    (found,) = lag_findings.not_asked(FLOW, 3, 2)
+    assert (found.severity, found.count) == ("ok", 1)
+    assert lag_findings.not_asked(FLOW, 3, 3) == []

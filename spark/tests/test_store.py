@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mirror_report.state import store as module
 from mirror_report.state.store import LockedError, StateError, Store
 
 
@@ -101,38 +100,6 @@ def test_lock_of_a_killed_holder_is_free(tmp_path: Path) -> None:
     process.join(20)
     with Store(tmp_path).lock():
         pass
-
-
-def entry(at: int) -> dict[str, Any]:
-    return {"taken_at_ms": at, "ends": {}, "positions": {}}
-
-
-def test_history_keeps_order_and_survives_a_cut_off_line(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.append_history("orders", entry(1))
-    with (tmp_path / "history" / "orders.jsonl").open("a") as handle:
-        handle.write('{"taken_at_ms": 2, "en')
-    store.append_history("orders", entry(3))
-    assert [one["taken_at_ms"] for one in store.history("orders")] == [1, 3]
-
-
-def test_history_forgets_what_is_past_retention(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    day = 86_400_000
-    for at in (1, 2 * day, (module.HISTORY_DAYS + 1) * day):
-        store.append_history("orders", entry(at))
-    found = [one["taken_at_ms"] for one in store.history("orders")]
-    assert found == [2 * day, (module.HISTORY_DAYS + 1) * day]
-
-
-def test_history_is_bounded_by_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HISTORY_LINES", 10)
-    store = Store(tmp_path)
-    for at in range(50):
-        store.append_history("orders", entry(at))
-    found = [one["taken_at_ms"] for one in store.history("orders")]
-    assert len(found) <= 11
-    assert found[-1] == 49
 
 
 def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:

@@ -69,7 +69,12 @@ def parser() -> Parser:
     _outputs(one)
     _wide(one)
     one.add_argument("--max-bytes", metavar="N", type=_whole, help="read at most so many bytes")
+    one.add_argument("--max-records", metavar="N", type=_whole, help="read at most so many records")
     one.add_argument("--deadline", metavar="SECONDS", type=_positive, help="end within this time")
+    one.add_argument(
+        "--max-lag", metavar="N", type=_whole,
+        help="leave a flow's content alone while its mirror is more records behind",
+    )  # fmt: skip
     one = add(
         "prove", "compare topics at rest whatever their timestamps; remember nothing", flow=""
     )

@@ -113,14 +113,20 @@ def _lag(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     settings = _settings(options)
+    asked = {
+        "max_bytes": options.max_bytes,
+        "max_records": options.max_records,
+        "deadline_seconds": options.deadline,
+        "max_lag_records": options.max_lag,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    settings = replace(settings, budget=replace(settings.budget, **given))
     store = Store(settings.state_directory)
     with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
         report = commands.run(
             settings,
             options.flow,
             _progress,
-            max_bytes=options.max_bytes,
-            deadline_seconds=options.deadline,
             on_crash=lambda error: _tell_crash(options, error),
         )
         report = _with(report, recorded.write(report))

@@ -283,10 +283,19 @@ class Warn:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one run may cost."""
+    """What one run may cost.
+
+    :param max_bytes: read at most, all in all; like ``max_records``.
+    :param deadline_seconds: no step begins later.
+    :param max_lag_records: content of a flow is left alone while its mirror is further behind.
+    :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    """
 
     max_bytes: int | None = 21_474_836_480
+    max_records: int | None = None
     deadline_seconds: float = 1500
+    max_lag_records: int | None = None
+    scrub_bytes: int = 67_108_864
 
 
 @dataclass(frozen=True)
@@ -419,6 +428,11 @@ def parse(
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    budget = _record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget")
+    for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
+        value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1
+        if value is not None and value < least:
+            raise ConfigError(f"budget.{name}: must be at least {least}")
     history_days = _typed(top.get("history_days", 30), int, "history_days")
     if history_days < 1:
         raise ConfigError("history_days: must be at least 1")
@@ -434,7 +448,7 @@ def parse(
         metrics_directory=_path(top, "metrics_directory"),
         web_directory=_path(top, "web_directory"),
         warn=_record(Warn, _mapping(top.get("warn") or {}, "warn"), "warn"),
-        budget=_record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget"),
+        budget=budget,
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )

@@ -177,6 +177,22 @@ class OffsetSync:
 
 
 @dataclass(frozen=True)
+class OpenTransaction:
+    """The oldest open transaction of one partition.
+
+    :param start_offset: where it begins in the partition.
+    :param seconds: for how long it has been open; at least so long if ``at_least``, because our
+        identity may not ask for more.
+    :param transactional_id: whose it is; ``None``: not known.
+    """
+
+    start_offset: int
+    seconds: float
+    at_least: bool
+    transactional_id: str | None
+
+
+@dataclass(frozen=True)
 class WorkerState:
     """State of a connector or of one of its tasks, as Kafka Connect keeps it.
 
@@ -249,14 +265,15 @@ class PartitionLag:
     """How far the mirror is behind on one source partition.
 
     :param position: next offset to mirror, as committed.
-    :param lag_seconds: age of the oldest record not yet mirrored.
-    :param lost: records the source certainly dropped before they were mirrored.
+    :param lag_seconds: age of the oldest record not yet mirrored, by its timestamp.
+    :param lost: offsets the source certainly dropped before they were mirrored, since the baseline.
     :param lost_at_most: upper bound where it cannot be told how many; ``None``: ``lost`` is exact.
     :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
-    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there, by
-        the history of log ends; at least so long if ``waiting_at_least``.
-    :param produce_rate: offsets per second the source grew by lately; ``mirror_rate``: by which
-        the position did.
+    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there: its
+        record's age, held to what earlier looks saw of the log's end; at least so long if
+        ``waiting_at_least``, because no look goes back far enough.
+    :param produce_rate: offsets per second the source grew by over the last five minutes, or since
+        the look before if that is longer ago; ``mirror_rate``: by which the position did.
     :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
         never will, ``None`` if not known.
     :param position_source: where the position is from; ``position_age_seconds``: age of that word.

@@ -6,6 +6,7 @@ Read in this order, what lies below a committed position must already be on the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -147,6 +148,77 @@ def look(clients: Clients, flow: Flow, memories: Memories) -> Observed:
     standing = standing_of(clients, flow, memories)
     target = target_snapshot(clients, flow, source)
     return Observed(source, standing, group, target, client.brokers(), client.auto_creates_topics())
+
+
+def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
+    """Look once as :func:`look` does, but at both clusters at once and at no settings.
+
+    The sides are not in order here: what lies below a position need not be in the snapshot of the
+    target, so nothing about content may be concluded from it.
+
+    :raises ReportError: a cluster, the group or the positions cannot be read.
+    """
+    here, there = clients.get(flow.source), clients.get(flow.target)
+    mm2_engine = flow.engine == "mm2"
+
+    def mirror() -> tuple[GroupSnapshot, Standing]:
+        return group_of(clients, flow), standing_of(clients, flow, memories)
+
+    def target() -> tuple[tuple[GroupSnapshot, Standing] | None, ClusterSnapshot, int]:
+        found = mirror() if mm2_engine else None
+        snapshot = there.snapshot(lambda name: flow.source_topic(name) is not None, settings=False)
+        return found, snapshot, there.brokers()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(target)
+        source = here.snapshot(flow.matches, literals(flow), settings=False)
+        found = None if mm2_engine else mirror()
+        theirs, seen, brokers = pending.result()
+    group, standing = found or theirs or mirror()
+    wanted = {flow.target_topic(name) for name in source.topics}
+    snapshot = dataclasses.replace(
+        seen,
+        topics={name: one for name, one in seen.topics.items() if name in wanted},
+        errors={name: one for name, one in seen.errors.items() if name in wanted},
+        refused=seen.refused & wanted,
+    )
+    missing = wanted - snapshot.topics.keys() - snapshot.errors.keys()
+    if missing:
+        # Asked by name, what is hidden from us differs from what is not there.
+        hidden = there.snapshot(None, missing, settings=False)
+        snapshot = dataclasses.replace(
+            snapshot,
+            topics=snapshot.topics | hidden.topics,
+            errors=snapshot.errors | hidden.errors,
+            refused=snapshot.refused | hidden.refused,
+        )
+    return Observed(source, standing, group, snapshot, brokers, None)
+
+
+def caught_up(clients: Clients, flow: Flow, observed: Observed) -> Observed:
+    """The same look with the ends of now where the mirror was ahead of those seen.
+
+    A mirror at work commits past a snapshot that is older than its positions; only a position past
+    the end that the log has afterwards is one of another log.
+    """
+    source = observed.source
+    ahead = {
+        name
+        for name, some in observed.positions.items()
+        if name in source.topics
+        for number, offset in some.items()
+        if number in (found := source.topics[name].partitions) and offset > found[number].end
+    }
+    if not ahead:
+        return observed
+    again = clients.get(flow.source).snapshot(None, ahead, settings=False)
+    topics = {
+        name: dataclasses.replace(source.topics[name], partitions=one.partitions)
+        for name, one in again.topics.items()
+    }
+    return dataclasses.replace(
+        observed, source=dataclasses.replace(source, topics=source.topics | topics)
+    )
 
 
 class Take:

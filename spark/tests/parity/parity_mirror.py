@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,10 @@ class Mirror:
         chosen = [one for one in records if limit is None or one.offset < limit]
         fate: dict[int, str] = {}
         for kind, count in (faults or {}).items():
-            free = [n for n in range(len(chosen)) if n not in fate and chosen[n].value]
+            free = [
+                n for n, one in enumerate(chosen)
+                if n not in fate and one.value and (kind != "reordered" or one.key)
+            ]  # fmt: skip
             fate |= dict.fromkeys(free[:count], kind)
         swapped = [chosen[n].value for n, kind in fate.items() if kind == "swapped"]
         waiting: list[Any] = []
@@ -176,18 +180,17 @@ class Mirror:
             auto_offset_reset="earliest",
         )  # fmt: skip
 
-    def run(
-        self, take: Any = None, max_bytes: int | None = None, *, told: bool = True
-    ) -> ParityResult:
+    def run(self, take: Any = None, *, told: bool = True, **budget: Any) -> ParityResult:
         """Make one parity run.
 
         :param told: whether it gets as far as its report.
+        :param budget: as in the configuration.
         """
         self.runs += 1
+        settings = replace(self.settings, budget=replace(self.settings.budget, **budget))
         request = ParityRequest(
-            self.settings, take or Take(self.settings), self.store, f"run-{self.runs}",
-            max_bytes, 1000,
-        )  # fmt: skip
+            settings, take or Take(self.settings), self.store, f"run-{self.runs}"
+        )
 
         @contextlib.contextmanager
         def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:

@@ -1,7 +1,7 @@
 """The commands findings name: whole, quoted, ready to be pasted; no I/O.
 
 Those of Kafka's own tools name the brokers as the report reaches them. Where a cluster wants a
-login, who pastes one adds ``--command-config`` and a file of properties: a text never holds a secret.
+login, who pastes one adds ``--command-config`` and a file of properties: no text holds a secret.
 """
 
 from __future__ import annotations

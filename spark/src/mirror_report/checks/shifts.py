@@ -70,6 +70,20 @@ def _same_topics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one[key] == other[key] for key in ("source_id", "target_id"))
 
 
+def rises(seen: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[Place, int]:
+    """Source offsets passed over since the last run, by partition; negative: copied again.
+
+    :param seen: what :func:`observe` made now; ``remembered``: in the last run.
+    """
+    return {
+        (name, int(number)): (now[0] - now[1]) - (then[0] - then[1])
+        for name, topic in seen.items()
+        if name in remembered and _same_topics(remembered[name], topic)
+        for number, now in topic["partitions"].items()
+        if (then := remembered[name]["partitions"].get(number)) is not None
+    }
+
+
 def judge(
     flow: Flow,
     source: ClusterSnapshot,

@@ -75,6 +75,7 @@ def _baseline_of(clients: Clients, flow: Flow, full_history: bool) -> dict[str, 
             skip = max(newest.values(), default=None)
         topics[name] = {
             "source": source,
+            "log_start": {str(p): one.log_start for p, one in ours.partitions.items()},
             "target": target,
             "skip_through_ms": skip,
             "source_id": ours.topic_id,

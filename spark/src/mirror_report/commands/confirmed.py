@@ -76,7 +76,7 @@ def _confirm(
             progress(f"waiting for flow {flow.name}: {lacking}")
             time.sleep(1)
         started = standing_of(clients, flow, memories).positions
-        waiting = lag_checks.waiting(flow, source, started, {})
+        waiting = lag_checks.waiting(flow, source, lag_checks.places(flow, source, started, {}))
         idle = Confirmation(
             flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
         )
@@ -104,7 +104,8 @@ def _confirm(
 
 
 def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
+    source = settings.clusters[flow.source]
+    ages = oldest_waiting(source, settings.credentials, waiting, isolation=flow.source_isolation)
     return len(ages) == len(waiting) and all(one is None for one in ages.values())
 
 

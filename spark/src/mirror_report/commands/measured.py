@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import dataclasses
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import shifts, workers
+from mirror_report.checks import lag_findings, points, shifts, trails, workers
+from mirror_report.checks import losses as loss_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands.checked import (
@@ -17,11 +21,25 @@ from mirror_report.commands.checked import (
     said_once,
 )
 from mirror_report.commands.flows import aliases, chosen, status_of
-from mirror_report.config import Flow, Settings
+from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka.records import Tail, oldest_waiting
-from mirror_report.model import Finding, FlowStatus, PartitionLag, ReportError
-from mirror_report.observe import Memories, Observed, look, open_clients
+from mirror_report.kafka.transactions import open_transactions
+from mirror_report.model import Finding, FlowStatus, LagPoint, PartitionLag, Place, ReportError
+from mirror_report.observe import (
+    Clients,
+    Memories,
+    Observed,
+    caught_up,
+    glance,
+    look,
+    open_clients,
+)
+from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
+
+AGES_ASKED = 300
+"""Partitions with lag whose oldest record is read at one look."""
+AGES_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,7 @@ class LagResult:
 def lag(
     settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
 ) -> LagResult:
-    """Measure lag once and remember the positions.
+    """Measure lag once and remember what was seen.
 
     :param topics: judge the topics' settings too.
     """
@@ -59,14 +77,14 @@ def lag(
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             try:
-                observed = look(clients, flow, result.memories)
+                seen = (look if topics else glance)(clients, flow, result.memories)
+                observed = caught_up(clients, flow, seen)
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(status_of(flow, None))
                 continue
             result.observed[flow.name] = observed
-            result.flows.append(status_of(flow, observed))
-            _lag_of(settings, store, flow, observed, manifests, result)
+            _Measurement(settings, store, clients, flow, observed, manifests, result).add()
             if topics:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
                 result.findings.extend(
@@ -79,6 +97,22 @@ def lag(
     if any(flow.engine == "mm2" for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result
+
+
+def over_time(settings: Settings, measured: LagResult) -> list[LagPoint]:
+    """Lag of the topics over the last day, as far as looks have left it."""
+    history = History(settings.state_directory, settings.history_days)
+    found: list[LagPoint] = []
+    for flow, observed in measured.observed.items():
+        now_ms = observed.source.taken_at_ms
+        try:
+            looks = history.lags(flow, now_ms - points.SPAN_MS, now_ms)
+        except StateError as error:
+            measured.findings.append(failure(error, flow))
+            continue
+        topics = {row.topic for row in measured.rows if row.flow == flow}
+        found += points.points(flow, looks, topics, now_ms)
+    return found
 
 
 def _memories(plain: Mapping[str, Any]) -> Memories:
@@ -99,74 +133,178 @@ def _keep_memories(store: Store, before: Mapping[str, Any], result: LagResult) -
         result.findings.append(failure(error))
 
 
-def _lag_of(
-    settings: Settings,
-    store: Store,
-    flow: Flow,
-    observed: Observed,
-    manifests: Mapping[str, Mapping[str, Any]],
-    result: LagResult,
-) -> None:
-    source, positions, standing = observed.source, observed.positions, observed.standing
-    start = manifests["baseline"].get(flow.name, {})
-    remembered = manifests["topics"].get(flow.name, {})
-    waiting = lag_checks.waiting(flow, source, positions, start)
-    try:
-        ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, waiting)
-    except ReportError as error:
-        ages = {}
-        result.findings.append(failure(error, flow.name))
-    try:
-        history = store.history(flow.name)
-    except StateError as error:
-        history = []
-        result.findings.append(failure(error, flow.name))
-    reset = lag_checks.changed_ids(remembered.get("source", {}), source)
-    target_reset = lag_checks.changed_ids(remembered.get("target", {}), observed.target)
-    anew = set(reset) | {name for name in source.topics if flow.target_topic(name) in target_reset}
-    rows = lag_checks.measure(
-        flow,
-        source,
-        positions,
-        observed.group,
-        ages=ages,
-        history=history,
-        baseline=start,
-        reset_topics=frozenset(reset),
-        warn=settings.warn,
-        estimates=estimates(flow, source, observed.target, standing, anew),
-    )
-    result.rows.extend(rows)
-    result.findings.extend(lag_checks.judge(flow, rows, observed.group))
-    result.findings.extend(workers.judge(flow, standing, observed.group))
-    result.findings.extend(
-        finding("permission", message, f"Grant the identity READ on the topics of {flow.target} "
-                "that docs/report.md lists", flow=flow.name)
-        for message in standing.problems
-    )  # fmt: skip
-    drained = lag_checks.drained(waiting, ages)
-    seen = shifts.observe(source, observed.target, standing, flow, drained)
-    before = manifests["shifts"].get(flow.name, {})
-    result.findings.extend(shifts.judge(flow, source, seen, before, anew))
-    result.shifts[flow.name] = shifts.remember(before, seen)
-    again = (
-        f"write a record without value for each of its keys into {flow.offset_topic}"
-        if flow.engine == "mm2"
-        else f"reset group {flow.group_id} to the earliest offsets"
-    )
-    result.findings.extend(
-        finding(
-            "reset",
-            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
-            f"Records mirrored before are gone. To mirror them again {again} while "
-            f"{flow.instance}.service is stopped; "
-            f"then mirror-report baseline --flow {flow.name} --renew",
-            flow=flow.name,
-            topic=name,
+@dataclass(frozen=True)
+class _Measurement:
+    """One flow at one look; what it finds is added to the result."""
+
+    settings: Settings
+    store: Store
+    clients: Clients
+    flow: Flow
+    observed: Observed
+    manifests: Mapping[str, Mapping[str, Any]]
+    result: LagResult
+
+    def add(self) -> None:
+        """Measure, judge, remember."""
+        history = History(self.settings.state_directory, self.settings.history_days)
+        with contextlib.ExitStack() as stack:
+            try:
+                # What was seen before and what is added to it belong together.
+                stack.enter_context(history.lock())
+            except StateError as error:
+                self._failed(error)
+            self._measure(history)
+
+    def _failed(self, error: ReportError) -> None:
+        self.result.findings.append(failure(error, self.flow.name))
+
+    def _found(self, findings: Iterable[Finding]) -> None:
+        self.result.findings.extend(findings)
+
+    @property
+    def _baseline(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.manifests["baseline"].get(self.flow.name, {})
+        return found
+
+    def _measure(self, history: History) -> None:
+        flow, observed, warn = self.flow, self.observed, self.settings.warn
+        source, standing = observed.source, observed.standing
+        try:
+            lines = history.lines(flow.name)
+        except StateError as error:
+            lines = []
+            self._failed(error)
+        past = trails.read(lines)
+        positions = lag_checks.places(flow, source, observed.positions, self._baseline, past)
+        waiting = lag_checks.waiting(flow, source, positions)
+        ages = self._ages(lag_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
+        drained = lag_checks.drained(waiting, ages)
+        client = self.clients.get(flow.source)
+        transactions = open_transactions(client, source)
+        reset, anew = self._made_anew()
+        gone, losses = self._losses(positions, past, drained, anew)
+        evidence = lag_checks.Evidence(
+            ages=ages,
+            sizes=client.partition_sizes({name for name, _ in waiting.keys() - drained.keys()}),
+            transactions=transactions,
+            losses=loss_checks.counts(losses),
+            truncated=gone,
+            estimates=estimates(flow, source, observed.target, standing, anew),
+            reset_topics=reset,
         )
-        for name, (old, new) in target_reset.items()
-    )
-    try:
-        store.append_history(flow.name, lag_checks.observation(source, positions, drained))
-    except StateError as error:
-        result.findings.append(failure(error, flow.name))
+        rows = lag_checks.measure(
+            flow, source, standing, observed.group, positions,
+            evidence=evidence, trails=past, baseline=self._baseline, warn=warn,
+        )  # fmt: skip
+        status = self._status()
+        self.result.rows.extend(rows)
+        self.result.flows.append(status)
+        cluster = self.settings.clusters[flow.source]
+        self._found(loss_checks.judge(flow, losses, cluster))
+        self._found(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
+        self._found(lag_findings.hung(flow, transactions, cluster, warn))
+        self._found(lag_findings.heartbeat(flow, status, warn, cluster))
+        self._found(workers.judge(flow, standing, observed.group))
+        self._found(
+            finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
+                    " that docs/report.md lists", flow=flow.name)
+            for message in standing.problems
+        )  # fmt: skip
+        self._remember(history, len(lines), past, drained, rows)
+
+    def _ages(
+        self, asked: Mapping[Place, tuple[int, int]], lagging: int
+    ) -> dict[Place, int | None]:
+        """Timestamps of the oldest records waiting, as far as they were asked for."""
+        flow = self.flow
+        self._found(lag_findings.not_asked(flow, lagging, len(asked)))
+        try:
+            return oldest_waiting(
+                self.settings.clusters[flow.source], self.settings.credentials, asked,
+                AGES_SECONDS, flow.source_isolation,
+            )  # fmt: skip
+        except ReportError as error:
+            self._failed(error)
+            return {}
+
+    def _made_anew(self) -> tuple[frozenset[str], set[str]]:
+        """Source topics with another id, and those with another one on either side."""
+        flow, source = self.flow, self.observed.source
+        remembered = self.manifests["topics"].get(flow.name, {})
+        reset = lag_checks.changed_ids(remembered.get("source", {}), source)
+        target_reset = lag_checks.changed_ids(remembered.get("target", {}), self.observed.target)
+        self._found(lag_findings.target_reset(flow, target_reset, self.settings.clusters))
+        there = {name for name in source.topics if flow.target_topic(name) in target_reset}
+        return frozenset(reset), set(reset) | there
+
+    def _losses(
+        self,
+        positions: Mapping[Place, lag_checks.Position],
+        past: trails.Trails,
+        drained: Mapping[Place, int],
+        anew: Collection[str],
+    ) -> tuple[frozenset[Place], dict[str, Any]]:
+        """Partitions truncated now, and all that is known to be lost, which is remembered."""
+        flow, observed = self.flow, self.observed
+        source, target, standing = observed.source, observed.target, observed.standing
+        seen = shifts.observe(source, target, standing, flow, drained)
+        before = self.manifests["shifts"].get(flow.name, {})
+        self._found(shifts.judge(flow, source, seen, before, anew))
+        self.result.shifts[flow.name] = shifts.remember(before, seen)
+        stands = {place: one.stands for place, one in positions.items() if place[0] not in anew}
+        lost = loss_checks.look(
+            flow, source, target, standing, stands, past,
+            baseline=self._baseline, rises=shifts.rises(seen, before),
+            alive=bool(observed.group.members),
+        )  # fmt: skip
+        gone = frozenset(
+            place
+            for place in lost
+            if stands[place] < source.topics[place[0]].partitions[place[1]].log_start
+        )
+        try:
+            every = self.store.load("losses")
+            known = every.get(flow.name, {})
+            since = int(self._baseline.get("recorded_at_ms", 0))
+            losses = loss_checks.remember(known, lost, source.taken_at_ms, since)
+            if losses != known:
+                self.store.commit("losses", {**every, flow.name: losses})
+        except StateError as error:
+            self._failed(error)
+            losses = loss_checks.remember({}, lost, source.taken_at_ms, 0)
+        return gone, losses
+
+    def _status(self) -> FlowStatus:
+        status = status_of(self.flow, self.observed)
+        if self.flow.engine != "mm2":
+            return status
+        client = self.clients.get(self.flow.target)
+        newest = client.newest_record(self.flow.target_topic(HEARTBEATS))
+        if newest is None:
+            return status
+        age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
+        return dataclasses.replace(status, heartbeat_age_seconds=age)
+
+    def _remember(
+        self,
+        history: History,
+        before: int,
+        past: trails.Trails,
+        drained: Mapping[Place, int],
+        rows: Sequence[PartitionLag],
+    ) -> None:
+        flow, source, positions = self.flow, self.observed.source, self.observed.positions
+        through = trails.through(past, source, positions, drained)
+        line = trails.line(past, source, positions, through, flow.source_isolation)
+        topics = {*source.topics, *source.errors}
+        try:
+            history.append(
+                flow.name,
+                line,
+                before,
+                lambda lines: trails.thinned(lines, topics, line["at"], history.days),
+            )
+            history.append_lags(flow.name, line["at"], points.by_topic(rows))
+        except StateError as error:
+            self._failed(error)

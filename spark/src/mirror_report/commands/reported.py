@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from mirror_report import __version__
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress, chosen
-from mirror_report.commands.measured import LagResult, lag
+from mirror_report.commands.measured import LagResult, lag, over_time
 from mirror_report.commands.surveyed import survey
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -33,8 +33,6 @@ def run(
     flow_name: str | None,
     progress: Progress,
     *,
-    max_bytes: int | None = None,
-    deadline_seconds: float | None = None,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
@@ -48,6 +46,7 @@ def run(
     flows = chosen(settings, flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     measured = lag(settings, store, flow_name, topics=True)
+    history = over_time(settings, measured)
     findings = list(measured.findings)
     _remember_ids(store, flows, measured)
     # From here on a shift has been said.
@@ -62,8 +61,6 @@ def run(
             dataclasses.replace(settings, flows=readable),
             store,
             run_id,
-            settings.budget.max_bytes if max_bytes is None else max_bytes,
-            settings.budget.deadline_seconds if deadline_seconds is None else deadline_seconds,
             progress,
             on_crash,
             measured.memories,
@@ -100,6 +97,7 @@ def run(
         errors=[one.message for one in findings if one.severity == "unknown"],
         topics=surveyed.topics,
         groups=surveyed.groups,
+        history=history,
     )
 
 
@@ -107,8 +105,6 @@ def _parity(
     settings: Settings,
     store: Store,
     run_id: str,
-    max_bytes: int | None,
-    deadline_seconds: float,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
     memories: Memories,
@@ -117,9 +113,7 @@ def _parity(
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(
-            settings, Take(settings, memories), store, run_id, max_bytes, deadline_seconds
-        )
+        request = ParityRequest(settings, Take(settings, memories), store, run_id)
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)

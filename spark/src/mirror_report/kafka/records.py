@@ -23,10 +23,12 @@ def oldest_waiting(
     credentials: Credentials,
     waiting: Mapping[Place, tuple[int, int]],
     timeout_seconds: float = 5,
+    isolation: str = "read_uncommitted",
 ) -> dict[Place, int | None]:
     """Timestamp (ms) of the first record at or after each position.
 
     :param waiting: topic and partition -> position and log end, the position below the end.
+    :param isolation: Kafka's word for whether records of transactions that did not commit count.
     :returns: ``None`` where no record is left before the end (transaction markers only); a
         partition that did not answer in time is left out, its age is unknown.
     """
@@ -36,7 +38,7 @@ def oldest_waiting(
     options = client_options(cluster, credentials) | {
         "client_id": f"mirror-report-{cluster.alias}-age",
         "group_id": None,
-        "isolation_level": "read_committed",
+        "isolation_level": isolation,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
         "max_partition_fetch_bytes": 65_536,

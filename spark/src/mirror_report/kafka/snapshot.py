@@ -27,7 +27,13 @@ from kafka.errors import (
 from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, ReportError, TopicSnapshot
+from mirror_report.model import (
+    ClusterSnapshot,
+    PartitionSnapshot,
+    Place,
+    ReportError,
+    TopicSnapshot,
+)
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 REQUEST_TIMEOUT_MS = 10_000
@@ -373,6 +379,26 @@ class ClusterClient:
             found = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
         return {at.partition: int(one.timestamp) for at, one in found.items() if one.timestamp >= 0}
 
+    def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
+        """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
+        sizes: dict[Place, int] = {}
+        for _, place, size in self._log_sizes(topics):
+            sizes[place] = max(size, sizes.get(place, 0))
+        return sizes
+
+    def newest_record(self, topic: str) -> int | None:
+        """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""
+        try:
+            (found,) = self.admin.describe_topics([topic])
+            if found["error_code"]:
+                return None
+            numbers = [one["partition_index"] for one in found["partitions"]]
+            newest = self.max_timestamps(topic, numbers)
+        except (KafkaError, ClusterError):
+            # Brokers before 3.0 do not know the question.
+            return None
+        return max(newest.values(), default=None)
+
     def _offsets(
         self,
         described: Mapping[str, Mapping[str, Any]],
@@ -465,16 +491,25 @@ class ClusterClient:
             for name, topic in described.items()
             for one in topic["partitions"]
         }
-        try:
-            brokers = self.admin.describe_log_dirs(sorted(described))
-        except KafkaError:
-            return {}
         sizes: dict[str, int] = {}
-        for broker in brokers:
-            for directory in broker["log_dirs"]:
-                for topic in directory["topics"]:
-                    for one in topic["partitions"]:
-                        at = (topic["name"], one["partition_index"])
-                        if leaders.get(at) == broker["broker"] and not one["is_future_key"]:
-                            sizes[at[0]] = sizes.get(at[0], 0) + int(one["partition_size"])
+        for broker, place, size in self._log_sizes(described):
+            if leaders.get(place) == broker:
+                sizes[place[0]] = sizes.get(place[0], 0) + size
         return sizes
+
+    def _log_sizes(self, topics: Collection[str]) -> list[tuple[int, Place, int]]:
+        """Broker, partition and bytes of every replica; empty without DESCRIBE on the cluster."""
+        if not topics:
+            return []
+        try:
+            brokers = self.admin.describe_log_dirs(sorted(topics))
+        except KafkaError:
+            return []
+        return [
+            (broker["broker"], (topic["name"], one["partition_index"]), int(one["partition_size"]))
+            for broker in brokers
+            for directory in broker["log_dirs"]
+            for topic in directory["topics"]
+            for one in topic["partitions"]
+            if not one["is_future_key"]
+        ]

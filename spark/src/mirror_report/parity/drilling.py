@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import Finding, PartitionSnapshot, ReportError
-from mirror_report.parity import compare, drill, ranges
+from mirror_report.parity import compare, digest, drill, ranges
 from mirror_report.parity import plan as planning
-from mirror_report.parity.ranges import Range, Side
-from mirror_report.parity.reading import Reader
+from mirror_report.parity.deadline import Deadline, OutOfTimeError
+from mirror_report.parity.ranges import Range, Side, feeder
+from mirror_report.parity.reading import CHUNK_BYTES, Reader
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.standing import Standing
@@ -21,23 +22,42 @@ from mirror_report.parity.standing import Standing
 if TYPE_CHECKING:
     from mirror_report.parity.engine import Look, Run
 
-MAX_CANDIDATES = 10_000
+MAX_CANDIDATES = 2_000
+"""Buckets looked at in one run; the oldest of them first."""
+
+PART = ("flow", "side", "origin", "partition")
+EXTENT_SCHEMA = (
+    f"{compare.BUCKET_SCHEMA}, side string, origin string, partition int, off_min bigint, "
+    "off_max bigint"
+)
+"""Where the digested records of one bucket lie in one partition."""
+FOLLOWING_SCHEMA = "flow string, side string, origin string, partition int, following bigint"
+"""How far each partition was digested."""
+
+Key = tuple[Any, ...]
 
 
 class Driller:
     """A closer look at the buckets that differ, in one run."""
 
-    def __init__(self, run: Run, session: SparkSession, shelf: Shelf, reader: Reader) -> None:
+    def __init__(
+        self, run: Run, session: SparkSession, shelf: Shelf, reader: Reader, deadline: Deadline
+    ) -> None:
         self.run = run
         self.session = session
         self.shelf = shelf
         self.reader = reader
+        self.deadline = deadline
         self.standing = Standing(run, session)
 
     def drill(
         self, judged: DataFrame, merged: DataFrame, old: DataFrame
     ) -> tuple[DataFrame, list[dict[str, Any]]]:
-        """Results with those of this run in them, and samples of what was found."""
+        """Results with those of this run in them, and samples of what was found.
+
+        :param judged: :func:`mirror_report.parity.compare.judge`; ``merged``: digests with lanes;
+            ``old``: results of earlier runs.
+        """
         run = self.run
         differing = (
             judged.filter("candidate").orderBy("settled", "bucket").limit(MAX_CANDIDATES + 1)
@@ -46,38 +66,148 @@ class Driller:
         if len(rows) > MAX_CANDIDATES:
             run.left_candidates = judged.filter("candidate").count() - MAX_CANDIDATES
             rows = rows[:MAX_CANDIDATES]
-        # Results of buckets that agree by now are history.
-        still = judged.filter(~F.col("equal")).select(*compare.BUCKET)
-        elsewhere = table(
-            self.session, "flow string, topic string",
-            [{"flow": one["flow"], "topic": one["topic"]} for one in self.standing.topic_rows()],
-        )  # fmt: skip
-        kept = old.join(still, on=list(compare.BUCKET), how="left_semi").unionByName(
-            old.join(F.broadcast(elsewhere), on=["flow", "topic"], how="left_anti")
-        )
-        if not rows and run.memory.results is None:
-            return old, []
+        kept = self._valid(judged, old)
         if not rows:
-            run.memory.results = self.shelf.write(kept.coalesce(1), "results")
+            if run.memory.results is not None:
+                run.memory.results = self.shelf.write(kept.coalesce(1), "results")
             return self.shelf.results(), []
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
         looks = self._sandwich({row["flow"] for row in rows})
-        rows = [row for row in rows if row["flow"] in looks]
-        chosen = self._chosen(rows)
-        extents = (
-            merged.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
-            .groupBy("flow", "side", "topic", "origin", "partition")
-            .agg(F.min("off_min").alias("start"), F.max("off_max").alias("last"))
-            .collect()
+        rows = sorted((row for row in rows if row["flow"] in looks), key=lambda row: row["bucket"])
+        extents = self._extents(merged, rows)
+        rows = self._readable(rows, extents, looks)
+        done: list[dict[str, Any]] = []
+        samples: list[dict[str, Any]] = []
+        outcomes = [kept]
+        for number, batch in enumerate(self._batches(rows, extents, looks)):
+            try:
+                with self.deadline.step(self.session):
+                    outcome, some = self._look(batch, extents, looks, f"drilled-{number}")
+            except OutOfTimeError:
+                break
+            outcomes.append(outcome)
+            samples += some
+            done += batch
+        run.left_candidates += len(rows) - len(done)
+        outcomes[0] = kept.join(F.broadcast(self._chosen(done)), on=list(compare.BUCKET),
+                                how="left_anti")  # fmt: skip
+        run.memory.results = self.shelf.write(digest.union(outcomes).coalesce(1), "results")
+        return self.shelf.results(), samples
+
+    def _valid(self, judged: DataFrame, old: DataFrame) -> DataFrame:
+        """Earlier results without those of buckets that agree by now: these are history."""
+        still = judged.filter(~F.col("equal")).select(*compare.BUCKET)
+        topics = table(
+            self.session, "flow string, topic string",
+            [{"flow": one["flow"], "topic": one["topic"]} for one in self.standing.topic_rows()],
+        )  # fmt: skip
+        return old.join(still, on=list(compare.BUCKET), how="left_semi").unionByName(
+            old.join(F.broadcast(topics), on=["flow", "topic"], how="left_anti")
         )
-        wanted, gone = self._drill_ranges([row.asDict() for row in extents], looks)
-        hidden = self._hidden(merged, chosen, gone)
-        # What was seen record by record is not forgotten for what can no longer be read.
-        gone_somewhere = {key[:-1] for key in hidden}
-        rows = [row for row in rows if not row["settled"] or _key(row) not in gone_somewhere]
-        chosen = self._chosen(rows)
+
+    def _chosen(self, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+        return table(
+            self.session, compare.BUCKET_SCHEMA,
+            [{name: row[name] for name in compare.BUCKET} for row in rows],
+        )  # fmt: skip
+
+    def _extents(
+        self, merged: DataFrame, rows: Sequence[Mapping[str, Any]]
+    ) -> dict[Key, list[dict[str, Any]]]:
+        """Bucket -> where its digested records lie."""
+        found: dict[Key, list[dict[str, Any]]] = {_key(row): [] for row in rows}
+        extents = (
+            merged.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
+            .groupBy(*compare.BUCKET, "side", "origin", "partition")
+            .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
+        )
+        for row in extents.collect():
+            found[_key(row.asDict())].append(row.asDict())
+        return found
+
+    def _readable(
+        self,
+        rows: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+    ) -> list[dict[str, Any]]:
+        """All but what an earlier run saw and nobody can see again: that is not forgotten."""
+        starts, _, _ = self._news({(row["flow"], row["topic"]) for row in rows}, looks)
+        return [
+            row
+            for row in rows
+            if not row["settled"]
+            or all(one["off_min"] >= starts.get(_part(one), -1) for one in extents[_key(row)])
+        ]
+
+    def _batches(
+        self,
+        rows: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+    ) -> Iterable[list[dict[str, Any]]]:
+        """Buckets to look at together, as long as time and budget last; at least one."""
+        batch: list[dict[str, Any]] = []
+        wanted: list[Range] = []
+        begun = False
+        for row in rows:
+            more = self._ranges([row], extents, looks)
+            if begun and not self.run.affords([*wanted, *more]):
+                break
+            if batch and sum(one.bytes for one in [*wanted, *more]) > CHUNK_BYTES:
+                yield batch
+                batch, wanted = [], []
+                if self.deadline.over():
+                    return
+            batch.append(row)
+            wanted += more
+            begun = True
+        if batch:
+            yield batch
+
+    def _look(
+        self,
+        rows: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+        name: str,
+    ) -> tuple[DataFrame, list[dict[str, Any]]]:
+        run = self.run
+        topics = {(row["flow"], row["topic"]) for row in rows}
+        starts, following, news = self._news(topics, looks)
+        old = self._ranges(rows, extents, looks)
+        wanted = [one for group in ranges.join([*old, *news]) for one in group]
+        run.spend(wanted)
+        run.progress(f"looking at {sum(one.records for one in wanted)} records one by one")
+        records = compare.with_lanes(self.reader.records(wanted), self.standing.by_partition)
+        candidates = self._candidates(rows, extents, starts)
+        fresh = {one: self.standing.positions(look, looks) for one, look in looks.items()}
+        left = drill.leftovers(
+            self._bounded(records, rows, extents, following),
+            candidates,
+            self.standing.position_table(fresh),
+        ).persist()
+        try:
+            known_as = self.shelf.write(drill.outcome(left, candidates, run.request.run_id), name)
+            samples = [row.asDict() for row in drill.samples(left).collect()]
+        finally:
+            left.unpersist()
+        return self.shelf.read(known_as, compare.RESULTS_SCHEMA), samples
+
+    def _candidates(
+        self,
+        rows: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        starts: Mapping[Key, int],
+    ) -> DataFrame:
         gaps = self.standing.gaps()
-        candidates = table(
+        gone = {
+            (*_key(one), one["side"])
+            for some in extents.values()
+            for one in some
+            if one["off_min"] < starts.get(_part(one), -1)
+        }
+        return table(
             self.session, drill.CANDIDATES_SCHEMA,
             [
                 {
@@ -87,142 +217,164 @@ class Driller:
                         <= gaps.get((row["flow"], row["topic"], side), -(2**62))
                         for side in ranges.SIDES
                     },
-                    **{
-                        f"{side}_gone": (*_key(row), side) in hidden
-                        for side in ranges.SIDES
-                    },
+                    **{f"{side}_gone": (*_key(row), side) in gone for side in ranges.SIDES},
                 }
                 for row in rows
             ],
         )  # fmt: skip
-        fresh = {
-            name: self.standing.positions(look, look.positions) for name, look in looks.items()
-        }
-        if wanted:
-            run.progress(f"looking at {sum(one.records for one in wanted)} records one by one")
-        records = self.reader.records(wanted)
-        left = drill.leftovers(
-            compare.with_lanes(records, self.standing.by_partition),
-            candidates,
-            self.standing.position_table(fresh),
-        ).persist()
-        outcome = drill.outcome(left, candidates, run.request.run_id)
-        samples = [row.asDict() for row in drill.samples(left).collect()]
-        run.memory.results = self.shelf.write(
-            kept.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_anti")
-            .unionByName(outcome)
-            .coalesce(1),
-            "results",
-        )
-        left.unpersist()
-        return self.shelf.results(), samples
 
-    def _chosen(self, rows: list[dict[str, Any]]) -> DataFrame:
-        return table(
-            self.session, compare.BUCKET_SCHEMA,
-            [{name: row[name] for name in compare.BUCKET} for row in rows],
+    def _bounded(
+        self,
+        records: DataFrame,
+        rows: Sequence[Mapping[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        following: Mapping[Key, int],
+    ) -> DataFrame:
+        """Records that the digests of the buckets stand for, and those that are new.
+
+        One read serves many buckets; what it meets of a bucket beside that was sealed before.
+        """
+        parts = [one for row in rows for one in extents[_key(row)]]
+        bounds = table(self.session, EXTENT_SCHEMA, parts)
+        ends = table(
+            self.session, FOLLOWING_SCHEMA,
+            [{**dict(zip(PART, part, strict=True)), "following": offset}
+             for part, offset in following.items()],
         )  # fmt: skip
+        digested = F.col("offset").between(F.col("off_min"), F.col("off_max"))
+        new = F.col("offset") >= F.coalesce(F.col("following"), F.lit(0))
+        return (
+            records.join(
+                F.broadcast(bounds),
+                on=[*compare.BUCKET, "side", "origin", "partition"],
+                how="left",
+            )
+            .join(F.broadcast(ends), on=list(PART), how="left")
+            .filter(F.coalesce(digested, F.lit(False)) | new)
+            .drop("off_min", "off_max", "following")
+        )
 
     def _sandwich(self, flows: set[str]) -> dict[str, Look]:
-        """Fresh looks: positions, then target, then source. A flow that fails is left out."""
+        """Fresh looks: positions, then target, then source. A flow that fails is left out.
+
+        A flow whose topics others feed too is looked at together with these.
+        """
         run = self.run
-        found = {}
+        together = {name: {name, *(one for one in run.feeders(name))} for name in flows}
+        found: dict[str, Look] = {}
+        failed: dict[str, ReportError] = {}
         for look in run.looks:
-            if look.flow.name not in flows:
+            if not any(look.flow.name in some for some in together.values()):
                 continue
             try:
                 positions = run.request.take.positions(look.flow)
                 on_target = run.request.take.target(look.flow)
                 on_source = run.request.take.source(look.flow)
             except ReportError as error:
-                run.findings.append(
-                    Finding(
-                        "unknown", "parity_unavailable", look.flow.name, None, None, None,
-                        f"differences of flow {look.flow.name} were not confirmed: {error}",
-                        "mirror-report run again",
-                    )
-                )  # fmt: skip
+                failed[look.flow.name] = error
                 continue
             positions = planning.of_present_topics(positions, on_source)
             found[look.flow.name] = replace(
                 look, positions=positions, target=on_target, source=on_source
             )
+        for name, some in together.items():
+            for other in sorted(some & failed.keys()):
+                found.pop(name, None)
+                run.findings.append(
+                    Finding(
+                        "unknown", "parity_unavailable", name, None, None, None,
+                        f"differences of flow {name} were not confirmed: {failed[other]}",
+                        "mirror-report run again",
+                    )
+                )  # fmt: skip
         return found
 
-    def _drill_ranges(
-        self, extents: list[dict[str, Any]], looks: Mapping[str, Look]
-    ) -> tuple[list[Range], dict[tuple[str, str, str, int], int]]:
-        """What covers the differing buckets, and what is new since the digests.
+    def _news(
+        self, touched: set[tuple[str, str]], looks: Mapping[str, Look]
+    ) -> tuple[dict[Key, int], dict[Key, int], list[Range]]:
+        """What the touched topics hold now.
 
-        :returns: ranges, and (flow, side, origin, partition) -> first offset still there.
+        :returns: first offset still there, next offset to digest, both by flow, side, origin and
+            partition; and ranges of what is new since the digests.
         """
-        reach = {
-            (one["flow"], one["side"], one["origin"], one["partition"]): one for one in extents
-        }
-        touched = {(one["flow"], one["topic"]) for one in extents}
-        wanted: list[Range] = []
-        starts: dict[tuple[str, str, str, int], int] = {}
+        starts: dict[Key, int] = {}
+        following: dict[Key, int] = {}
+        news: list[Range] = []
+        for flow, topic, side, origin in self._places(touched, looks):
+            logs, known = self._logs_now(looks, flow, side, origin)
+            isolation = self._isolation(looks, flow, side, origin)
+            for partition, offset in known.items():
+                following[flow, side, origin, partition] = offset
+                if partition not in logs:
+                    starts[flow, side, origin, partition] = 2**62
+            for partition, log in logs.items():
+                starts[flow, side, origin, partition] = log.log_start
+                begin = max(log.log_start, known.get(partition, log.log_start))
+                end = log.end_for(isolation)
+                news.append(Range(flow, side, origin, topic, partition, begin, end))
+        return starts, following, news
+
+    def _ranges(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+    ) -> list[Range]:
+        """What is still there of the records that the digests of some buckets stand for."""
+        found = []
+        for row in rows:
+            for one in extents[_key(row)]:
+                flow, side, origin = one["flow"], one["side"], one["origin"]
+                logs, _ = self._logs_now(looks, flow, side, origin)
+                log = logs.get(one["partition"])
+                if log is None:
+                    continue
+                end = log.end_for(self._isolation(looks, flow, side, origin))
+                size = self._record_bytes(looks, flow, side, origin)
+                found.append(
+                    Range(
+                        flow, side, origin, one["topic"], one["partition"],
+                        max(log.log_start, one["off_min"]), min(end, one["off_max"] + 1), size,
+                    )
+                )  # fmt: skip
+        return [one for one in found if one.records > 0]
+
+    def _places(
+        self, touched: set[tuple[str, str]], looks: Mapping[str, Look]
+    ) -> Iterable[tuple[str, str, Side, str]]:
         for look in looks.values():
             for topic in look.plan.topics:
-                if (topic.flow, topic.topic) not in touched:
-                    continue
-                places: list[tuple[Side, str]] = [
-                    *(("source", one) for one in topic.origins),
-                    ("target", topic.topic),
-                ]
-                for side, origin in places:
-                    logs, following = self._logs_now(look, side, origin)
-                    for partition in following.keys() - logs.keys():
-                        starts[topic.flow, side, origin, partition] = 2**62
-                    for partition, log in logs.items():
-                        key = (topic.flow, side, origin, partition)
-                        end = log.end_for(look.flow.isolation(side))
-                        starts[key] = log.log_start
-                        begin = max(log.log_start, following.get(partition, log.log_start))
-                        new = Range(topic.flow, side, origin, topic.topic, partition, begin, end)
-                        wanted.append(new)
-                        if key in reach:
-                            first = max(log.log_start, reach[key]["start"])
-                            last = min(end, reach[key]["last"] + 1)
-                            wanted.append(replace(new, start=first, end=last))
-        return [one for group in ranges.join(wanted) for one in group], starts
+                if (topic.flow, topic.topic) in touched:
+                    for origin in topic.origins:
+                        yield topic.flow, topic.topic, "source", origin
+                    yield topic.flow, topic.topic, "target", topic.topic
 
     def _logs_now(
-        self, look: Look, side: Side, origin: str
+        self, looks: Mapping[str, Look], flow: str, side: Side, origin: str
     ) -> tuple[dict[int, PartitionSnapshot], dict[int, int]]:
         """Partitions of a topic now (none if it was created again), and how far each was read."""
-        snapshot = (look.source if side == "source" else look.target).topics.get(origin)
-        begun = self.run.memory.sides.get((look.flow.name, side, origin))
+        via, name = feeder(flow, origin)
+        look = looks[via]
+        snapshot = (look.source if side == "source" else look.target).topics.get(name)
+        begun = self.run.memory.sides.get((flow, side, origin))
         following = begun.next if begun is not None else {}
         if snapshot is None or (begun is not None and snapshot.topic_id != begun.topic_id):
             return {}, following
         return snapshot.partitions, following
 
-    def _hidden(
-        self,
-        merged: DataFrame,
-        chosen: DataFrame,
-        starts: Mapping[tuple[str, str, str, int], int],
-    ) -> set[tuple[Any, ...]]:
-        """Differing buckets of which digested records are gone: the bucket's key and the side."""
-        logs = table(
-            self.session,
-            "flow string, side string, origin string, partition int, log_start bigint",
-            [
-                dict(zip(("flow", "side", "origin", "partition", "log_start"),
-                         (*key, start), strict=True))
-                for key, start in starts.items()
-            ],
-        )  # fmt: skip
-        gone = (
-            merged.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
-            .join(F.broadcast(logs), on=["flow", "side", "origin", "partition"], how="inner")
-            .filter(F.col("off_min") < F.col("log_start"))
-            .groupBy(*compare.BUCKET, "side")
-            .count()
-        )
-        return {tuple(row[name] for name in (*compare.BUCKET, "side")) for row in gone.collect()}
+    def _isolation(self, looks: Mapping[str, Look], flow: str, side: Side, origin: str) -> str:
+        return looks[feeder(flow, origin)[0]].flow.isolation(side)
+
+    def _record_bytes(self, looks: Mapping[str, Look], flow: str, side: Side, origin: str) -> float:
+        via, name = feeder(flow, origin)
+        look = looks[via]
+        snapshot = (look.source if side == "source" else look.target).topics.get(name)
+        return ranges.RECORD_BYTES if snapshot is None else planning.record_bytes(snapshot)
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(row: Mapping[str, Any]) -> Key:
     return tuple(row[name] for name in compare.BUCKET)
+
+
+def _part(row: Mapping[str, Any]) -> Key:
+    return tuple(row[name] for name in PART)

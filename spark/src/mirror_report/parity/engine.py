@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,7 +30,7 @@ from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.memory import Memory, basis
 from mirror_report.parity.plan import FlowPlan
-from mirror_report.parity.ranges import Range, within_budget
+from mirror_report.parity.ranges import Range, feeder, within_budget
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -56,18 +56,12 @@ class TakeSnapshots(Protocol):
 
 @dataclass(frozen=True)
 class ParityRequest:
-    """What a run is asked to do.
-
-    :param max_bytes: what it may read; ``None``: everything that is new.
-    :param deadline_seconds: no further piece is begun after this time.
-    """
+    """What a run is asked to do, within ``settings.budget``."""
 
     settings: Settings
     take: TakeSnapshots
     store: Store
     run_id: str
-    max_bytes: int | None
-    deadline_seconds: float
 
 
 def run_parity(
@@ -113,14 +107,20 @@ class Run:
         self.looks: list[Look] = []
         self.drops: list[planning.Drop] = []
         self.backlog: list[Range] = []
+        self.braked: dict[str, int] = {}
         self.left_candidates = 0
+        self.read_bytes = 0.0
+        self.read_records = 0
 
     def go(self) -> ParityResult:
         """Look at every flow, compare what is new, and tell what is known."""
         for flow in self.settings.flows:
             self._look_at(flow)
         ranges = [one for look in self.looks for one in look.plan.ranges]
-        now, self.backlog = within_budget(ranges, self.request.max_bytes)
+        budget = self.settings.budget
+        free = [one for one in ranges if one.flow not in self.braked]
+        now, later = within_budget(free, budget.max_bytes, budget.max_records)
+        self.backlog = later + [one for one in ranges if one.flow in self.braked]
         needed = self._spark_is_needed(now)
         if needed:
             self._compare(now)
@@ -171,6 +171,11 @@ class Run:
         plan.ranges = [one for one in plan.ranges if one.topic in judged]
         self.drops += plan.drops
         self.looks.append(Look(flow, plan, positions, source, target))
+        behind = planning.behind(flow, baseline, positions, source)
+        bound = self.settings.budget.max_lag_records
+        if bound is not None and behind > bound:
+            self.braked[flow.name] = behind
+            self.findings.append(telling.braked(flow, behind, bound))
         for one in plan.reopened:
             self.findings.append(summary.reopened_finding(one))
         for gap in plan.gaps:
@@ -229,6 +234,33 @@ class Run:
             key = (one.flow, one.side, one.origin)
             side = self.memory.sides[key]
             self.memory.sides[key] = replace(side, next={**side.next, one.partition: one.end})
+
+    def feeders(self, flow: str) -> set[str]:
+        """Flows that feed the topics a flow judges; itself among them."""
+        plans = [one for look in self.looks for one in look.plan.topics if one.flow == flow]
+        return {feeder(flow, origin)[0] for one in plans for origin in one.origins}
+
+    def braked_topics(self) -> set[tuple[str, str]]:
+        """Topics left alone because their mirror is too far behind."""
+        plans = [one for look in self.looks for one in look.plan.topics]
+        return {(one.flow, one.topic) for one in plans if one.flow in self.braked}
+
+    def spend(self, ranges: Iterable[Range]) -> None:
+        """Count what is read against the budget."""
+        for one in ranges:
+            self.read_bytes += one.bytes
+            self.read_records += one.records
+
+    def affords(self, ranges: Sequence[Range]) -> bool:
+        """Whether so much more may be read in this run."""
+        budget = self.settings.budget
+        return (
+            budget.max_bytes is None
+            or self.read_bytes + sum(one.bytes for one in ranges) <= budget.max_bytes
+        ) and (
+            budget.max_records is None
+            or self.read_records + sum(one.records for one in ranges) <= budget.max_records
+        )
 
     def _commit(self) -> None:
         for look in self.looks:

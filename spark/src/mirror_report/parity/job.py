@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import compare, digest, summary, telling, totals
+from mirror_report.parity.deadline import Deadline
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
@@ -31,9 +32,10 @@ class Job:
         self.run = run
         self.session = session
         self.shelf = Shelf(session, run.directory, run.memory, run.request.run_id)
-        self.reader = Reader(run, session, self.shelf)
+        deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
+        self.reader = Reader(run, session, self.shelf, deadline)
         self.standing = Standing(run, session)
-        self.driller = Driller(run, session, self.shelf, self.reader)
+        self.driller = Driller(run, session, self.shelf, self.reader, deadline)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, after leaving out what no longer counts."""
@@ -73,9 +75,8 @@ class Job:
             run.memory.digests = [self.shelf.write(digest.merge(rows).coalesce(1), "digest-merged")]
             rows = self.shelf.digests()
         merged = compare.with_lanes(digest.merge(rows), self.standing.by_partition)
-        positions = {
-            look.flow.name: self.standing.positions(look, look.positions) for look in run.looks
-        }
+        looks = {look.flow.name: look for look in run.looks}
+        positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
         buckets = compare.by_bucket(merged, self.standing.position_table(positions)).persist()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()

@@ -238,10 +238,27 @@ def _plan_side(
                     partition,
                     read,
                     end,
-                    _record_bytes(snapshot),
+                    record_bytes(snapshot),
                 )
             )
     done.begin[key] = SideMemory(snapshot.topic_id, first, following)
+
+
+def behind(
+    flow: Flow, baseline: Mapping[str, Any], positions: Positions, source: ClusterSnapshot
+) -> int:
+    """Source offsets the mirror has not copied yet; without a commit all since the baseline."""
+    recorded = baseline.get("topics", {})
+    total = 0
+    for name, topic in source.topics.items():
+        if not flow.matches(name):
+            continue
+        begun = offsets((recorded.get(name) or {}).get("source") or {})
+        for partition, log in topic.partitions.items():
+            start = max(log.log_start, begun.get(partition, 0))
+            position = positions.get(name, {}).get(partition, start)
+            total += max(0, log.end_for(flow.source_isolation) - position)
+    return total
 
 
 def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Positions:
@@ -267,7 +284,8 @@ def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Position
     }
 
 
-def _record_bytes(snapshot: TopicSnapshot) -> float:
+def record_bytes(snapshot: TopicSnapshot) -> float:
+    """Expected size of one record of a topic, by the size of its logs."""
     records = sum(log.end - log.log_start for log in snapshot.partitions.values())
     if not snapshot.bytes or records <= 0:
         return RECORD_BYTES

@@ -13,11 +13,25 @@ RECORD_BYTES = 1024.0
 """Assumed size of a record where the cluster does not tell how large a topic is."""
 
 
+def guest(flow: str, origin: str) -> str:
+    """How a source topic is called that another flow brings to a topic of the flow judging it."""
+    return f"{flow}/{origin}"
+
+
+def feeder(flow: str, origin: str) -> tuple[str, str]:
+    """The flow that mirrors a source topic, and the topic's own name.
+
+    :param origin: its name, or what :func:`guest` made of it; no topic has a slash in its name.
+    """
+    via, slash, name = origin.rpartition("/")
+    return (via if slash else flow), name
+
+
 @dataclass(frozen=True)
 class Range:
     """Offsets ``start`` to ``end`` (exclusive) of one partition, not read yet.
 
-    :param origin: topic name on this side; ``topic`` is the name on the target.
+    :param origin: topic name on this side, or a :func:`guest`; ``topic`` is the name on the target.
     :param record_bytes: expected size of one record.
     """
 
@@ -41,8 +55,12 @@ class Range:
         return self.records * self.record_bytes
 
 
+READING_SHARE = 0.9
+"""The rest of a budget that does not suffice is for a closer look at what differs."""
+
+
 def within_budget(
-    ranges: Sequence[Range], max_bytes: float | None
+    ranges: Sequence[Range], max_bytes: float | None, max_records: int | None = None
 ) -> tuple[list[Range], list[Range]]:
     """What to read now and what has to wait, oldest records of every partition first.
 
@@ -50,10 +68,15 @@ def within_budget(
 
     :returns: (now, backlog); at least one record per range is read, so every run gets on.
     """
-    total = sum(one.bytes for one in ranges)
-    if max_bytes is None or total <= max_bytes:
-        return list(ranges), []
-    return _split(ranges, max_bytes / total)
+    shares = [1.0]
+    for bound, total in (
+        (max_bytes, sum(one.bytes for one in ranges)),
+        (max_records, sum(one.records for one in ranges)),
+    ):
+        if bound is not None and total > bound:
+            shares.append(READING_SHARE * bound / total)
+    share = min(shares)
+    return (list(ranges), []) if share == 1.0 else _split(ranges, share)
 
 
 def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
@@ -92,8 +115,8 @@ def join(ranges: Iterable[Range]) -> list[list[Range]]:
             same[-1] = replace(same[-1], end=max(same[-1].end, one.end))
         else:
             same.append(one)
-    groups: dict[tuple[str, Side, int], list[Range]] = {}
-    for (flow, side, _origin, _partition), same in merged.items():
+    groups: dict[tuple[str, str, Side, int], list[Range]] = {}
+    for (flow, side, origin, _partition), same in merged.items():
         for rank, one in enumerate(same):
-            groups.setdefault((flow, side, rank), []).append(one)
+            groups.setdefault((flow, feeder(flow, origin)[0], side, rank), []).append(one)
     return list(groups.values())

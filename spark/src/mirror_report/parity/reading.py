@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
 from mirror_report.parity import alignment, digest, ranges, source
+from mirror_report.parity.deadline import READING_SHARE, Deadline, OutOfTimeError
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.shelf import Shelf
 
@@ -29,13 +30,18 @@ def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) ->
     """
     frames = []
     for group in ranges.join(wanted):
-        flow = settings.flow(group[0].flow)
+        via = ranges.feeder(group[0].flow, group[0].origin)[0]
+        flow = settings.flow(via)
         alias = flow.source if group[0].side == "source" else flow.target
         connect = source.connection(
             settings.spark, settings.clusters[alias], settings.credentials.directory, group
         )
         connect["kafka.isolation.level"] = flow.isolation(group[0].side)
-        frames.append(source.read(session, group, connect))
+        named = [replace(one, origin=ranges.feeder(one.flow, one.origin)[1]) for one in group]
+        rows = source.read(session, named, connect)
+        if via != group[0].flow:
+            rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
+        frames.append(rows)
     if not frames:
         frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
     return digest.union(frames)
@@ -44,8 +50,9 @@ def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) ->
 class Reader:
     """Records of both clusters, for one run."""
 
-    def __init__(self, run: Run, session: SparkSession, shelf: Shelf) -> None:
+    def __init__(self, run: Run, session: SparkSession, shelf: Shelf, deadline: Deadline) -> None:
         self.run = run
+        self.deadline = deadline
         self.session = session
         self.shelf = shelf
 
@@ -62,17 +69,18 @@ class Reader:
         lost: set[tuple[str, str]] = set()
         for number, planned in enumerate(pieces):
             piece = [one for one in planned if (one.flow, one.topic) not in lost]
-            if number and time.monotonic() - run.started > run.request.deadline_seconds:
-                left = [one for rest in pieces[number:] for one in rest]
-                run.backlog = [one for group in ranges.join([*left, *run.backlog])
-                               for one in group]  # fmt: skip
-                run.progress(f"deadline reached: {total - done} records wait for the next run")
+            if number and self.deadline.over(READING_SHARE):
+                self._leave(pieces[number:])
                 break
             run.progress(f"reading {done} of {total} records")
             name = f"digest-{number}"
             known_as = ""
             try:
-                known_as = self.shelf.write(self._increment(piece), name)
+                with self.deadline.step(self.session):
+                    known_as = self.shelf.write(self._increment(piece), name)
+            except OutOfTimeError:
+                self._leave(pieces[number:])
+                break
             except (PySparkException, Py4JError):
                 vanished = self._vanished(piece)
                 if not vanished:
@@ -83,12 +91,19 @@ class Reader:
                     known_as = self.shelf.write(self._increment(piece), name)
             if not piece:
                 continue
+            run.spend(piece)
             run.memory.digests.append(known_as)
             run.remember_read(piece)
             run.memory.open_work = True
             run.commit()
             done += sum(one.records for one in piece)
         run.progress(f"read {done} of {total} records")
+
+    def _leave(self, pieces: list[list[Range]]) -> None:
+        run = self.run
+        left = [one for rest in pieces for one in rest]
+        run.backlog = [one for group in ranges.join([*left, *run.backlog]) for one in group]
+        run.progress(f"deadline: {sum(one.records for one in left)} records wait for the next run")
 
     def _increment(self, piece: list[Range]) -> DataFrame:
         return digest.digest(self.records(piece)).coalesce(1)
@@ -102,9 +117,9 @@ class Reader:
                 "target": self.run.request.take.target(look.flow),
             }
             for one in wanted:
-                if one.flow != look.flow.name:
+                if ranges.feeder(one.flow, one.origin)[0] != look.flow.name:
                     continue
-                topic = now[one.side].topics.get(one.origin)
+                topic = now[one.side].topics.get(ranges.feeder(one.flow, one.origin)[1])
                 known = look.plan.begin[one.flow, one.side, one.origin].topic_id
                 log = topic.partitions.get(one.partition) if topic else None
                 if (

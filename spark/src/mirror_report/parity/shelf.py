@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -41,16 +42,18 @@ class Shelf:
                 os.close(descriptor)
         return known_as
 
+    def read(self, names: str | Sequence[str], schema: str) -> DataFrame:
+        """Rows of some directories, as :meth:`write` named them."""
+        wanted = [names] if isinstance(names, str) else names
+        if not wanted:
+            return table(self.session, schema, [])
+        paths = [str(self.directory / one) for one in wanted]
+        return self.session.read.schema(schema).parquet(*paths)
+
     def digests(self) -> DataFrame:
         """All digest rows; those of one key add up."""
-        paths = [str(self.directory / one) for one in self.memory.digests]
-        if not paths:
-            return table(self.session, digest.SCHEMA, [])
-        return self.session.read.schema(digest.SCHEMA).parquet(*paths)
+        return self.read(self.memory.digests, digest.SCHEMA)
 
     def results(self) -> DataFrame:
         """All drill results."""
-        if self.memory.results is None:
-            return table(self.session, compare.RESULTS_SCHEMA, [])
-        path = str(self.directory / self.memory.results)
-        return self.session.read.schema(compare.RESULTS_SCHEMA).parquet(path)
+        return self.read(self.memory.results or [], compare.RESULTS_SCHEMA)

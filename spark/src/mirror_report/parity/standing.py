@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirror_report.model import Positions
 from mirror_report.parity import compare
+from mirror_report.parity.ranges import feeder
 from mirror_report.parity.session import table
 
 if TYPE_CHECKING:
@@ -23,13 +23,19 @@ class Standing:
         self.session = session
         self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
 
-    def positions(self, look: Look, taken: Positions) -> list[dict[str, Any]]:
-        """Rows of one flow; without a commit, mirroring begins where the report's reading did."""
+    def positions(self, look: Look, looks: Mapping[str, Look]) -> list[dict[str, Any]]:
+        """Rows of one flow; without a commit, mirroring begins where the report's reading did.
+
+        :param looks: all flows that could be looked at, whose positions count.
+        """
         rows = []
         for (flow, side, origin), begun in self.run.memory.sides.items():
             if (flow, side) != (look.flow.name, "source"):
                 continue
-            committed = taken.get(origin, {})
+            via, name = feeder(flow, origin)
+            if via not in looks:
+                continue
+            committed = looks[via].positions.get(name, {})
             rows += [
                 {
                     "flow": flow,
@@ -50,7 +56,7 @@ class Standing:
     def topic_rows(self) -> list[dict[str, Any]]:
         """Topics whose content is compared in this run."""
         run = self.run
-        unread = {(one.flow, one.topic) for one in run.backlog}
+        unread = {(one.flow, one.topic) for one in run.backlog} | run.braked_topics()
         gaps = self.gaps()
         return [
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
 from mirror_report.parity import summary
 from mirror_report.parity.memory import offsets
@@ -116,6 +117,17 @@ def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
     )
 
 
+def braked(flow: Flow, behind: int, bound: int) -> Finding:
+    """Content was left alone so that reading it does not hold up a mirror that is behind."""
+    return Finding(
+        "warning", "backlog", flow.name, None, None, behind,
+        f"content of flow {flow.name} was left for a later run: its mirror is {behind} records "
+        f"behind, the bound is {bound}",
+        "See its lag: mirror-report lag; to compare all the same raise budget.max_lag_records "
+        "(mirror-report run --max-lag N)",
+    )  # fmt: skip
+
+
 def backlog(run: Run, records: int) -> Finding:
     """What was left for the next run."""
     what = []
@@ -126,5 +138,6 @@ def backlog(run: Run, records: int) -> Finding:
     return Finding(
         "warning", "backlog", None, None, None, records or run.left_candidates,
         f"{' and '.join(what)} were left for the next run",
-        "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+        "mirror-report run again, or raise budget.max_bytes, budget.max_records and "
+        "budget.deadline_seconds",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The state directory: manifests, history and the lock.
+"""The state directory: manifests, reports and the lock.
 
 Every manifest is a JSON file replaced as a whole (temporary file, fsync, rename, fsync of the
 directory), so a run that dies leaves either the old state or the new one.
@@ -19,8 +19,6 @@ from typing import Any
 from mirror_report.model import ReportError
 
 SCHEMA = 1
-HISTORY_DAYS = 14
-HISTORY_LINES = 20_000
 REPORTS_KEPT = 30
 
 
@@ -38,8 +36,9 @@ class Store:
     :param directory: the state directory; it must exist and be writable by the report's user.
 
     Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
-    ``mirrors`` (what was read of MirrorMaker 2's topics), ``shifts`` (its offset shifts at the last
-    run), ``parity`` (digests verified so far; kept by the parity engine).
+    ``losses`` (records that were never mirrored), ``mirrors`` (what was read of MirrorMaker 2's
+    topics), ``shifts`` (its offset shifts at the last run), ``parity`` (digests verified so far;
+    kept by the parity engine).
     """
 
     def __init__(self, directory: Path) -> None:
@@ -129,51 +128,6 @@ class Store:
                 handle.truncate()
                 handle.flush()
 
-    def history(self, flow: str) -> list[dict[str, Any]]:
-        """Position history of one flow, oldest first.
-
-        A line cut off by a crash is skipped: history supports estimates, it decides no parity.
-        """
-        path = self._history(flow)
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StateError(f"{path} cannot be read: {error.strerror}") from error
-        entries: list[dict[str, Any]] = []
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict) and isinstance(entry.get("taken_at_ms"), int):
-                    entries.append(entry)
-        return entries
-
-    def append_history(self, flow: str, entry: Mapping[str, Any]) -> None:
-        """Add one observation (``taken_at_ms``, ...) and drop those past retention.
-
-        :raises StateError: it cannot be written.
-        """
-        path = self._history(flow)
-        line = json.dumps(entry, sort_keys=True) + "\n"
-        entries = self.history(flow)
-        oldest = int(entry["taken_at_ms"]) - HISTORY_DAYS * 86_400_000
-        if entries and (entries[0]["taken_at_ms"] < oldest or len(entries) >= HISTORY_LINES):
-            kept = [one for one in entries if one["taken_at_ms"] >= oldest]
-            kept = kept[-HISTORY_LINES // 2 :]
-            text = "".join(json.dumps(one, sort_keys=True) + "\n" for one in kept)
-            write_atomically(path, text + line)
-            return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab+") as handle:
-                # A line cut off by a crash must not swallow this one.
-                if handle.tell() and not _ends_with_newline(handle.fileno(), handle.tell()):
-                    handle.write(b"\n")
-                handle.write(line.encode())
-        except OSError as error:
-            raise StateError(f"{path} cannot be written: {error.strerror}") from error
-
     def write_report(self, name: str, text: str) -> Path:
         """Publish one rendered report, readable by the report's group."""
         path = self.reports_directory / name
@@ -203,13 +157,6 @@ class Store:
 
     def _manifest(self, name: str) -> Path:
         return self.directory / f"{name}.json"
-
-    def _history(self, flow: str) -> Path:
-        return self.directory / "history" / f"{flow}.jsonl"
-
-
-def _ends_with_newline(descriptor: int, size: int) -> bool:
-    return os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:

@@ -1,0 +1,224 @@
+"""What the lag of a flow means to an operator: rows in, findings out; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mirror_report.checks import remedies
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Cluster, Flow, Warn
+from mirror_report.model import (
+    Finding,
+    FlowStatus,
+    GroupSnapshot,
+    LagState,
+    OpenTransaction,
+    PartitionLag,
+    Place,
+)
+
+SHOWN = 3
+
+
+def judge(
+    flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
+) -> list[Finding]:
+    """One finding per topic and bad state; what was lost is told by its own module.
+
+    :param rows: what :func:`mirror_report.checks.lag.measure` returned for this flow.
+    """
+    by_topic: dict[tuple[str, LagState], list[PartitionLag]] = {}
+    for row in rows:
+        state = row.state
+        if state == "TRUNCATED" and row.lag_records and not group.members:
+            state = "STOPPED"
+        if state not in ("OK", "IDLE", "TRUNCATED"):
+            by_topic.setdefault((row.topic, state), []).append(row)
+    return [
+        _of_state(flow, topic, state, some, group, clusters)
+        for (topic, state), some in by_topic.items()
+    ]
+
+
+def _of_state(
+    flow: Flow,
+    topic: str,
+    state: LagState,
+    rows: Sequence[PartitionLag],
+    group: GroupSnapshot,
+    clusters: Mapping[str, Cluster],
+) -> Finding:
+    behind = sum(row.lag_records or 0 for row in rows)
+    ages = [row.lag_seconds for row in rows if row.lag_seconds is not None]
+    age = f", the oldest for {max(ages):.0f} s" if ages else ""
+    where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
+    source = clusters[flow.source]
+    host, journal = remedies.host(flow), remedies.journal(flow)
+    describe = remedies.tool(source, "kafka-topics.sh", "--describe", "--topic", topic)
+    count: int | None = behind
+    if state == "RESET":
+        kind, count = "reset", len(rows)
+        message = (
+            f"{topic}: deleted and created again on {flow.source}, or its log is shorter than "
+            f"the mirror's position ({where})"
+        )
+        action = (
+            f"Look at the topic: {describe}; check that it was copied from its start, then record "
+            f"a new baseline: {remedies.renew(flow)}"
+        )
+    elif state == "STOPPED":
+        kind = "stopped"
+        message = (
+            f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member "
+            f"(state {group.state})"
+        )
+        action = (
+            f"On {host}: {remedies.service(flow, 'status')}; {journal}; "
+            f"{remedies.service(flow, 'start')}"
+        )
+    elif state == "STALLED":
+        kind = "stalled"
+        members = ", ".join(sorted({one.host for one in group.members}))
+        message = (
+            f"{topic}: {behind} records wait{age}, the position does not move ({where}); "
+            f"connected are {len(group.members)} clients from {members}, and they are silent"
+        )
+        action = (
+            f"On {host}: {journal} shows what it waits for; "
+            f"{remedies.service(flow, 'restart')} once the cause is gone"
+        )
+    elif state == "REWOUND":
+        kind, count = "rewound", len(rows)
+        message = f"{topic}: the committed position went back {where}"
+        action = (
+            "Records from there on are mirrored again, as duplicates. If nobody reset "
+            f"{_holder(flow)} on purpose, on {host}: {journal}"
+        )
+    elif state == "LAGGING":
+        kind = "lagging"
+        never = [row for row in rows if row.catches_up is False]
+        trend = " and it does not catch up" if never else ""
+        message = f"{topic}: {behind} records behind{age}{trend} ({where})"
+        more = "num_streams" if flow.engine == "mm1" else "tasks_max"
+        action = (
+            f"mirror-report lag --flow {flow.name} shows when it has caught up; if never, raise "
+            f"{more} of {flow.name if flow.engine == 'mm2' else flow.instance} and run "
+            "playbooks/mirrormaker.yml"
+        )
+    else:
+        kind, count = "unknown_lag", None
+        message = f"{topic}: offsets or position are not known ({where})"
+        action = (
+            f"Grant the report's identity DESCRIBE and READ on {topic} and access to "
+            f"{_holder(flow)}; {describe} shows the topic. A flow that starts with latest is known "
+            "after its first commit"
+        )
+    return finding(kind, message, action, flow=flow.name, topic=topic, count=count)
+
+
+def target_reset(
+    flow: Flow, anew: Mapping[str, tuple[str, str]], clusters: Mapping[str, Cluster]
+) -> list[Finding]:
+    """Topics of the target that were made anew.
+
+    :param anew: name -> the id remembered, the one found.
+    """
+    again = (
+        f"write a record without value for each of its keys into {flow.offset_topic}"
+        if flow.engine == "mm2"
+        else remedies.tool(
+            clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
+            "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
+        )
+    )  # fmt: skip
+    stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
+    return [
+        finding(
+            "reset",
+            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
+            f"Records mirrored before are gone. To mirror all of the flow again, on "
+            f"{remedies.host(flow)}: {stop}; {again}; {start}; then {remedies.renew(flow)}",
+            flow=flow.name,
+            topic=name,
+        )
+        for name, (old, new) in anew.items()
+    ]
+
+
+def _holder(flow: Flow) -> str:
+    """What keeps the positions."""
+    if flow.engine == "mm2":
+        return f"topic {flow.offset_topic} on {flow.target}"
+    return f"group {flow.group_id}"
+
+
+def hung(
+    flow: Flow, transactions: Mapping[Place, OpenTransaction], source: Cluster, warn: Warn
+) -> list[Finding]:
+    """Transactions open for longer than a position may stay, by topic: no fault of the mirror."""
+    by_topic: dict[str, dict[int, OpenTransaction]] = {}
+    for (name, partition), one in transactions.items():
+        if one.seconds >= warn.stalled_seconds:
+            by_topic.setdefault(name, {})[partition] = one
+    found = []
+    for name, some in sorted(by_topic.items()):
+        partition, oldest = max(some.items(), key=lambda item: item[1].seconds)
+        owner = oldest.transactional_id
+        whose = f" of {owner}" if owner is not None else ""
+        abort = remedies.tool(
+            source, "kafka-transactions.sh", "abort", "--topic", name, "--partition",
+            str(partition), "--start-offset", str(oldest.start_offset),
+        )  # fmt: skip
+        found.append(
+            finding(
+                "hung_transaction",
+                f"{name}: a transaction{whose} is open for "
+                f"{'at least ' if oldest.at_least else ''}{oldest.seconds:.0f} s in partition "
+                f"{partition} ({len(some)} in all); readers of committed records wait for it, and "
+                "what follows it is neither counted as lag nor compared",
+                f"If its producer is gone, end it: {abort}",
+                flow=flow.name,
+                topic=name,
+                partition=partition,
+                count=len(some),
+            )
+        )
+    return found
+
+
+def heartbeat(flow: Flow, status: FlowStatus, warn: Warn, source: Cluster) -> list[Finding]:
+    """An old heartbeat on the target: the pipe does not carry."""
+    age, bound = status.heartbeat_age_seconds, warn.heartbeat_seconds
+    if age is None or bound is None or age <= bound:
+        return []
+    read = remedies.tool(
+        source, "kafka-get-offsets.sh", "--topic", "heartbeats", "--time", "max-timestamp"
+    )
+    return [
+        finding(
+            "heartbeat",
+            f"the newest heartbeat of {flow.source} on {flow.target} is {age:.0f} s old",
+            f"Run {read} twice. If it grows, the mirror brings nothing: on "
+            f"{remedies.host(flow)}: {remedies.journal(flow)}. If not, nobody writes heartbeats: "
+            "set mirror_report_warn_heartbeat_seconds to null if they were switched off",
+            flow=flow.name,
+        )
+    ]
+
+
+def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
+    """Partitions with lag whose oldest record was not read."""
+    if lagging <= asked:
+        return []
+    return [
+        finding(
+            "not_checked",
+            f"the age of the oldest record was read for {asked} of {lagging} partitions with lag: "
+            "those that have waited longest",
+            "For the others see waiting_seconds, which rests on earlier looks: mirror-report lag "
+            f"--flow {flow.name} --json",
+            flow=flow.name,
+            count=lagging - asked,
+            severity="ok",
+        )
+    ]

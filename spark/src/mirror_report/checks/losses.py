@@ -1,0 +1,205 @@
+"""Records the source dropped before they were mirrored, and the memory of them: no I/O.
+
+A loss is a range of source offsets. It is certain if the mirror stood before the range while the
+log began after it; it is a bound if the mirror was moving: it may have copied some of the range
+before it went. Both are kept until a new baseline, whatever the mirror does next.
+
+What is kept: ``{topic: {partition: {"at": ms, "lost": [[from, to], ...], "maybe": [...]}}}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mirror_report.checks import remedies
+from mirror_report.checks.trails import Trails
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    OffsetSync,
+    Place,
+    Standing,
+)
+
+Ranges = list[list[int]]
+"""Offsets from, and up to but without; disjoint and in order."""
+
+Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def look(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    standing: Standing,
+    stands: Mapping[Place, int],
+    trails: Trails,
+    *,
+    baseline: Mapping[str, Any],
+    rises: Mapping[Place, int],
+    alive: bool,
+) -> dict[Place, tuple[Ranges, Ranges]]:
+    """What this look tells to be lost, and what may be lost, by partition.
+
+    :param stands: next offset to copy; without the partitions of topics made anew.
+    :param trails: earlier looks.
+    :param baseline: the flow's; what had gone when it was recorded is accepted.
+    :param rises: offsets MirrorMaker 2 has passed over since the last run, by its syncs.
+    :param alive: somebody mirrors.
+    """
+    found: dict[Place, tuple[Ranges, Ranges]] = {}
+    for place, offset in stands.items():
+        name, number = place
+        start = source.topics[name].partitions[number].log_start
+        accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
+        before = _stood(trails, place)
+        if start <= max(accepted, min(offset, offset if before is None else before)):
+            continue
+        sync = standing.syncs.get(place)
+        passed = sync is not None and sync.upstream >= start
+        if offset < start and not passed:
+            begin = max(offset, accepted, _copied(flow, target, place, sync))
+            # A mirror at work is further than what it has committed last.
+            committed = standing.positions.get(name, {}).get(number, offset)
+            since = trails.at(place).unmoved_since(committed)
+            still = since is not None and source.taken_at_ms - since >= flow.commit_interval_ms
+            certain = still or not alive
+        else:
+            begin = offset if offset < start else start if before is None else before
+            begin = max(begin, accepted)
+            if passed and place in rises:
+                begin = max(begin, start - max(0, rises[place]))
+            certain = False
+        if begin < start:
+            gone = [[begin, start]]
+            found[place] = (gone, []) if certain else ([], gone)
+    return found
+
+
+def _stood(trails: Trails, place: Place) -> int | None:
+    """Where the mirror stood at the look before, if records waited for it."""
+    trail = trails.at(place)
+    if not trail.ends:
+        return None
+    stood = trail.stood_at(trails.looks[-1])
+    return stood if stood is not None and stood < trail.ends[-1][1] else None
+
+
+def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync | None) -> int:
+    """Offset up to which records were copied, by what the target holds past the newest sync."""
+    topic = target.topics.get(flow.target_topic(place[0]))
+    there = topic.partitions.get(place[1]) if topic is not None else None
+    if sync is None or there is None or sync.downstream >= there.end:
+        return 0
+    return sync.upstream + there.end - sync.downstream
+
+
+def remember(
+    before: Losses, seen: Mapping[Place, tuple[Ranges, Ranges]], at_ms: int, baseline_ms: int
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """What is known to be lost after this look; a baseline ends the memory of the time before."""
+    kept: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, some in before.items():
+        for number, entry in some.items():
+            if entry["at"] > baseline_ms:
+                kept.setdefault(name, {})[number] = dict(entry)
+    for (name, partition), (lost, maybe) in seen.items():
+        topic = kept.setdefault(name, {})
+        entry = topic.get(str(partition), {"lost": [], "maybe": []})
+        certain = union([*entry["lost"], *lost])
+        topic[str(partition)] = {
+            "at": at_ms,
+            "lost": certain,
+            "maybe": without(union([*entry["maybe"], *maybe]), certain),
+        }
+    return kept
+
+
+def counts(kept: Losses) -> dict[Place, tuple[int, int]]:
+    """Offsets lost, and offsets that may be lost besides."""
+    return {
+        (name, int(number)): (size(entry["lost"]), size(entry["maybe"]))
+        for name, some in kept.items()
+        for number, entry in some.items()
+    }
+
+
+def union(ranges: Sequence[Sequence[int]]) -> Ranges:
+    """The same offsets in disjoint ranges."""
+    found: Ranges = []
+    for begin, end in sorted(map(tuple, ranges)):
+        if found and begin <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], end)
+        else:
+            found.append([begin, end])
+    return found
+
+
+def without(ranges: Ranges, taken: Ranges) -> Ranges:
+    """Ranges less what others hold."""
+    found = ranges
+    for begin, end in taken:
+        found = [
+            part
+            for a, b in found
+            for part in ([a, min(b, begin)], [max(a, end), b])
+            if part[0] < part[1]
+        ]
+    return found
+
+
+def size(ranges: Ranges) -> int:
+    """Number of offsets."""
+    return sum(end - begin for begin, end in ranges)
+
+
+def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
+    """One finding per topic and kind.
+
+    :param cluster: the source.
+    """
+    found: list[Finding] = []
+    for name, some in sorted(kept.items()):
+        lost = sum(size(one["lost"]) for one in some.values())
+        maybe = sum(size(one["maybe"]) for one in some.values())
+        action = (
+            "They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
+            "long the mirror may be away: "
+            + remedies.tool(
+                cluster, "kafka-configs.sh", "--describe", "--all",
+                "--entity-type", "topics", "--entity-name", name,
+            )
+            + f"; once this is read, begin anew: {remedies.renew(flow)}"
+        )  # fmt: skip
+        if lost:
+            where = ", ".join(
+                f"partition {number}: {size(one['lost'])}"
+                for number, one in sorted(some.items(), key=lambda item: int(item[0]))[:5]
+                if one["lost"]
+            )
+            found.append(
+                finding(
+                    "truncated",
+                    f"{name}: {lost} records left the source before they were mirrored ({where})",
+                    action,
+                    flow=flow.name,
+                    topic=name,
+                    count=lost,
+                )
+            )
+        if maybe:
+            found.append(
+                finding(
+                    "possible_loss",
+                    f"{name}: up to {maybe} records may have left the source before they were "
+                    "mirrored: the log's start overtook the mirror's position while it moved",
+                    action,
+                    flow=flow.name,
+                    topic=name,
+                    count=maybe,
+                )
+            )
+    return found

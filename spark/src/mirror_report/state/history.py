@@ -1,0 +1,181 @@
+"""What the looks at the flows saw over time, as lines of JSON: cheap to add to, bounded in size.
+
+History supports estimates and the line on the page; content is proved without it. So a line that a
+crash cut off is passed over, and nothing here is forced to the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mirror_report.state.store import StateError, write_atomically
+
+Line = dict[str, Any]
+
+LINES_KEPT = 128
+"""A history of positions with more lines is made shorter."""
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+
+class History:
+    """History of all flows, below the state directory.
+
+    :param directory: the state directory.
+    :param days: what is older is dropped.
+    """
+
+    def __init__(self, directory: Path, days: int) -> None:
+        self.directory = directory / "history"
+        self.days = days
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other looks from writing; they take it for milliseconds, so it is waited for.
+
+        :raises StateError: the directory cannot be written.
+        """
+        path = self.directory / "lock"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            handle = path.open("ab")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        with handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def lines(self, flow: str) -> list[Line]:
+        """History of one flow's positions, oldest first.
+
+        :raises StateError: it cannot be read.
+        """
+        return _read(self._positions(flow))
+
+    def append(
+        self,
+        flow: str,
+        line: Mapping[str, Any],
+        before: int,
+        shorten: Callable[[list[Line]], list[Line]],
+    ) -> None:
+        """Add one look.
+
+        :param before: lines there were before; many enough are shortened, and replaced as a whole.
+        :raises StateError: it cannot be written.
+        """
+        path = self._positions(flow)
+        if before < LINES_KEPT:
+            _append(path, line)
+        else:
+            _replace(path, shorten([*_read(path), dict(line)]))
+
+    def append_lags(self, flow: str, at_ms: int, lags: Mapping[str, int | None]) -> None:
+        """Add the lag of a flow's topics at one time; those without lag take no room.
+
+        :param lags: topic -> records; ``None``: not known.
+        :raises StateError: it cannot be written.
+        """
+        path = self._day(flow, at_ms)
+        if not path.exists():
+            self._age(flow, at_ms)
+        _append(path, {"at": at_ms, "lag": {name: one for name, one in lags.items() if one != 0}})
+
+    def lags(
+        self, flow: str, since_ms: int, until_ms: int
+    ) -> list[tuple[int, dict[str, int | None]]]:
+        """Lag over time, oldest first: when (ms), and topic -> records; absent: none.
+
+        :raises StateError: it cannot be read.
+        """
+        found = []
+        for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS):
+            for one in _read(self._day(flow, at_ms)):
+                if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms:
+                    found.append((one["at"], one["lag"]))
+        return found
+
+    def _age(self, flow: str, now_ms: int) -> None:
+        """Drop the days past retention, and keep one line an hour of those before yesterday."""
+        today = self._day(flow, now_ms).name
+        oldest = self._day(flow, now_ms - self.days * DAY_MS).name
+        yesterday = self._day(flow, now_ms - DAY_MS).name
+        for path in sorted(self._day(flow, now_ms).parent.glob("*.jsonl")):
+            if path.name < oldest:
+                path.unlink(missing_ok=True)
+            elif path.name not in (today, yesterday):
+                lines = _read(path)
+                hours = _hourly(lines)
+                if len(hours) < len(lines):
+                    _replace(path, hours)
+
+    def _positions(self, flow: str) -> Path:
+        return self.directory / "positions" / f"{flow}.jsonl"
+
+    def _day(self, flow: str, at_ms: int) -> Path:
+        day = time.strftime("%Y-%m-%d", time.gmtime(at_ms / 1000))
+        return self.directory / "lag" / flow / f"{day}.jsonl"
+
+
+def _hourly(lines: list[Line]) -> list[Line]:
+    """The highest lag of each hour."""
+    hours: dict[int, Line] = {}
+    for one in lines:
+        if not isinstance(one.get("lag"), dict):
+            continue
+        hour = hours.setdefault(one["at"] // HOUR_MS, {"at": one["at"], "lag": {}})
+        for name, lag in one["lag"].items():
+            known = hour["lag"].get(name)
+            hour["lag"][name] = lag if known is None else max(known, lag or 0)
+    return list(hours.values())
+
+
+def _read(path: Path) -> list[Line]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StateError(f"{path} cannot be read: {error.strerror}") from error
+    lines: list[Line] = []
+    for one in text.splitlines():
+        with contextlib.suppress(ValueError):
+            entry = json.loads(one)
+            if isinstance(entry, dict) and isinstance(entry.get("at"), int):
+                lines.append(entry)
+    return lines
+
+
+def _text(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as handle:
+            # A line cut off by a crash must not swallow this one.
+            size = handle.tell()
+            if size and os.pread(handle.fileno(), 1, size - 1) != b"\n":
+                handle.write(b"\n")
+            handle.write(_text(line).encode())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _replace(path: Path, lines: list[Line]) -> None:
+    write_atomically(path, "".join(map(_text, lines)))
+
+
+def _unwritable(path: Path, error: OSError) -> StateError:
+    return StateError(
+        f"{path} cannot be written: {error.strerror}. Run as root or as the report's user, and "
+        "check the free space"
+    )

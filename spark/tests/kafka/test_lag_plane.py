@@ -1,0 +1,170 @@
+"""The lag plane against real brokers: what only more than one look, or a transaction, can show."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+from pairs import Pair, admin, kinds, member
+
+from mirror_report import commands
+from mirror_report.model import PartitionLag
+
+
+def measured(pair: Pair, **changes: Any) -> commands.LagResult:
+    return commands.lag(pair.settings(**changes), pair.store())
+
+
+def first(result: commands.LagResult) -> PartitionLag:
+    return next(one for one in result.rows if one.partition == 0)
+
+
+def truncate(pair: Pair, offset: int) -> None:
+    with admin(pair.source) as client:
+        client.delete_records({TopicPartition(pair.topic, 0): offset})
+
+
+@pytest.fixture
+def transactional(pair: Pair) -> Iterator[Any]:
+    """A producer with a transaction open on a topic of one partition; one is committed before."""
+    pair.create("source", partitions=1)
+    pair.create("target", partitions=1)
+    producer = KafkaProducer(bootstrap_servers=pair.source, transactional_id=pair.topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(pair.topic, value=b"committed")
+    producer.commit_transaction()
+    pair.mirror(1)
+    producer.begin_transaction()
+    producer.send(pair.topic, value=b"open")
+    producer.flush()
+    yield producer
+    producer.close()
+
+
+def test_hung_transaction_is_no_stuck_mirror(pair: Pair, transactional: Any) -> None:
+    pair.flow = {"source_isolation": "read_committed", "commit_interval_ms": 100}
+    with member(pair):
+        measured(pair, warn={"stalled_seconds": 1})
+        time.sleep(1.2)
+        result = measured(pair, warn={"stalled_seconds": 1})
+        row = first(result)
+        assert (row.state, row.lag_records) == ("IDLE", 0)
+        assert row.open_transaction_seconds is not None
+        assert 1 <= row.open_transaction_seconds < 60
+        (found,) = result.findings
+        assert (found.kind, found.topic, found.partition) == ("hung_transaction", pair.topic, 0)
+        assert f"of {pair.topic} is open" in found.message
+        # Behind the committed record lies the marker of its transaction.
+        assert "--partition 0 --start-offset 2" in found.action
+        transactional.abort_transaction()
+        result = measured(pair, warn={"stalled_seconds": 1})
+        assert first(result).open_transaction_seconds is None
+        assert (first(result).lag_records, result.findings) == (0, [])
+
+
+def test_what_is_not_committed_waits_for_a_mirror_that_copies_it(
+    pair: Pair, transactional: Any
+) -> None:
+    assert first(measured(pair)).lag_records == 2, "the marker before it is an offset too"
+    transactional.abort_transaction()
+    row = first(measured(pair))
+    assert row.state == "STOPPED"
+    pair.mirror(1)
+    row = first(measured(pair))
+    assert (row.lag_records, row.state) == (0, "IDLE"), "the marker is no record"
+
+
+def test_certain_loss_stays_after_the_mirror_moved_on_until_a_new_baseline(mirrored: Pair) -> None:
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    measured(mirrored)
+    truncate(mirrored, 9)
+    result = measured(mirrored)
+    assert {one.kind: one.count for one in result.findings} == {"truncated": 2, "stopped": 1}
+    assert (first(result).state, first(result).lost, first(result).lost_at_most) == (
+        "TRUNCATED", 2, None,
+    )  # fmt: skip
+    mirrored.mirror(1)
+    result = measured(mirrored)
+    assert {one.kind: one.count for one in result.findings} == {"truncated": 2}
+    assert (first(result).state, first(result).lag_records) == ("IDLE", 0)
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
+    assert measured(mirrored).findings == []
+
+
+def test_new_baseline_accepts_a_loss_the_mirror_has_not_passed_yet(mirrored: Pair) -> None:
+    truncate(mirrored, 9)
+    assert "truncated" in kinds(measured(mirrored).findings)
+    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
+    assert kinds(measured(mirrored).findings) == ["stopped"]
+
+
+def test_mirror_that_jumped_over_a_truncation_between_two_looks_is_bounded(mirrored: Pair) -> None:
+    measured(mirrored)
+    truncate(mirrored, 9)
+    mirrored.mirror(1)
+    result = measured(mirrored)
+    assert [(one.severity, one.kind, one.count) for one in result.findings] == [
+        ("warning", "possible_loss", 2)
+    ]
+    row = first(result)
+    assert (row.state, row.lost, row.lost_at_most) == ("IDLE", 0, 2)
+
+
+def test_looks_tell_rates_and_when_the_mirror_is_through(mirrored: Pair) -> None:
+    mirrored.flow = {"commit_interval_ms": 100}
+    measured(mirrored)
+    mirrored.produce(20)
+    time.sleep(0.3)
+    row = first(measured(mirrored))
+    assert row.produce_rate is not None
+    assert row.produce_rate > 0
+    assert (row.mirror_rate, row.eta_seconds, row.catches_up) == (0.0, None, False)
+    mirrored.mirror(22)
+    row = first(measured(mirrored))
+    assert row.mirror_rate is not None
+    assert row.mirror_rate > 0
+    assert row.catches_up
+    assert row.eta_seconds is not None
+    assert row.lag_bytes is not None
+    assert row.lag_bytes > 0
+    assert row.waiting_seconds is not None
+    assert row.waiting_seconds >= 0
+
+
+def test_lag_over_time_is_in_the_report(mirrored: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirror_report.commands.reported._parity", lambda *_: (None, None))
+    measured(mirrored)
+    mirrored.mirror(1)
+    report = commands.run(mirrored.settings(), None, lambda _: None)
+    assert [(one.topic, one.lag_records) for one in report.history][-1] == (mirrored.topic, 2)
+
+
+def test_newest_heartbeat_is_of_the_targets_topic_whatever_the_policy(mirrored: Pair) -> None:
+    mirrored.mirror(3)
+    topic = "east.heartbeats"
+    document = {
+        "engine": "mm2",
+        "offset_topic": "o",
+        "status_topic": "s",
+        "offset_syncs_topic": "y",
+    }
+    with admin(mirrored.target) as client:
+        client.create_topics([NewTopic(name, 1, 1) for name in (topic, "o", "s", "y")])
+        client.wait_for_topics([topic, "o", "s", "y"])
+    try:
+        producer = KafkaProducer(bootstrap_servers=mirrored.target, acks="all")
+        minutes_ago = int(time.time() * 1000) - 600_000
+        producer.send(topic, value=b"x", timestamp_ms=minutes_ago).get(30)
+        producer.close()
+        mirrored.flow = document
+        result = measured(mirrored)
+        age = result.flows[0].heartbeat_age_seconds
+        assert age is not None
+        assert 600 <= age < 700
+        assert "heartbeat" in kinds(result.findings)
+    finally:
+        with admin(mirrored.target) as client:
+            client.delete_topics([topic, "o", "s", "y"])

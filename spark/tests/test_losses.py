@@ -1,0 +1,154 @@
+"""What the source dropped before it was mirrored: certain by number, or no more than a bound."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mirror_report.checks import losses, trails
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    OffsetSync,
+    PartitionSnapshot,
+    Place,
+    Positions,
+    Standing,
+    TopicSnapshot,
+)
+
+NOW = 1_800_000_000_000
+AT: Place = ("t", 0)
+EAST = Cluster("east", ("east1:9092",))
+MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", commit_interval_ms=10_000)
+MM2 = Flow("orders", "east", "west", "t", "mm2", group_id="g", commit_interval_ms=60_000)
+
+
+def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
+    topic = TopicSnapshot("t", "id", {0: PartitionSnapshot(start, end, end)}, {}, None)
+    return ClusterSnapshot(alias, alias, at, {"t": topic})
+
+
+def earlier(*looks: tuple[float, int, int]) -> trails.Trails:
+    """Looks of before: seconds ago, log end, position."""
+    lines: list[trails.Line] = []
+    for seconds_ago, end, position in looks:
+        snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
+        positions: Positions = {"t": {0: position}}
+        lines.append(trails.line(trails.read(lines), snapshot, positions, {}, "read_uncommitted"))
+    return trails.read(lines)
+
+
+def look(
+    position: int,
+    start: int,
+    *,
+    end: int = 1000,
+    flow: Flow = MM1,
+    history: Sequence[tuple[float, int, int]] = (),
+    alive: bool = True,
+    sync: tuple[int, int] | None = None,
+    target_end: int = 0,
+    rises: Mapping[Place, int] | None = None,
+    baseline: Mapping[str, Any] | None = None,
+) -> tuple[int, int]:
+    """Offsets lost, and those that may be."""
+    syncs = {} if sync is None else {AT: OffsetSync(*sync, NOW)}
+    found = losses.look(
+        flow,
+        cluster("east", start, end),
+        cluster("west", 0, target_end),
+        Standing({"t": {0: position}}, {}, syncs),
+        {AT: position},
+        earlier(*history),
+        baseline=baseline or {},
+        rises=rises or {},
+        alive=alive,
+    )
+    lost, maybe = found.get(AT, ([], []))
+    return losses.size(lost), losses.size(maybe)
+
+
+def test_log_start_before_the_position_is_no_loss() -> None:
+    assert look(100, 100, alive=False) == (0, 0)
+    assert look(100, 99, alive=False) == (0, 0)
+
+
+def test_what_went_while_nobody_mirrored_is_lost_by_number() -> None:
+    assert look(100, 150, alive=False) == (50, 0)
+
+
+def test_what_went_while_the_mirror_stood_still_is_lost_by_number() -> None:
+    assert look(100, 150, history=[(11, 1000, 100)]) == (50, 0)
+
+
+def test_what_went_while_the_mirror_moved_is_no_more_than_a_bound() -> None:
+    assert look(100, 150, history=[(9, 1000, 100)]) == (0, 50)
+    assert look(100, 150, history=[(60, 1000, 80), (9, 1000, 100)]) == (0, 50)
+    assert look(100, 150) == (0, 50), "no look before"
+
+
+def test_mirror_that_jumped_over_what_went_is_bounded() -> None:
+    assert look(1000, 500, history=[(60, 900, 400)]) == (0, 100)
+    assert look(450, 500, history=[(60, 900, 400), (5, 900, 450)]) == (0, 50), "since the last look"
+    assert look(1000, 400, history=[(60, 900, 400)]) == (0, 0)
+
+
+def test_records_that_came_and_went_between_two_looks_are_not_suspected_at_the_end_of_the_log() -> (
+    None
+):
+    assert look(1000, 950, history=[(60, 900, 900)]) == (0, 0)
+
+
+def test_records_on_the_target_past_the_sync_were_copied_before_they_went() -> None:
+    stopped = {"flow": MM2, "alive": False}
+    assert look(100, 150, sync=(90, 90), target_end=130, **stopped) == (20, 0)
+    assert look(100, 150, sync=(90, 90), target_end=160, **stopped) == (0, 0)
+    assert look(100, 150, sync=(90, 90), target_end=0, **stopped) == (50, 0)
+
+
+def test_syncs_that_moved_apart_tell_how_much_was_passed_over() -> None:
+    jumped: dict[str, Any] = {"flow": MM2, "history": [(60, 900, 400)]}
+    assert look(1000, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180)
+    assert look(1000, 600, sync=(700, 700), rises={AT: 0}, **jumped) == (0, 0)
+    assert look(1000, 600, sync=(590, 590), rises={AT: 0}, **jumped) == (0, 200), "older than that"
+    assert look(400, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180), "not committed"
+
+
+def test_what_had_gone_at_the_baseline_is_accepted() -> None:
+    baseline = {"topics": {"t": {"source": {"0": 100}, "log_start": {"0": 150}}}}
+    assert look(100, 150, alive=False, baseline=baseline) == (0, 0)
+    assert look(100, 170, alive=False, baseline=baseline) == (20, 0)
+    assert look(1000, 170, history=[(60, 900, 100)], baseline=baseline) == (0, 20)
+
+
+def kept(*looks: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 0) -> losses.Losses:
+    found: losses.Losses = {}
+    for number, one in enumerate(looks):
+        found = losses.remember(found, {AT: one}, NOW + number, 0)
+    return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline_ms)))  # type: ignore[no-any-return]
+
+
+def test_loss_is_remembered_once_however_often_it_is_seen() -> None:
+    found = kept(([[100, 150]], []), ([[100, 180]], []), ([], []))
+    assert losses.counts(found) == {AT: (80, 0)}
+
+
+def test_what_is_certain_is_no_longer_a_bound() -> None:
+    found = kept(([], [[100, 200]]), ([[120, 150]], []), ([], [[190, 210]]))
+    assert losses.counts(found) == {AT: (30, 80)}
+
+
+def test_new_baseline_forgets_what_was_lost_before_it() -> None:
+    assert losses.counts(kept(([[1, 5]], []), baseline_ms=NOW - 1)) == {AT: (4, 0)}
+    assert kept(([[1, 5]], []), baseline_ms=NOW) == {}
+
+
+def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:
+    found = losses.judge(MM1, kept(([[100, 150]], [[200, 207]])), EAST)
+    assert [(one.severity, one.kind, one.count) for one in found] == [
+        ("critical", "truncated", 50), ("warning", "possible_loss", 7),
+    ]  # fmt: skip
+    assert "partition 0: 50" in found[0].message
+    for one in found:
+        assert "kafka-configs.sh --bootstrap-server east1:9092 --describe" in one.action
+        assert "mirror-report baseline --flow orders --renew" in one.action

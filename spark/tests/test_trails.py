@@ -1,0 +1,134 @@
+"""The history of positions: small, self-healing, and true however it was thinned."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from mirror_report.checks import trails
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+
+NOW = 1_800_000_000_000
+MINUTE = 60_000
+
+
+def source(at: int, ends: Mapping[int, int]) -> ClusterSnapshot:
+    partitions = {p: PartitionSnapshot(0, end, end) for p, end in ends.items()}
+    topic = TopicSnapshot("t", "id", partitions, {}, None)
+    return ClusterSnapshot("east", "east", at, {"t": topic})
+
+
+class Journal:
+    """A history as looks make it."""
+
+    def __init__(self) -> None:
+        self.lines: list[trails.Line] = []
+
+    def look(
+        self, at: int, ends: Mapping[int, int], positions: Mapping[int, int] | None = None
+    ) -> trails.Line:
+        """Look at one topic: partition -> log end, and position."""
+        past = trails.read(self.lines)
+        line = trails.line(
+            past, source(at, ends), {"t": dict(positions or {})}, {}, "read_uncommitted"
+        )
+        self.lines.append(json.loads(json.dumps(line)))
+        return line
+
+    def trail(self, partition: int = 0) -> trails.Trail:
+        """What is known of one partition."""
+        return trails.read(self.lines).at(("t", partition))
+
+
+def test_line_holds_what_changed_alone() -> None:
+    journal = Journal()
+    assert journal.look(1, {0: 5, 1: 7}, {0: 3})["seen"] == {"t": {"0": [5, 3], "1": [7, None]}}
+    assert journal.look(2, {0: 5, 1: 7}, {0: 3})["seen"] == {}
+    assert journal.look(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": {"0": [6, 3]}}
+    assert journal.look(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": {"0": [6, 4]}}
+    assert journal.trail().ends == [(1, 5), (3, 6)]
+    assert journal.trail().positions == [(1, 3, None), (4, 4, None)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ['{"at": 2, "seen"', '{"at": "2", "seen": {}}', '{"at": 2, "seen": {"t": 5}}', "[]",
+     '{"at": 2, "seen": {"t": {"0": ["x", 1]}}}', '{"at": 2, "seen": {"t": {"0": [7, "x"]}}}'],
+)  # fmt: skip
+def test_what_a_damaged_line_said_is_said_again_by_the_next(damage: str) -> None:
+    journal = Journal()
+    journal.look(1, {0: 5, 1: 7})
+    journal.look(2, {0: 6, 1: 7})
+    try:
+        journal.lines[-1] = json.loads(damage)
+    except ValueError:
+        journal.lines.pop()
+    journal.lines = [one for one in journal.lines if isinstance(one, dict)]
+    journal.look(3, {0: 6, 1: 7})
+    assert journal.trail().ends == [(1, 5), (3, 6)]
+
+
+def test_shorter_log_begins_a_new_trail() -> None:
+    journal = Journal()
+    journal.look(1, {0: 500}, {0: 400})
+    journal.look(2, {0: 30}, {0: 0})
+    assert journal.trail().ends == [(2, 30)]
+    assert journal.trail().highest(0) == 0
+
+
+def test_offset_is_first_seen_by_the_look_whose_log_end_is_past_it() -> None:
+    journal = Journal()
+    for at, end in ((1, 5), (2, 9), (3, 9), (4, 12)):
+        journal.look(at, {0: end})
+    trail = journal.trail()
+    assert [trail.first_seen(one) for one in (4, 5, 8, 9, 11, 12)] == [1, 2, 2, 4, 4, None]
+
+
+def test_rates_begin_at_the_newest_look_that_is_old_enough() -> None:
+    past = trails.Trails([NOW - one * MINUTE for one in (60, 7, 5, 2)])
+    assert past.base(NOW) == NOW - 5 * MINUTE
+    assert trails.Trails([NOW - 2 * MINUTE, NOW - MINUTE]).base(NOW) == NOW - 2 * MINUTE
+    assert trails.Trails([]).base(NOW) is None
+    assert trails.Trails([NOW]).base(NOW) is None
+
+
+def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() -> None:
+    journal = Journal()
+    minutes = 4000
+    begin = NOW - minutes * MINUTE
+    for minute in range(minutes + 1):
+        # Partition 0 is at work, 1 rests since the beginning.
+        end = 10 * minute
+        journal.lines.append(
+            {"at": begin + minute * MINUTE, "seen": {"t": {"0": [end, max(0, end - 20)]}}}
+        )
+        if len(journal.lines) > 128:
+            now = begin + minute * MINUTE
+            journal.lines = trails.thinned(journal.lines, {"t"}, now, 30)
+        if minute == 0:
+            journal.lines[0]["seen"]["t"]["1"] = [7, 7]
+            journal.lines[0]["seen"]["gone"] = {"0": [1, 1]}
+    shorter = trails.thinned(journal.lines, {"t"}, NOW, 30)
+    assert len(shorter) < 100
+    past = trails.read(shorter)
+    assert past.at(("t", 1)).ends == [(begin, 7)]
+    assert ("gone", 0) not in past.places
+    assert past.looks[-5:] == [NOW - one * MINUTE for one in (4, 3, 2, 1, 0)]
+    trail = past.at(("t", 0))
+    assert trail.ends[-1] == (NOW, 10 * minutes)
+    for age in (5, 60, 600, 3000):
+        offset = 10 * (minutes - age)
+        first = trail.first_seen(offset)
+        assert first is not None
+        seen = (NOW - first) / MINUTE
+        assert age * 0.7 <= seen <= age, "never before it was there, and not much later"
+
+
+def test_looks_past_retention_are_forgotten_and_what_they_said_is_not() -> None:
+    journal = Journal()
+    day = 86_400_000
+    for at, end in ((NOW - 40 * day, 5), (NOW - 20 * day, 5), (NOW, 9)):
+        journal.look(at, {0: end}, {0: 5})
+    shorter = trails.thinned(journal.lines, {"t"}, NOW, 30)
+    assert [one["at"] for one in shorter] == [NOW - 20 * day, NOW]
+    assert trails.read(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]
