@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 import time
@@ -178,42 +179,61 @@ class Probe:
         ])  # fmt: skip
         return sum(len(matches) for _, matches, _ in answers)
 
-    def tamper(
-        self,
-        *,
-        cluster: str,
-        into: str,
-        topic: str,
-        partition: int,
-        begin: int,
-        count: int,
-        how: str,
-    ) -> int:
-        """Produce copies of source records onto another cluster, with the originals' timestamps.
+    def move_connect(self, cluster: str, topic: str, offsets: dict[str, dict[str, int]]) -> None:
+        """Set what MirrorMaker 2 has committed while it is stopped.
 
-        :param cluster: where the originals are read.
-        :param into: where the copies go, same topic.
-        :param begin: offset of the first original; ``count`` records follow it.
-        :param how: ``altered`` (the last byte of the value differs, or one is added),
-            ``duplicated`` (the same bytes), ``foreign`` (another key and value).
-        :returns: records acknowledged.
+        :param topic: its topic of offsets, to which a record like its last one is added.
+        :param offsets: next offset to mirror.
         """
-        change = {"altered": _altered, "duplicated": lambda record: record, "foreign": _foreign}
-        transform: Callable[[Record], Record] = change[how]
-        start = {topic: {partition: begin}}
-        originals = [
-            placed.record
-            for placed in client.read(self.clusters[cluster], [topic], start)
-            if placed.partition == partition and begin <= placed.offset < begin + count
-        ]
-        producer = client.producer(self.clusters[into])
+        keys: dict[tuple[str, int], bytes] = {}
+        for placed in client.read(self.clusters[cluster], [topic]):
+            key = placed.record.key or b"[]"
+            place = json.loads(key)[-1]
+            if "topic" in place and "group" not in place:
+                keys[place["topic"], place["partition"]] = key
+        producer = client.producer(self.clusters[cluster])
         futures = [
-            client.send(producer, topic, transform(record), partition) for record in originals
+            producer.send(
+                topic, key=keys[name, int(partition)], value=b'{"offset":%d}' % (offset - 1)
+            )
+            for name, parts in offsets.items()
+            for partition, offset in parts.items()
         ]
         for future in futures:
             future.get(timeout=30)
         producer.close(timeout=10)
-        return len(futures)
+
+    def tamper(self, *, cluster: str, into: str, copies: list[dict[str, Any]]) -> list[int]:
+        """Produce copies of source records onto another cluster.
+
+        :param cluster: where the originals are read; ``into``: where the copies go.
+        :param copies: maps with ``topic`` (of the originals), ``target`` (of the copies),
+            ``partition``, ``begin`` (offset of the first original), ``count``, ``how`` (a key of
+            :data:`CHANGES`) and, if it is another one, ``to`` (the partition of the copies).
+        :returns: records acknowledged, by copy.
+        """
+        starts: Offsets = {}
+        for one in copies:
+            parts = starts.setdefault(one["topic"], {})
+            parts[one["partition"]] = min(one["begin"], parts.get(one["partition"], one["begin"]))
+        found = {
+            (placed.topic, placed.partition, placed.offset): placed.record
+            for placed in client.read(self.clusters[cluster], list(starts), starts)
+        }
+        producer = client.producer(self.clusters[into])
+        counts = []
+        for one in copies:
+            begin, topic, partition = one["begin"], one["topic"], one["partition"]
+            originals = [found[topic, partition, begin + n] for n in range(one["count"])]
+            futures = [
+                client.send(producer, one["target"], record, one.get("to", partition))
+                for record in CHANGES[one["how"]](originals)
+            ]
+            for future in futures:
+                future.get(timeout=30)
+            counts.append(len(futures))
+        producer.close(timeout=10)
+        return counts
 
 
 def _pattern(row: Mapping[str, str]) -> tuple[Any, str, Any]:
@@ -234,8 +254,50 @@ def _altered(record: Record) -> Record:
     return dataclasses.replace(record, value=value[:-1] + bytes([value[-1] ^ 1]))
 
 
+def _headed(record: Record) -> Record:
+    return dataclasses.replace(record, headers=(*record.headers, ("added", b"on the way")))
+
+
+def _retimed(record: Record) -> Record:
+    return dataclasses.replace(record, timestamp_ms=record.timestamp_ms + 1)
+
+
 def _foreign(record: Record) -> Record:
     return dataclasses.replace(record, key=b"foreign-" + (record.key or b""), value=b"foreign")
+
+
+def _each(change: Callable[[Record], Record]) -> Callable[[list[Record]], list[Record]]:
+    return lambda records: [change(one) for one in records]
+
+
+def _swapped(records: list[Record]) -> list[Record]:
+    """First and last exchange their values."""
+    first, *between, last = records
+    return [
+        dataclasses.replace(first, value=last.value),
+        *between,
+        dataclasses.replace(last, value=first.value),
+    ]
+
+
+def _exchanged(records: list[Record]) -> list[Record]:
+    """The first two neighbours of one key exchange their places."""
+    for at, (one, other) in enumerate(itertools.pairwise(records)):
+        if one.key is not None and one.key == other.key:
+            return [*records[:at], other, one, *records[at + 2 :]]
+    raise SystemExit("no two neighbours have one key")
+
+
+CHANGES: dict[str, Callable[[list[Record]], list[Record]]] = {
+    "same": lambda records: records,
+    "altered": _each(_altered),
+    "headers": _each(_headed),
+    "timestamp": _each(_retimed),
+    "foreign": _each(_foreign),
+    "swapped": _swapped,
+    "exchanged": _exchanged,
+}
+"""What becomes of the originals on their way to the target."""
 
 
 def main() -> int:

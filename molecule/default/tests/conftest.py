@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
+from faults import Faulty  # noqa: E402
 from labkit import ENVIRONMENT, TOOLS, Lab, Unit, words  # noqa: E402
 
 
@@ -27,6 +28,12 @@ def orders(lab: Lab) -> Unit:
 def payments(lab: Lab) -> Unit:
     """The instance with a regular expression."""
     return Unit(lab.mirror, "mirrormaker-payments.service")
+
+
+@pytest.fixture(scope="session")
+def faulty(lab: Lab, payments: Unit) -> Faulty:
+    """The flow whose topics are harmed."""
+    return Faulty(lab, payments, "payments", "payments.", "", "mirrormaker-payments")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
+from faults import Faulty  # noqa: E402
 from labkit import Lab, Unit  # noqa: E402
 
 
@@ -17,3 +18,9 @@ from labkit import Lab, Unit  # noqa: E402
 def mirror(lab: Lab) -> Unit:
     """The one process with both flows."""
     return Unit(lab.mirror, "mirrormaker.service")
+
+
+@pytest.fixture(scope="session")
+def faulty(lab: Lab, mirror: Unit) -> Faulty:
+    """The flow whose topics are harmed."""
+    return Faulty(lab, mirror, "orders", "faults.", "east.", None)

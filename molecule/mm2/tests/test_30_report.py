@@ -54,14 +54,14 @@ def test_a_source_topic_created_again_and_grown_past_the_position_is_found(lab, 
     # MirrorMaker 2 goes on at the old offset of the new topic.
     lost = lab.compare("recreated", prefix="east.")
     row = parity(harmed["answer"][1], "recreated", "orders")
-    measured(skipped=harmed["skipped"], missing=row["missing"], classes=classes(row))
-    assert lost["lost"] == row["missing"] == harmed["skipped"] > 0
+    measured(skipped=harmed["skipped"], missing=row["counts"]["missing"], classes=classes(row))
+    assert lost["lost"] == row["counts"]["missing"] == harmed["skipped"] > 0
 
 
 def test_every_duplicate_of_the_kills_is_counted_and_nothing_else(lab, harmed, measured):
     known = lab.compare("killed", prefix="east.")
     row = parity(harmed["answer"][1], "killed", "orders")
-    measured(known=known["duplicated"], duplicates=row["duplicate"])
+    measured(known=known["duplicated"], duplicates=row["counts"]["duplicate"])
     assert complete(known) == {}
     assert classes(row) == {"duplicate": known["duplicated"]}
 

@@ -1,0 +1,138 @@
+"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labkit import Lab, Unit
+
+
+@dataclasses.dataclass(frozen=True)
+class Copy:
+    """Records that somebody else than the mirror writes onto the target.
+
+    :param begin: first original in partition 0, counted from the mirror's position.
+    :param how: a key of ``CHANGES`` in ``lab/tools/probe.py``.
+    :param to: partition they are written to.
+    """
+
+    begin: int
+    count: int
+    how: str
+    to: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """Harm done to partition 0 of a topic while its mirror is stopped.
+
+    :param expected: class -> records the report has to name; every other class has to be 0.
+    :param skip: records after its position that the mirror is made to pass over.
+    :param deleted: first records of the target that are deleted.
+    """
+
+    expected: Mapping[str, int]
+    skip: int = 0
+    copies: Sequence[Copy] = ()
+    deleted: int = 0
+
+
+# Originals this far apart have other keys and other timestamps.
+APART = 60
+FAULTS: dict[str, Fault] = {
+    "missing": Fault({"missing": 7}, skip=7),
+    "altered": Fault({"corrupt_value": 5}, skip=5, copies=[Copy(0, 5, "altered")]),
+    "headers": Fault({"corrupt_headers": 3}, skip=3, copies=[Copy(0, 3, "headers")]),
+    "timestamp": Fault({"altered_timestamp": 3}, skip=3, copies=[Copy(0, 3, "timestamp")]),
+    "duplicated": Fault({"duplicate": 4}, copies=[Copy(-4, 4, "same")]),
+    "foreign": Fault({"extra": 3}, copies=[Copy(-3, 3, "foreign")]),
+    "swapped": Fault({"corrupt_value": 2}, skip=APART, copies=[Copy(0, APART, "swapped")]),
+    "reordered": Fault({"reordered": 1}, skip=APART, copies=[Copy(0, APART, "exchanged")]),
+    # Counts of both sides agree.
+    "cancelled": Fault({"missing": 1, "duplicate": 1}, skip=1, copies=[Copy(5, 1, "same")]),
+    "deleted": Fault({"deleted_early": 6}, deleted=6),
+    "sound": Fault({}),
+}
+KEEPS_PARTITIONS: dict[str, Fault] = {
+    "moved": Fault({"moved": 3}, skip=3, copies=[Copy(0, 3, "same", to=1)]),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Faulty:
+    """A flow whose topics are harmed.
+
+    :param prefix: stands before the names of :data:`FAULTS`.
+    :param target: stands before a topic's name on the target.
+    :param group: its consumer group; ``None``: it is MirrorMaker 2.
+    """
+
+    lab: Lab
+    unit: Unit
+    flow: str
+    prefix: str
+    target: str
+    group: str | None
+
+    @property
+    def faults(self) -> dict[str, Fault]:
+        """The faults its engine can have."""
+        return FAULTS | (KEEPS_PARTITIONS if self.group is None else {})
+
+    def topic(self, fault: str) -> str:
+        """Name on the source."""
+        return f"{self.prefix}{fault}"
+
+    def harm(self, chosen: Sequence[str], count: int) -> None:
+        """Stop the mirror, write more records, do harm, and let the mirror go on.
+
+        :param count: records written for each topic before the harm.
+        """
+        lab, topics = self.lab, [self.topic(one) for one in chosen]
+        self.unit.control("stop")
+        positions = lab.probe(lab.positions(self.flow))[0]
+        at = {one: int(positions[self.topic(one)]["0"]) for one in chosen}
+        lab.produce(*topics, count=count * len(topics))
+        copies = [
+            {
+                "topic": self.topic(name),
+                "target": self.target + self.topic(name),
+                "partition": 0,
+                "begin": at[name] + copy.begin,
+                "count": copy.count,
+                "how": copy.how,
+                "to": copy.to,
+            }
+            for name in chosen
+            for copy in self.faults[name].copies
+        ]
+        skips = {
+            self.topic(name): {"0": at[name] + self.faults[name].skip}
+            for name in chosen
+            if self.faults[name].skip
+        }
+        gone = {
+            self.target + self.topic(name): {"0": self.faults[name].deleted}
+            for name in chosen
+            if self.faults[name].deleted
+        }
+        steps: list[dict[str, Any]] = []
+        if copies:
+            steps.append({"do": "tamper", "cluster": "east", "into": "west", "copies": copies})
+        if skips:
+            steps.append(self._move(skips))
+        if gone:
+            steps.append({"do": "truncate", "cluster": "west", "offsets": gone})
+        answers = lab.probe(*steps)
+        if copies:
+            assert answers[0] == [copy["count"] for copy in copies]
+        self.unit.control("start")
+        lab.wait_mirrored(self.flow, topics)
+
+    def _move(self, offsets: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+        if self.group is not None:
+            return {"do": "move", "cluster": "east", "group": self.group, "offsets": offsets}
+        step = self.lab.positions(self.flow)
+        return {**step, "do": "move_connect", "offsets": offsets}
