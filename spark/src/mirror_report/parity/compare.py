@@ -68,7 +68,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     order: that can be told of a partition whose records of the bucket are the same on both sides
     and lie side by side.
 
-    :param digests: merged digests, both sides, :func:`with_lanes`.
+    :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
     :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal,
         disordered (the same records in another order), pair.
@@ -80,7 +80,8 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     partitions = placed.groupBy(*BUCKET, "partition").agg(
         F.count_if(unmirrored).alias("unmirrored"),
         F.max(F.when(F.col("side") == "source", F.col("ts_max"))).alias("ts_max"),
-        F.count_if(F.col("side") == "source").alias("origins"),
+        F.min(_on("source", "origin")).alias("one_origin"),
+        F.max(_on("source", "origin")).alias("other_origin"),
         *(
             F.coalesce(kind(_on(side, name)), F.lit(0)).cast("bigint").alias(f"{name}_{side}")
             for side in _SIDES
@@ -97,7 +98,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     ordered = normalise(partitions, _of_sides(SUMS_64)).withColumn(
         "disordered",
         _same()
-        & (F.col("origins") == 1)
+        & F.coalesce(F.col("one_origin") == F.col("other_origin"), F.lit(False))
         & _side_by_side("source")
         & _side_by_side("target")
         & (_order("source") != _order("target")),

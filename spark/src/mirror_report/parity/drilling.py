@@ -51,11 +51,11 @@ class Driller:
         self.standing = Standing(run, session)
 
     def drill(
-        self, judged: DataFrame, merged: DataFrame, old: DataFrame
+        self, judged: DataFrame, digests: DataFrame, old: DataFrame
     ) -> tuple[DataFrame, list[dict[str, Any]]]:
         """Results with those of this run in them, and samples of what was found.
 
-        :param judged: :func:`mirror_report.parity.compare.judge`; ``merged``: digests with lanes;
+        :param judged: :func:`mirror_report.parity.compare.judge`; ``digests``: those with lanes;
             ``old``: results of earlier runs.
         """
         run = self.run
@@ -74,7 +74,7 @@ class Driller:
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
         looks = self._sandwich({row["flow"] for row in rows})
         rows = sorted((row for row in rows if row["flow"] in looks), key=lambda row: row["bucket"])
-        extents = self._extents(merged, rows)
+        extents = self._extents(digests, rows)
         rows = self._readable(rows, extents, looks)
         done: list[dict[str, Any]] = []
         samples: list[dict[str, Any]] = []
@@ -112,12 +112,12 @@ class Driller:
         )  # fmt: skip
 
     def _extents(
-        self, merged: DataFrame, rows: Sequence[Mapping[str, Any]]
+        self, digests: DataFrame, rows: Sequence[Mapping[str, Any]]
     ) -> dict[Key, list[dict[str, Any]]]:
         """Bucket -> where its digested records lie."""
         found: dict[Key, list[dict[str, Any]]] = {_key(row): [] for row in rows}
         extents = (
-            merged.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
+            digests.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
             .groupBy(*compare.BUCKET, "side", "origin", "partition")
             .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
         )
