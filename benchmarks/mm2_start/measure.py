@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,18 +24,15 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
+
+from common import LIMIT, RELEASE, Node, broker, free_ports, properties_text, wait_for
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-RELEASE = "kafka_2.13-4.3.1"
 PARTITIONS = 6
 RATE = 1000
-LIMIT = 420.0
-
-
-class MeasurementError(Exception):
-    """The experiment did not come as far as what it wants to measure."""
 
 
 # Each variant is what it adds to stock's properties.
@@ -52,103 +48,6 @@ VARIANTS: dict[str, dict[str, str]] = {
     "delay": DELAY,
     "all": {**DISCOVERY, **SESSION, **FLUSH, **DELAY},
 }
-
-
-class Node:
-    """One Java process with a log of its own."""
-
-    def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
-        self.log = log
-        self.started = time.monotonic()
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                # Ended with us, even if we are killed.
-                ["setpriv", "--pdeathsig", "KILL", *command],
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **environment},
-            )
-
-    def cpu(self) -> float:
-        """Processor time it took so far, in seconds; neighbours change it less than the clock."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def joined(self) -> None:
-        """Wait until the node is a member of the workers' group."""
-        wait_for("the worker", lambda: b"Successfully joined group" in self.log.read_bytes())
-
-    def end(self, number: signal.Signals) -> int:
-        """Send a signal and wait for the end; returns the exit code as a shell shows it."""
-        self.process.send_signal(number)
-        code = self.process.wait(90)
-        return code if code >= 0 else 128 - code
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-def properties_text(properties: Mapping[str, str]) -> str:
-    """A properties file."""
-    return "".join(f"{key}={value}\n" for key, value in properties.items())
-
-
-@contextmanager
-def broker(kafka: Path, directory: Path) -> Iterator[str]:
-    """A running single-node cluster; gives its bootstrap address."""
-    directory.mkdir()
-    plain, controller = free_ports(2)
-    configuration = directory / "server.properties"
-    configuration.write_text(
-        properties_text({
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "listeners": f"PLAINTEXT://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "log.dirs": str(directory / "data"),
-            "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-        })
-    )  # fmt: skip
-    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{kafka}/libs/*"]
-    identity = f"bench{plain:05d}".ljust(22, "A")
-    format_storage = ["kafka.tools.StorageTool", "format", f"--cluster-id={identity}"]
-    subprocess.run(
-        [*java, *format_storage, "-c", str(configuration)], check=True, stdout=subprocess.DEVNULL
-    )
-    node = Node([*java, "kafka.Kafka", str(configuration)], directory / "log")
-    try:
-        wait_for("a broker", lambda: answers(plain), 90)
-        yield f"127.0.0.1:{plain}"
-    finally:
-        node.process.kill()
-        node.process.wait(30)
-
-
-def answers(port: int) -> bool:
-    """Whether something listens on a port of 127.0.0.1."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def wait_for(what: str, happened: Callable[[], bool], limit: float = LIMIT) -> float:
-    """Wait until something is so; returns the moment it was seen."""
-    deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        if happened():
-            return time.monotonic()
-        time.sleep(0.05)
-    raise MeasurementError(f"{what} did not come within {limit:.0f} s")
 
 
 class Load:

@@ -306,6 +306,8 @@ class Spark:
         makes; ``None``: none is used.
     :param fetch: properties of a Kafka consumer that say how much is fetched at once; they win over
         what the report would choose.
+    :param credentials_directory: where the credential files lie on this host and on every other
+        that executes; ``None``: in this process's own directory, which others do not have.
     :param properties: Spark's own configuration keys, verbatim.
     """
 
@@ -314,6 +316,7 @@ class Spark:
     jars_directory: str | None = None
     java_home: str | None = None
     class_archive: str | None = None
+    credentials_directory: str | None = None
     fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 

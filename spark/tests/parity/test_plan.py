@@ -324,6 +324,19 @@ def test_the_round_trip_is_measured_by_connecting() -> None:
     assert source.round_trip(Cluster("a", (address,))) is None, "nobody listens any more"
 
 
+def test_executors_elsewhere_find_credentials_where_this_host_has_them_too(tmp_path: Path) -> None:
+    (tmp_path / "east.report.jaas").touch()
+    secured = Cluster("east", ("h:1",), "SASL_PLAINTEXT", "PLAIN", "report", "report")
+    some = [Range("f", "source", "t", "t", 0, 0, 10)]
+    far = Spark(master="spark://h:7077", credentials_directory=str(tmp_path))
+    found = source.connection(far, secured, Path("/run/credentials/unit"), some)
+    assert found["kafka.sasl.jaas.config"] == f"${{dir:{tmp_path}:east.report.jaas}}"
+    with pytest.raises(ParityError, match="mirror_report_executor_credentials"):
+        source.connection(Spark(master="spark://h:7077"), secured, tmp_path, some)
+    plain = Cluster("west", ("h:1",))
+    assert source.connection(Spark(master="spark://h:7077"), plain, None, some)
+
+
 def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
     (tmp_path / "spark-sql-kafka.jar").touch()
     (tmp_path / "kafka-clients.jar").touch()

@@ -148,7 +148,19 @@ def options(
 def connection(
     settings: Spark, cluster: Cluster, credentials: Path | None, ranges: Iterable[Range]
 ) -> dict[str, str]:
-    """:func:`options` to read some ranges of a cluster with, sized by them and by its distance."""
+    """:func:`options` to read some ranges of a cluster with, sized by them and by its distance.
+
+    :param credentials: of this process; others have only what ``settings`` names.
+    :raises ParityError: the cluster needs credentials, and executors elsewhere have none.
+    """
+    if settings.credentials_directory is not None:
+        credentials = Path(settings.credentials_directory)
+    elif not settings.master.startswith("local") and cluster.security_protocol != "PLAINTEXT":
+        raise ParityError(
+            f"clusters.{cluster.alias}: executors on other hosts need its credentials, in the "
+            "directory spark.credentials_directory names. Set mirror_report_executor_credentials "
+            "and deploy the report again"
+        )
     expected = sum(one.bytes for one in ranges)
     distance = round_trip(cluster) if expected >= SMALL_BYTES else None
     return options(cluster, credentials, fetch_sizes(settings, expected, distance))

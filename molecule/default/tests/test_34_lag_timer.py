@@ -1,0 +1,45 @@
+"""Lag is measured between reports: by a service of its own, quietly, beside a running report."""
+
+from __future__ import annotations
+
+import json
+
+HISTORY = "/var/lib/mirror-report/history"
+COLLECTOR = "/var/lib/prometheus/node-exporter"
+
+
+def seen(host):
+    """How often each flow was looked at."""
+    names = host.shell(f"ls {HISTORY}").split()
+    return {name: int(host.shell(f"wc -l < {HISTORY}/{name}")) for name in names}
+
+
+def test_the_timer_measures_lag_and_hands_it_to_the_node_exporter_without_a_word(lab):
+    host = lab.mirror
+    assert host.run("systemctl", "is-active", "mirror-report-lag.timer").stdout.strip() == "active"
+    before, since = seen(host), host.now()
+    # As if a report were being made at the same time.
+    lock = "/var/lib/mirror-report/lock"
+    host.run("flock", "--no-fork", lock, "systemctl", "start", "mirror-report-lag.service")
+    shown = dict(
+        line.split("=", 1)
+        for line in host.run("systemctl", "show", "mirror-report-lag").stdout.splitlines()
+        if "=" in line
+    )
+    assert shown["Result"] == "success"
+    assert before
+    assert seen(host) == {name: count + 1 for name, count in before.items()}
+    argv = [
+        "journalctl",
+        "--no-pager",
+        "--output=cat",
+        "--unit=mirror-report-lag",
+        "--since",
+        since,
+    ]
+    said = host.run(*argv).stdout.splitlines()
+    assert [line for line in said if not line.startswith("--")] == []
+    # What stands in the collector's directory is readable by everybody, and no more than that.
+    metrics = host.run("runuser", "-u", "nobody", "--", "cat", f"{COLLECTOR}/mirror_report.prom")
+    assert 'kafka_mirror_lag_records{flow="orders",source="east",target="west"' in metrics.stdout
+    assert json.loads(host.run("mirror-report", "lag", "--json", check=False).stdout)["lag"]

@@ -1,0 +1,9 @@
+"""Fixtures of this scenario."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+pytest_plugins = ["labtests"]

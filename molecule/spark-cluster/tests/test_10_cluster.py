@@ -1,0 +1,133 @@
+"""Two workers verify the whole mirror; secrets stay where they belong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from labkit import classes, parity, words
+
+COUNTS = {"orders": 20000, "payments": 3000}
+EVENTS = "/var/lib/mirror-report/events"
+CREDENTIALS = "/etc/mirror-report-executor"
+WORKERS = ("worker1", "worker2")
+
+
+@pytest.fixture(scope="module")
+def verified(lab):
+    """The report of a whole mirror, and what Spark wrote down of the run."""
+    for topic, count in COUNTS.items():
+        lab.produce(topic, count=count)
+    lab.wait_mirrored("orders", list(COUNTS))
+    answer = lab.report("run")
+    lines = lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +").splitlines()
+    events = [json.loads(line) for line in lines if line.startswith("{")]
+    return answer, events
+
+
+def test_every_record_is_verified(verified):
+    status, document = verified[0]
+    assert document["findings"] == []
+    assert status == 0
+    assert document["spark_started"]
+    for topic, count in COUNTS.items():
+        row = parity(document, topic, "orders")
+        assert classes(row) == {}
+        assert row["verified_records"] == count
+
+
+def test_both_workers_read(verified, measured):
+    ended = [one for one in verified[1] if one["Event"] == "SparkListenerTaskEnd"]
+    hosts = [one["Task Info"]["Host"] for one in ended]
+    tasks = {name: hosts.count(name) for name in WORKERS}
+    measured(tasks=tasks)
+    assert set(hosts) == set(WORKERS)
+    assert min(tasks.values()) > 3
+
+
+def test_executors_need_no_python(lab, verified):
+    for name in WORKERS:
+        environment = lab.host(name).shell("systemctl show --property=Environment spark.service")
+        assert "PYSPARK_PYTHON=/nonexistent" in environment
+    assert not [one for one in verified[1] if "python" in str(one.get("RDD Info", "")).lower()]
+
+
+@pytest.mark.usefixtures("verified")
+def test_no_secret_is_in_what_spark_writes_down_or_shows(lab):
+    secrets = [words(one) for some in lab.passwords.values() for one in some.values()]
+    assert all(len(one) >= 10 for one in secrets)
+    shown = [lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +")]
+    assert "SparkListenerSQLExecutionStart" in shown[0], "there is a plan to look at"
+    for name in WORKERS:
+        host = lab.host(name)
+        shown.append(host.shell("find /var/lib/spark -name 'std*' -exec cat {} +"))
+        shown.append(host.shell("journalctl --no-pager --unit spark.service"))
+        shown.append(page(host, f"http://{name}:8081/json/"))
+    shown.append(page(lab.host("master1"), "http://master1:8080/json/"))
+    shown.append(page(lab.host("master1"), "http://master1:8080/"))
+    assert "mirror-report" in shown[-1], "the application is listed"
+    for text in shown:
+        for secret in secrets:
+            assert secret not in text
+
+
+def page(host, address):
+    """Fetch a page."""
+    fetch = f"import urllib.request as u; print(u.urlopen('{address}', timeout=20).read().decode())"
+    return host.run("python3", "-c", fetch).stdout
+
+
+def test_credentials_are_the_executors_alone(lab):
+    for name in (*WORKERS, "mirror1"):
+        host = lab.host(name)
+        found = host.shell(f"stat --format '%U %a' {CREDENTIALS} {CREDENTIALS}/*").splitlines()
+        assert found[0] == "mirror-report 500"
+        assert set(found[1:]) == {"mirror-report 400"}
+        assert ".password" not in host.shell(f"ls {CREDENTIALS}")
+    assert lab.host("master1").run("test", "-e", CREDENTIALS, check=False).status == 1
+
+
+def test_spark_submit_runs_the_same_program(lab):
+    lab.produce("orders", count=500)
+    lab.wait_mirrored("orders", list(COUNTS))
+    site = "/opt/mirror-report/venv"
+    submit = [
+        "setpriv", "--reuid=mirror-report", "--regid=mirror-report", "--clear-groups",
+        "env", "-C", "/var/lib/mirror-report", "HOME=/var/lib/mirror-report",
+        f"PATH={site}/bin:/usr/bin:/bin", f"CREDENTIALS_DIRECTORY={CREDENTIALS}",
+        "JAVA_HOME=/usr/lib/jvm/java-17-openjdk-amd64", f"PYSPARK_PYTHON={site}/bin/python",
+        "sh", "-c",
+        f"jars=$(ls /opt/mirror-report/jars/*.jar | paste -sd,); exec {site}/bin/spark-submit "
+        "--master spark://master1:7077 --conf spark.driver.host=mirror1 --driver-memory 512m "
+        "--conf spark.executor.memory=512m "
+        f"--jars $jars {site}/bin/mirror-report run --json",
+    ]  # fmt: skip
+    # kafka-python wants the raw passwords, which executors do not get.
+    with_passwords(lab)
+    done = lab.desk.run(*submit, check=False)
+    without_passwords(lab)
+    document = json.loads(done.stdout[done.stdout.index("{") :])
+    assert done.status == 0, done.text[-3000:]
+    assert parity(document, "orders", "orders")["verified_records"] == COUNTS["orders"] + 500
+
+
+def with_passwords(lab):
+    """Lend the report's host what a session of its service has."""
+    lab.desk.shell(
+        f"for f in /etc/mirror-report/credentials/*.password; do "
+        f"install -o mirror-report -m 0400 $f {CREDENTIALS}/; done"
+    )
+
+
+def without_passwords(lab):
+    """Take it back."""
+    lab.desk.shell(f"rm {CREDENTIALS}/*.password")
+
+
+def test_credentials_are_taken_back(lab):
+    lab.playbook("report.yml", {"mirror_report_executor_credentials": False})
+    for name in (*WORKERS, "mirror1"):
+        assert lab.host(name).run("test", "-e", CREDENTIALS, check=False).status == 1
+    status, document = lab.report("run")
+    assert status == 3
+    assert "mirror_report_executor_credentials" in json.dumps(document)
