@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sample_reports import COMMAND, EVIL, empty, parity, partition_lag, report, whole
 
-from mirror_report.model import CLASSES, Report
+from mirror_report.checks.verdict import finding
+from mirror_report.model import CLASSES, GroupParity, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 
@@ -92,6 +93,16 @@ def test_markup_in_names_is_shown_not_obeyed() -> None:
     assert EVIL in text_of(report())
 
 
+def test_names_cannot_steer_a_terminal() -> None:
+    evil = "\x1b[2J\x9b31m\nwhole"
+    group = GroupParity("f", evil, "skip", None, None, 3, ())
+    found = finding("group_skip", f"{evil} would skip", f"see {evil}")
+    text = text_of(report(groups=[group], findings=[found]), wide=True)
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert not [line for line in text.splitlines() if line.startswith("whole")]
+
+
 def test_unknown_is_said_and_never_0() -> None:
     text = text_of(report(), wide=True)
     (line,) = [one for one in table(text, "Lag") if " hidden " in one]
@@ -167,7 +178,7 @@ def test_wide_tells_the_partitions_of_what_does_not_match() -> None:
 
 def test_failover_puts_first_who_would_lose_records() -> None:
     rows = table(text_of(report()), "Failover now")
-    assert rows[1].split()[0] == "group-skip"
+    assert [one.split()[1] for one in rows[1:4]] == ["skip", "skip", "unmapped"]
     assert "re-read" in rows[0]
     assert "unmapped" in rows[0]
 

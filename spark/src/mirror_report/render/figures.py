@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,12 @@ from typing import Any
 UNKNOWN = "unknown"
 NOTHING = "-"
 NEVER = "never"
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """Text that leaves a terminal alone: names of groups may hold any character."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None) -> str:
@@ -116,6 +123,16 @@ def image(row: Mapping[str, Any]) -> str:
     """Offset on the target that a group's offset on the source has become, or its lower bound."""
     value = number(row["image"])
     return value if row["image"] is None or row["image_exact"] else f"≥ {value}"
+
+
+def size(value: int | None) -> str:
+    """Bytes of a part of a record; Kafka knows null, which is not empty."""
+    return "null" if value is None else number(value)
+
+
+def known(value: str | None) -> str:
+    """Text that may not be known."""
+    return value or UNKNOWN
 
 
 def setting(value: str | None) -> str:
