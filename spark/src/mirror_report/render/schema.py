@@ -104,9 +104,10 @@ def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
 
 def _documented(kind: type) -> tuple[str, dict[str, str]]:
     """First sentence of a record's docstring, and what its ``:param`` lines say."""
-    summary, *rest = re.split(r"^:param (\w+):", inspect.getdoc(kind) or "", flags=re.MULTILINE)
-    plain = [" ".join(one.replace("``", "").split()) for one in rest]
-    return summary.partition("\n")[0].replace("``", ""), dict(zip(plain[::2], plain[1::2], strict=True))
+    whole = (inspect.getdoc(kind) or "").replace("``", "")
+    summary, *rest = re.split(r"^:param (\w+):", whole, flags=re.MULTILINE)
+    plain = [" ".join(one.split()) for one in rest]
+    return summary.partition("\n")[0], dict(zip(plain[::2], plain[1::2], strict=True))
 
 
 def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
