@@ -11,7 +11,7 @@ from kafka import TopicPartition
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli, commands, config
-from mirror_report.kafka import mm1
+from mirror_report.kafka import groups
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.state.history import History
 
@@ -36,7 +36,7 @@ def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
 def test_lag_leaves_a_history(mirrored: Pair) -> None:
     commands.lag(mirrored.settings(), mirrored.store())
     (line,) = History(mirrored.settings().state_directory, 30).lines("f")
-    assert line["seen"][mirrored.topic] == {"0": [10, 7], "1": [0, 0]}
+    assert line["seen"][mirrored.topic] == [0, 10, 7, None, 1, 0, 0, None]
 
 
 def test_running_mirror_that_does_not_move_is_stalled(running: Pair) -> None:
@@ -212,7 +212,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
         connect(settings.clusters["east"], settings.credentials) as client,
         pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
     ):
-        mm1.committed(client, group)
+        groups.committed(client, [group])
     assert kinds(commands.check(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
     (found,) = commands.check(settings).findings

@@ -220,12 +220,13 @@ def test_records_that_arrive_late_are_no_longer_missing(story: Story) -> None:
     assert (found.status, counts(found), found.verified_records) == ("verified", {}, 120)
 
 
-def test_a_compacted_topic_is_skipped_with_its_reason(story: Story) -> None:
+def test_a_compacted_topic_is_compared_by_key(story: Story) -> None:
     found = story.of(0, "table")
-    assert (found.status, found.source_records) == ("skipped", 0)
+    assert (found.strategy, found.status, found.in_flight_records) == (
+        "latest_by_key", "in_flight", 1,
+    )  # fmt: skip
     assert "compacted" in found.reason
-    findings = story.findings(0, "table")
-    assert {kind: one.severity for kind, one in findings.items()} == {"skipped": "warning"}
+    assert story.findings(0, "table") == {}
 
 
 def test_a_topic_created_again_is_told_and_compared_anew(story: Story) -> None:
@@ -314,6 +315,21 @@ def test_the_next_run_does_what_a_budget_or_a_death_left_undone(mirror: Mirror) 
             for one in run.iterdir()}  # fmt: skip
     manifest = mirror.store.load("parity")
     assert left == set(manifest["digests"]), "what nobody names is removed"
+
+
+def test_what_no_report_told_of_is_news_until_one_does(mirror: Mirror) -> None:
+    topic = mirror.topic("news")
+    mirror.produce(topic, 60)
+    mirror.copy(topic, faults={"duplicate": 2, "missing": 1})
+    untold = [only(mirror.run(told=False)), only(mirror.run(told=False))]
+    mirror.produce(topic, 60, start=120)
+    mirror.copy_since(topic, T0 + 120_000)
+    untold.append(only(mirror.run(told=False)))
+    assert [counts(one) for one in untold] == [{"duplicate": 2, "missing": 1}] * 3
+    assert {len(one.samples["duplicate"]) for one in untold} == {2}
+    assert counts(only(mirror.run())) == {"duplicate": 2, "missing": 1}
+    last = only(mirror.run())
+    assert (counts(last), last.accounted["duplicate"]) == ({"missing": 1}, 2)
 
 
 def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirror) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from mirror_report.checks import content
 from mirror_report.config import Flow, Settings
 from mirror_report.model import ClusterSnapshot, Finding, ParityResult, Positions, ReportError
-from mirror_report.parity import FINGERPRINT_VERSION, archives, looking, summary, telling
+from mirror_report.parity import FINGERPRINT_VERSION, archives, looking, scans, summary, telling
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.looking import Look
@@ -105,6 +105,7 @@ class Run:
         self.backlog: list[Range] = []
         self.braked: dict[str, int] = {}
         self.left_candidates = 0
+        self.scans: list[scans.Subject] = []
         self.read_bytes = 0.0
         self.read_records = 0
 
@@ -123,6 +124,7 @@ class Run:
         budget = self.settings.budget
         now, later = within_budget(free, budget.max_bytes, budget.max_records)
         self.backlog = later + held
+        self.scans = scans.wanted(self, now)
         needed = self._spark_is_needed(now)
         if needed:
             self._compare(now)
@@ -244,7 +246,7 @@ class Run:
 
     def _spark_is_needed(self, ranges: list[Range]) -> bool:
         memory = self.memory
-        if ranges or memory.open_work or self.drops:
+        if ranges or self.scans or memory.open_work or self.drops:
             return True
         known = {look.flow.name: memory.summaries.get(look.flow.name, {}) for look in self.looks}
         in_flight = any(
@@ -274,7 +276,8 @@ class Run:
         from mirror_report.parity import session as sessions  # noqa: PLC0415
         from mirror_report.parity.job import Job  # noqa: PLC0415
 
-        expected = sum(one.bytes for one in ranges)
+        scanned = [each for one in self.scans for each in one.ranges()]
+        expected = sum(one.bytes for one in (*ranges, *scanned))
         small = expected < sessions.SMALL_BYTES
         self.progress(
             f"starting Spark for {sum(one.records for one in ranges)} new records "
@@ -291,6 +294,7 @@ class Run:
             job = Job(self, session)
             job.read(ranges)
             job.judge()
+            job.scan()
 
     def feeders(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""

@@ -25,7 +25,7 @@ def judge(session: SparkSession, digests: DataFrame, removals: Sequence[Removal]
     Retention removes whole segments, and none that holds a record younger than it: one such among
     what went was deleted. A bucket of which a part went counts by the offsets of that part.
 
-    :param digests: :data:`mirror_report.parity.digest.COLUMNS`, merged.
+    :param digests: :data:`mirror_report.parity.digest.COLUMNS` of disjoint ranges.
     """
     rows = table(
         session, REMOVALS_SCHEMA,

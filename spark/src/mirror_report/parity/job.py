@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import (
-    compare,
-    digest,
-    going,
-    sealing,
-    summary,
-    telling,
-    totals,
-)
-from mirror_report.parity.deadline import Deadline
+from mirror_report.parity import compare, digest, going, sealing, summary, telling, totals
+from mirror_report.parity.deadline import Deadline, OutOfTimeError
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
+from mirror_report.parity.scanning import Scanner
 from mirror_report.parity.scrubbing import Scrubber
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
@@ -43,7 +36,7 @@ class Job:
         self.run = run
         self.session = session
         self.shelf = Shelf(session, run.directory, run.memory, run.request.run_id)
-        deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
+        self.deadline = deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
         self.reader = Reader(run, session, self.shelf, deadline)
         self.standing = Standing(run, session)
         self.driller = Driller(run, session, self.shelf, self.reader, deadline)
@@ -68,6 +61,19 @@ class Job:
             self._drop()
         self.reader.read(wanted)
 
+    def scan(self) -> None:
+        """Compare the compacted topics that are due, if there is time."""
+        run = self.run
+        if not run.scans or self.deadline.over():
+            return
+        try:
+            with self.deadline.step(self.session):
+                Scanner(run, self.session).scan(run.scans, self.driller.sandwich)
+        except OutOfTimeError:
+            run.progress("deadline reached: compacted topics wait for the next run")
+            return
+        run.commit()
+
     def _drop(self) -> None:
         """Leave out rows that no longer describe what is there."""
         run = self.run
@@ -91,41 +97,40 @@ class Job:
         """Compare all digests, drill where they differ, and take over what was found."""
         run, memory = self.run, self.run.memory
         run.progress("comparing digests")
-        merged, buckets = self._buckets()
-        if self.scrubber.scrub(buckets, merged):
+        digests, buckets = self._buckets()
+        if self.scrubber.scrub(buckets, digests):
             buckets.unpersist()
-            merged, buckets = self._buckets()
+            digests, buckets = self._buckets()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()
         run_id = run.request.run_id
         judged = compare.judge(buckets, topics, old, run_id, memory.untold).persist()
-        self._watch(merged, judged)
-        results, samples = self.driller.drill(judged, merged, old)
+        self._watch(digests, judged)
+        results, samples = self.driller.drill(judged, digests, old)
         final = compare.judge(buckets, topics, results, run_id, memory.untold).persist()
         summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
         telling.remember(run, summaries, samples)
         memory.open_work = any(row["candidates"] for row in summaries)
         run.remember_positions()
-        sealing.compact(run, self.shelf, merged, final)
+        sealing.compact(run, self.shelf, digests, final)
         for frame in (final, judged, buckets):
             frame.unpersist()
 
     def _buckets(self) -> tuple[DataFrame, DataFrame]:
         """All digests with their lanes, and both sides of each bucket next to each other."""
-        rows = digest.merge(self.shelf.digests())
-        merged = compare.with_lanes(rows, self.standing.by_partition)
+        digests = compare.with_lanes(self.shelf.digests(), self.standing.by_partition)
         looks = {look.flow.name: look for look in self.run.looks}
         positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
         table_of = self.standing.position_table(positions)
-        return merged, compare.by_bucket(merged, table_of).persist()
+        return digests, compare.by_bucket(digests, table_of).persist()
 
-    def _watch(self, merged: DataFrame, judged: DataFrame) -> None:
+    def _watch(self, digests: DataFrame, judged: DataFrame) -> None:
         """Find out of what went from the target whether it had to; the drill tells of the rest."""
         memory = self.run.memory
         if not memory.removals:
             return
         told = judged.filter("due and unequal").select(*compare.BUCKET)
-        rows = merged.join(told, on=list(compare.BUCKET), how="left_anti").select(*digest.COLUMNS)
+        rows = digests.join(told, on=list(compare.BUCKET), how="left_anti").select(*digest.COLUMNS)
         both = rows.unionByName(self.shelf.sealed().select(*digest.COLUMNS))
         memory.gone = going.add(memory.gone, going.judge(self.session, both, memory.removals))
         memory.removals = []

@@ -116,6 +116,8 @@ class Memory:
     :param scrubbed: flow -> target topic -> newest bucket that was read again in this round.
     :param scrubbed_at_ms: when something was last read again.
     :param removals: what went from the target and was not looked at yet.
+    :param scans: flow -> compacted topic on the target -> what its last scan found, as
+        :class:`mirror_report.parity.scans.Scan` says.
     :param untold: runs whose report was never written, this one the last: what they found is news.
     :param news: findings that are said once, and that no report has told yet.
     :param finished: the run that said all of them, if it came to its end.
@@ -139,6 +141,7 @@ class Memory:
     scrubbed: dict[str, dict[str, int]] = field(default_factory=dict)
     scrubbed_at_ms: int = 0
     removals: list[Removal] = field(default_factory=list)
+    scans: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     untold: list[str] = field(default_factory=list)
     news: list[Finding] = field(default_factory=list)
     finished: str | None = None
@@ -207,6 +210,7 @@ class Memory:
             scrubbed={flow: dict(topics) for flow, topics in data["scrubbed"].items()},
             scrubbed_at_ms=int(data["scrubbed_at_ms"]),
             removals=[Removal(**one) for one in data["removals"]],
+            scans={flow: dict(topics) for flow, topics in data["scans"].items()},
             untold=list(data["untold"]),
             news=[Finding(**one) for one in data["news"]],
             finished=data["finished"],
@@ -245,6 +249,7 @@ class Memory:
             "scrubbed": self.scrubbed,
             "scrubbed_at_ms": self.scrubbed_at_ms,
             "removals": [asdict(one) for one in self.removals],
+            "scans": self.scans,
             "untold": self.untold,
             "news": [asdict(one) for one in self.news],
             "finished": self.finished,
@@ -268,7 +273,13 @@ class Memory:
         self.gaps = [one for one in self.gaps if one.flow != flow]
         self.gone = [one for one in self.gone if one.flow != flow]
         self.removals = [one for one in self.removals if one.flow != flow]
-        for kept in (self.positions, self.summaries, self.totals, self.scrubbed):
+        for kept in (
+            self.positions,
+            self.summaries,
+            self.scans,
+            self.totals,
+            self.scrubbed,
+        ):
             kept.pop(flow, None)
 
     def forget_topic(self, flow: str, topic: str, origins: Iterable[str]) -> None:
@@ -282,7 +293,7 @@ class Memory:
         """Drop what was said of one topic of the target."""
         self.gone = [one for one in self.gone if (one.flow, one.topic) != (flow, topic)]
         self.removals = [one for one in self.removals if (one.flow, one.topic) != (flow, topic)]
-        for kept in (self.summaries, self.totals, self.scrubbed):
+        for kept in (self.summaries, self.scans, self.totals, self.scrubbed):
             kept.get(flow, {}).pop(topic, None)
 
 

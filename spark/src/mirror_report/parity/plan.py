@@ -155,8 +155,8 @@ def _plan_topic(
         return
     chosen = strategies.choose(flow, [one.topic for one in feeds], on_target)
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
-    if plan.strategy == "latest_by_key":
-        plan = replace(plan, skip=f"{plan.why}: record counts legitimately differ")
+    if not plan.judged and len({feeder(flow.name, one)[0] for one in origins}) > 1:
+        plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
     done.topics.append(plan)
     if not plan.judged:
         return

@@ -39,10 +39,11 @@ class Scrubber:
         self.deadline = deadline
         self.standing = Standing(run, session)
 
-    def scrub(self, buckets: DataFrame, merged: DataFrame) -> bool:
+    def scrub(self, buckets: DataFrame, digests: DataFrame) -> bool:
         """Read some buckets again; what is not what it was is digested anew.
 
-        :param buckets: :func:`mirror_report.parity.compare.by_bucket`; ``merged``: digests, lanes.
+        :param buckets: :func:`mirror_report.parity.compare.by_bucket`.
+        :param digests: those with lanes.
         :returns: whether digests have changed, so that the buckets have to be compared again.
         """
         run = self.run
@@ -50,7 +51,7 @@ class Scrubber:
             return False
         rows = self._next(buckets)
         run.memory.scrubbed_at_ms = run.now_ms
-        stored = self._stored(merged, rows)
+        stored = self._stored(digests, rows)
         chosen = self._affordable(rows, stored)
         wanted = [one for bucket in chosen for one in bucket[1]]
         if not wanted:
@@ -108,7 +109,7 @@ class Scrubber:
         return rows
 
     def _stored(
-        self, merged: DataFrame, rows: list[dict[str, Any]]
+        self, digests: DataFrame, rows: list[dict[str, Any]]
     ) -> dict[extents.Key, list[dict[str, Any]]]:
         """Bucket -> its digest rows."""
         names = [{name: row[name] for name in compare.BUCKET} for row in rows]
@@ -116,9 +117,9 @@ class Scrubber:
         if not rows:
             return found
         chosen = table(self.session, compare.BUCKET_SCHEMA, names)
-        for row in merged.join(
-            F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi"
-        ).collect():
+        wanted = digests.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
+        merged = compare.with_lanes(digest.merge(wanted), self.standing.by_partition)
+        for row in merged.collect():
             found[extents.key(row.asDict())].append(row.asDict())
         return found
 

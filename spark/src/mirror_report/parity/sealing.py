@@ -25,10 +25,10 @@ NUMBERS = ("source_records", "target_records", "verified_records", "buckets_veri
 """Numbers of a topic that sealed hours add to."""
 
 
-def compact(run: Run, shelf: Shelf, merged: DataFrame, final: DataFrame) -> None:
+def compact(run: Run, shelf: Shelf, digests: DataFrame, final: DataFrame) -> None:
     """Merge what has become many directories; seal what is closed, forget what is too old.
 
-    :param merged: all digests with lanes; ``final``: all buckets as judged.
+    :param digests: all of them with lanes; ``final``: all buckets as judged.
     """
     memory = run.memory
     if len(memory.digests) <= MAX_DIRECTORIES:
@@ -43,10 +43,10 @@ def compact(run: Run, shelf: Shelf, merged: DataFrame, final: DataFrame) -> None
         .select("flow", "topic", "hour")
         .persist()
     )
-    rows = merged.withColumn("hour", hour)
+    rows = digests.withColumn("hour", hour)
     on = ["flow", "topic", "hour"]
     if closed.isEmpty():
-        memory.digests = [shelf.write(rows.select(*digest.COLUMNS).coalesce(1), "digest-merged")]
+        memory.digests = [shelf.write(digest.merge(digests).coalesce(1), "digest-merged")]
     else:
         numbers = (
             final.withColumn("hour", hour)
@@ -66,7 +66,7 @@ def compact(run: Run, shelf: Shelf, merged: DataFrame, final: DataFrame) -> None
         sealed = digest.merge(sealed.withColumn("bucket", F.col("hour")).select(*digest.COLUMNS))
         left = rows.join(F.broadcast(closed), on=on, how="left_anti").select(*digest.COLUMNS)
         memory.sealed.append(shelf.write(sealed.coalesce(1), "sealed"))
-        memory.digests = [shelf.write(left.coalesce(1), "digest-merged")]
+        memory.digests = [shelf.write(digest.merge(left).coalesce(1), "digest-merged")]
         for row in numbers:
             _seal_numbers(run, row.asDict())
     closed.unpersist()
