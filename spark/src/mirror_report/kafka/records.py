@@ -41,6 +41,7 @@ def oldest_waiting(
         "isolation_level": isolation,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
         "max_partition_fetch_bytes": 65_536,
         "max_poll_records": 5_000,
     }
@@ -149,6 +150,7 @@ def catch_up(
         "group_id": None,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
         "max_poll_records": 10_000,
     }
     deadline = time.monotonic() + timeout_seconds
