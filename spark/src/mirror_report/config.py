@@ -270,7 +270,11 @@ def _is_name(pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class Warn:
-    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never."""
+    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never.
+
+    :param reread_records: of one partition, by a group that moved to the target. MirrorMaker 2
+        looks at groups once a minute and keeps them low on purpose, so some are always read again.
+    """
 
     lag_records: int | None = None
     lag_seconds: float | None = 600
@@ -278,6 +282,7 @@ class Warn:
     coverage: float | None = 0.95
     stalled_seconds: float = 300
     heartbeat_seconds: float | None = 300
+    reread_records: int | None = 10_000
     certificate_days: float | None = 21
 
 
@@ -289,6 +294,7 @@ class Budget:
     :param deadline_seconds: no step begins later.
     :param max_lag_records: content of a flow is left alone while its mirror is further behind.
     :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    :param compacted_hours: how long the scan of a compacted topic counts before the next.
     """
 
     max_bytes: int | None = 21_474_836_480
@@ -296,6 +302,7 @@ class Budget:
     deadline_seconds: float = 1500
     max_lag_records: int | None = None
     scrub_bytes: int = 67_108_864
+    compacted_hours: float = 24.0
 
 
 @dataclass(frozen=True)

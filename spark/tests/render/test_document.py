@@ -80,6 +80,12 @@ def test_unknown_is_null_in_the_document() -> None:
     assert plain["flows"][0]["target_cluster_id"] is None
 
 
+def test_what_is_no_number_is_unknown() -> None:
+    row = partition_lag("t", 0, eta_seconds=float("inf"), lag_seconds=float("nan"))
+    (plain,) = render_json.document(report(lag=[row]))["lag"]
+    assert (plain["eta_seconds"], plain["lag_seconds"]) == (None, None)
+
+
 def test_document_is_read_back() -> None:
     plain = render_json.document(report())
     assert render_json.loads(render_json.dumps(plain)) == plain

@@ -13,10 +13,16 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mirror_report.model import CheckDocument, LagDocument, ProofDocument, Report
+from mirror_report.model import (
+    CheckDocument,
+    GroupsDocument,
+    LagDocument,
+    ProofDocument,
+    Report,
+)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-DOCUMENTS = (Report, LagDocument, CheckDocument, ProofDocument)
+DOCUMENTS = (Report, LagDocument, CheckDocument, GroupsDocument, ProofDocument)
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
@@ -52,8 +58,8 @@ def derive(version: str) -> dict[str, Any]:
         "description": (
             "At the root the report of one run (`run --json`, `show --json`); "
             "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument, "
-            "`prove --json` #/$defs/ProofDocument. Unknown is null, never 0. Within a major "
-            "version fields are only added."
+            "`groups --json` #/$defs/GroupsDocument, `prove --json` #/$defs/ProofDocument. "
+            "Unknown is null, never 0. Within a major version fields are only added."
         ),
         "$ref": "#/$defs/Report",
         "$defs": dict(sorted(defs.items())),
