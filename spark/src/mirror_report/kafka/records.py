@@ -47,7 +47,7 @@ def oldest_waiting(
     left = {TopicPartition(*at): ends for at, ends in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
     with explained(cluster, "read records", "READ on the topics"):
-        consumer = _consumer(options)
+        consumer = reader(options)
         try:
             consumer.assign(list(left))
             for at, (position, _) in left.items():
@@ -68,7 +68,7 @@ def oldest_waiting(
     return ages
 
 
-def _consumer(options: Mapping[str, Any]) -> Any:
+def reader(options: Mapping[str, Any]) -> Any:
     """A consumer that asks for topics without making them.
 
     kafka-python has an option for that and does not hand it on to what sends the request.
@@ -164,7 +164,7 @@ def catch_up(
     deadline = time.monotonic() + timeout_seconds
     names = ", ".join(sorted({at.topic for at in waiting}))
     with explained(cluster, f"read {names}", f"READ on topics {names}"):
-        consumer = _consumer(options)
+        consumer = reader(options)
         try:
             consumer.assign(list(waiting))
             for at, (_, tail, _) in waiting.items():
