@@ -45,7 +45,7 @@ class Job:
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, after leaving out what no longer counts.
 
-        :raises ParityError: the rows of earlier runs are of another layout.
+        :raises ParityError: the rows of earlier runs are of another layout, or damaged.
         """
         memory = self.run.memory
         if not memory.baselines.keys() - {one.flow for one in self.run.drops if one.side is None}:
@@ -56,6 +56,7 @@ class Job:
                 "the parity state was written by another release, which keeps other columns. "
                 f"Install that one, or start anew: {anew(where)}"
             )
+        self.shelf.check()
         memory.columns = COLUMNS
         if self.run.drops and memory.named():
             self._drop()

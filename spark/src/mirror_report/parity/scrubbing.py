@@ -49,7 +49,8 @@ class Scrubber:
         run = self.run
         if not run.settings.budget.scrub_bytes or self.deadline.over():
             return False
-        rows = self._next(buckets)
+        # Where each topic has come to its end a new round begins.
+        rows = self._next(buckets) or self._next(buckets)
         run.memory.scrubbed_at_ms = run.now_ms
         stored = self._stored(digests, rows)
         chosen = self._affordable(rows, stored)
@@ -78,7 +79,7 @@ class Scrubber:
         return bool(changed)
 
     def _next(self, buckets: DataFrame) -> list[dict[str, Any]]:
-        """Whose turn it is; a topic that has come to its end begins again with the next run."""
+        """Whose turn it is; a topic that has come to its end begins again the next time."""
         judged = [one for one in self.standing.topic_rows() if not one["unread"]]
         cursors = table(
             self.session, CURSOR_SCHEMA,

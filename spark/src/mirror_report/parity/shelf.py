@@ -48,25 +48,25 @@ class Shelf:
         return known_as
 
     def read(self, names: str | Sequence[str], schema: str) -> DataFrame:
-        """Rows of some directories, as :meth:`write` named them.
-
-        :raises ParityError: they are not as they were written.
-        """
+        """Rows of some directories, as :meth:`write` named them."""
         wanted = [names] if isinstance(names, str) else names
-        for one in wanted:
-            self._check(one)
         if not wanted:
             return table(self.session, schema, [])
         paths = [str(self.directory / one) for one in wanted]
         return self.session.read.schema(schema).parquet(*paths)
 
-    def _check(self, name: str) -> None:
-        for file, size in self.memory.files.get(name, {}).items():
-            path = self.directory / name / file
-            if not path.is_file() or path.stat().st_size != size:
-                raise ParityError(
-                    f"{path} is damaged or gone. Start anew: {anew(self.directory.parent)}"
-                )
+    def check(self) -> None:
+        """Make sure that all rows that count are there.
+
+        :raises ParityError: a file is not as it was written.
+        """
+        for name in sorted(self.memory.named()):
+            for file, size in self.memory.files.get(name, {}).items():
+                path = self.directory / name / file
+                if not path.is_file() or path.stat().st_size != size:
+                    raise ParityError(
+                        f"{path} is damaged or gone. Start anew: {anew(self.directory.parent)}"
+                    )
 
     def sealed(self) -> DataFrame:
         """Digest rows of sealed hours."""
