@@ -210,7 +210,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
     settings = as_user(mirrored, "nobody")
     with (
         connect(settings.clusters["east"], settings.credentials) as client,
-        pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
+        pytest.raises(DeniedError, match=rf"DESCRIBE on groups {group}"),
     ):
         groups.committed(client, [group])
     assert kinds(commands.check(settings).findings) == ["missing_permission"] * 2

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from mirror_report.config import Cluster, Credentials
+from mirror_report.kafka.records import reader
 from mirror_report.kafka.snapshot import client_options, explained
 from mirror_report.model import Place
 
@@ -62,14 +63,13 @@ def fetch(
         "group_id": None,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "allow_auto_create_topics": False,
         "max_partition_fetch_bytes": FETCH_BYTES,
         "max_poll_records": 5_000,
     }
     left = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
     deadline = time.monotonic() + timeout_seconds
     with explained(cluster, "read records", "READ on the topics"):
-        consumer = KafkaConsumer(**options)
+        consumer = reader(options)
         try:
             consumer.assign(list(left))
             for at, (first, _) in left.items():
