@@ -285,17 +285,19 @@ def test_what_cannot_be_gone_on_from_is_refused_with_the_cure(
 def test_news_are_kept_until_a_report_has_told_them() -> None:
     known = memory()
     one = Finding("critical", "reset", "f", "t", None, None, "reset", "look")
-    known.now_runs("1", lambda _: False)
+    known.now_runs("1", ["f"], lambda _: False)
     known.news.append(one)
     again = loaded(json.dumps(known.dump()))
-    again.now_runs("2", lambda run: run == "1")
+    again.now_runs("2", ["f"], lambda run: run == "1")
     assert again.news == [one], "run 1 did not come to its end"
-    again.finished = "2"
-    again.now_runs("3", lambda _: False)
-    assert (again.news, again.untold) == ([one], ["2", "3"]), "the report of run 2 was not written"
-    again.finished = "3"
-    again.now_runs("4", lambda _: True)
-    assert (again.news, again.untold) == ([], ["4"])
+    again.finished["f"] = "2"
+    again.now_runs("3", ["f"], lambda _: False)
+    assert (again.news, again.untold) == ([one], {"f": ["2", "3"]}), "nobody got the report of 2"
+    again.finished["f"] = "3"
+    again.now_runs("4", ["other"], lambda _: True)
+    assert again.news == [one], "a run of another flow"
+    again.now_runs("5", ["f"], lambda _: True)
+    assert (again.news, again.untold["f"]) == ([], ["5"])
 
 
 def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
@@ -410,3 +412,21 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 )
 def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
     assert told in explain(text)
+
+
+def test_what_was_found_is_news_until_a_report_of_its_flow_is_written() -> None:
+    reports: set[str] = set()
+    one = Memory(FINGERPRINT_VERSION, MINUTE)
+
+    def run(name: str, *flows: str, told: bool = False) -> dict[str, list[str]]:
+        one.now_runs(name, flows, reports.__contains__)
+        if told:
+            reports.add(name)
+        return one.untold
+
+    assert run("1", "f", "g") == {"f": ["1"], "g": ["1"]}
+    assert run("2", "f", told=True) == {"f": ["1", "2"], "g": ["1"]}
+    assert one.is_news("f", "1"), "the report of the second run still tells it"
+    assert run("3", "f", "g") == {"f": ["3"], "g": ["1", "3"]}
+    assert (one.is_news("f", "1"), one.is_news("g", "1")) == (False, True)
+    assert Memory.load(one.dump(), FINGERPRINT_VERSION, MINUTE).untold == one.untold

@@ -95,10 +95,14 @@ class Run:
         self.memory = Memory.load(
             store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms, store.directory
         )
-        self.memory.now_runs(request.run_id, store.was_told)
+        self.flows = [
+            one for one in self.settings.flows if request.flows is None or one.name in request.flows
+        ]
+        names = {one.name for one in self.flows}
+        self.memory.now_runs(request.run_id, sorted(names), store.was_told)
         self.baselines = store.load("baseline")
         self.directory = store.parity_directory
-        self.findings: list[Finding] = list(self.memory.news)
+        self.findings = [one for one in self.memory.news if one.flow in names]
         self.looks: list[Look] = []
         self.drops: list[Drop] = []
         self.reopened: list[tuple[str, str]] = []
@@ -112,9 +116,8 @@ class Run:
     def go(self) -> ParityResult:
         """Look at every flow, compare what is new, and tell what is known."""
         self._forget_flows()
-        for flow in self.settings.flows:
-            if self.request.flows is None or flow.name in self.request.flows:
-                self._look_at(flow)
+        for flow in self.flows:
+            self._look_at(flow)
         self._plan()
         self.remember_begin()
         ranges = [one for look in self.looks for one in look.plan.ranges]
@@ -133,7 +136,8 @@ class Run:
             self.remember_positions()
         topics = [telling.tell(self, one) for look in self.looks for one in look.plan.topics]
         # What is said once has been said, unless this run's report is never written.
-        self.memory.finished = self.request.run_id
+        for look in self.looks:
+            self.memory.finished[look.flow.name] = self.request.run_id
         self.commit()
         for topic in topics:
             flow = self.settings.flow(topic.flow)
@@ -175,6 +179,8 @@ class Run:
             positions = take.positions(flow)
             look = Look(flow, positions, source, take.target(flow))
         except ReportError as error:
+            # The report of this run tells nothing of the flow.
+            self.memory.untold[flow.name].remove(self.request.run_id)
             self.findings.append(
                 Finding(
                     "unknown", "parity_unavailable", flow.name, None, None, None,

@@ -23,7 +23,7 @@ FORMAT = 2
 NEVER = -(2**62)
 """A time before all others, in milliseconds."""
 UNTOLD = 100
-"""Runs in a row without a report of which the news are kept."""
+"""Runs of a flow in a row without a report of which the news are kept."""
 
 Origin = tuple[str, Side, str]
 """Flow, side, and the topic's name there (or a guest, see :mod:`ranges`)."""
@@ -118,9 +118,9 @@ class Memory:
     :param removals: what went from the target and was not looked at yet.
     :param scans: flow -> compacted topic on the target -> what its last scan found, as
         :class:`mirror_report.parity.scans.Scan` says.
-    :param untold: runs whose report was never written, this one the last: what they found is news.
+    :param untold: flow -> runs since its last report, this one included: what they found is news.
     :param news: findings that are said once, and that no report has told yet.
-    :param finished: the run that said all of them, if it came to its end.
+    :param finished: flow -> the run that said all of its news, if it came to its end.
     :param open_work: something is left to read or to drill.
     """
 
@@ -142,9 +142,9 @@ class Memory:
     scrubbed_at_ms: int = 0
     removals: list[Removal] = field(default_factory=list)
     scans: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    untold: list[str] = field(default_factory=list)
+    untold: dict[str, list[str]] = field(default_factory=dict)
     news: list[Finding] = field(default_factory=list)
-    finished: str | None = None
+    finished: dict[str, str] = field(default_factory=dict)
     open_work: bool = False
 
     @classmethod
@@ -211,9 +211,9 @@ class Memory:
             scrubbed_at_ms=int(data["scrubbed_at_ms"]),
             removals=[Removal(**one) for one in data["removals"]],
             scans={flow: dict(topics) for flow, topics in data["scans"].items()},
-            untold=list(data["untold"]),
+            untold={flow: list(runs) for flow, runs in data["untold"].items()},
             news=[Finding(**one) for one in data["news"]],
-            finished=data["finished"],
+            finished=dict(data["finished"]),
             open_work=bool(data["open_work"]),
         )
 
@@ -260,12 +260,22 @@ class Memory:
         """Directories of rows that are needed."""
         return {*self.digests, *self.sealed, *([self.results] if self.results else [])}
 
-    def now_runs(self, run_id: str, was_told: Callable[[str], bool]) -> None:
-        """Begin a run: what runs have found that ended before their report stays news."""
-        self.untold = [*[one for one in self.untold if not was_told(one)][-UNTOLD:], run_id]
-        if self.finished is not None and was_told(self.finished):
-            self.news = []
-        self.finished = None
+    def now_runs(self, run_id: str, flows: Iterable[str], was_told: Callable[[str], bool]) -> None:
+        """Begin a run of some flows.
+
+        What was found since the last report of a flow stays news: the run ended before its report.
+        """
+        for flow in flows:
+            runs = self.untold.get(flow, [])
+            told = max((at for at, one in enumerate(runs) if was_told(one)), default=-1)
+            self.untold[flow] = [*runs[told + 1 :][-UNTOLD:], run_id]
+            finished = self.finished.pop(flow, None)
+            if finished is not None and was_told(finished):
+                self.news = [one for one in self.news if one.flow != flow]
+
+    def is_news(self, flow: str, run_id: str) -> bool:
+        """Whether no report has told yet what a run found of a flow."""
+        return run_id in self.untold.get(flow, [])
 
     def forget(self, flow: str) -> None:
         """Drop all that is remembered of a flow, except for its rows."""
