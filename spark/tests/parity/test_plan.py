@@ -429,4 +429,4 @@ def test_what_was_found_is_news_until_a_report_of_its_flow_is_written() -> None:
     assert one.is_news("f", "1"), "the report of the second run still tells it"
     assert run("3", "f", "g") == {"f": ["3"], "g": ["1", "3"]}
     assert (one.is_news("f", "1"), one.is_news("g", "1")) == (False, True)
-    assert Memory.load(one.dump(), FINGERPRINT_VERSION, MINUTE).untold == one.untold
+    assert loaded(json.dumps(one.dump())).untold == one.untold
