@@ -370,3 +370,21 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 )
 def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
     assert told in explain(text)
+
+
+def test_what_was_found_is_news_until_a_report_of_its_flow_is_written() -> None:
+    reports: set[str] = set()
+    one = Memory(FINGERPRINT_VERSION, MINUTE)
+
+    def run(name: str, *flows: str, told: bool = False) -> dict[str, list[str]]:
+        one.now_runs(name, flows, reports.__contains__)
+        if told:
+            reports.add(name)
+        return one.untold
+
+    assert run("1", "f", "g") == {"f": ["1"], "g": ["1"]}
+    assert run("2", "f", told=True) == {"f": ["1", "2"], "g": ["1"]}
+    assert one.is_news("f", "1"), "the report of the second run still tells it"
+    assert run("3", "f", "g") == {"f": ["3"], "g": ["1", "3"]}
+    assert (one.is_news("f", "1"), one.is_news("g", "1")) == (False, True)
+    assert Memory.load(one.dump(), FINGERPRINT_VERSION, MINUTE).untold == one.untold

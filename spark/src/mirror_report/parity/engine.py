@@ -100,7 +100,8 @@ class Run:
         self.started = time.monotonic()
         self.bucket_ms = self.settings.bucket_seconds * 1000
         self.memory = Memory.load(request.store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms)
-        self.memory.now_runs(request.run_id, request.store.was_told)
+        flows = [flow.name for flow in self.settings.flows]
+        self.memory.now_runs(request.run_id, flows, request.store.was_told)
         self.baselines = request.store.load("baseline")
         self.directory = request.store.parity_directory
         self.findings: list[Finding] = []
@@ -160,6 +161,8 @@ class Run:
             positions = self.request.take.positions(flow)
             target = self.request.take.target(flow)
         except ReportError as error:
+            # The report of this run tells nothing of the flow.
+            self.memory.untold[flow.name].remove(self.request.run_id)
             self.findings.append(
                 Finding(
                     "unknown", "parity_unavailable", flow.name, None, None, None,

@@ -6,7 +6,7 @@ and what was said of each topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from mirror_report.model import Positions
 from mirror_report.parity.ranges import SIDES, Side
 
 UNTOLD = 100
-"""Runs in a row without a report of which the news are kept."""
+"""Runs of a flow in a row without a report of which the news are kept."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Memory:
     :param scans: flow -> compacted topic on the target -> what its last scan found, as
         :class:`mirror_report.parity.scans.Scan` says.
     :param open_work: something is left to read or to drill.
-    :param untold: runs whose report was never written, this one the last: what they found is news.
+    :param untold: flow -> runs since its last report, this one included: what they found is news.
     """
 
     fingerprint_version: int
@@ -73,7 +73,7 @@ class Memory:
     summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     scans: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     open_work: bool = False
-    untold: list[str] = field(default_factory=list)
+    untold: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, data: Mapping[str, Any], fingerprint_version: int, bucket_ms: int) -> Memory:
@@ -103,7 +103,7 @@ class Memory:
             summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
             scans={flow: dict(topics) for flow, topics in data.get("scans", {}).items()},
             open_work=bool(data["open_work"]),
-            untold=list(data.get("untold", [])),
+            untold={flow: list(runs) for flow, runs in data["untold"].items()},
         )
 
     def dump(self) -> dict[str, Any]:
@@ -139,9 +139,19 @@ class Memory:
             "untold": self.untold,
         }
 
-    def now_runs(self, run_id: str, was_told: Callable[[str], bool]) -> None:
-        """Begin a run: what runs have found that ended before their report stays news."""
-        self.untold = [*[one for one in self.untold if not was_told(one)][-UNTOLD:], run_id]
+    def now_runs(self, run_id: str, flows: Iterable[str], was_told: Callable[[str], bool]) -> None:
+        """Begin a run of some flows.
+
+        What was found since the last report of a flow stays news: the run ended before its report.
+        """
+        for flow in flows:
+            runs = self.untold.get(flow, [])
+            told = max((at for at, one in enumerate(runs) if was_told(one)), default=-1)
+            self.untold[flow] = [*runs[told + 1 :][-UNTOLD:], run_id]
+
+    def is_news(self, flow: str, run_id: str) -> bool:
+        """Whether no report has told yet what a run found of a flow."""
+        return run_id in self.untold.get(flow, [])
 
     def forget(self, flow: str) -> None:
         """Drop all that is remembered of a flow, except for its digest rows."""

@@ -32,10 +32,11 @@ def remember(run: Run, rows: list[dict[str, Any]], samples: list[dict[str, Any]]
     for row in rows:
         flow, topic = row.pop("flow"), row.pop("topic")
         known = run.memory.summaries[flow].get(topic, {})
+        news = run.memory.is_news(flow, str(known.get("run_id")))
         merged = {}
         for name in CLASSES:
             found = fresh.get((flow, topic), {}).get(name, [])
-            told = name in summary.TOLD_ONCE and known.get("run_id", "") not in run.memory.untold
+            told = name in summary.TOLD_ONCE and not news
             old = [] if told else known.get("samples", {}).get(name, [])
             both = [*found, *(one for one in old if one not in found)]
             if row[name] and both:
@@ -67,7 +68,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, status="skipped", reason=plan.skip)
     if plan.strategy == "latest_by_key":
         last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
-        return scans.told(empty, last, run.memory.untold, plan.why)
+        return scans.told(empty, last, run.memory.untold.get(plan.flow, []), plan.why)
     if not plan.judged:
         return _unproved(run, plan, empty)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
@@ -88,7 +89,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
             reason=reason,
             counts={**empty.counts, "unverifiable": expired},
         )
-    said = known["now"] if known["run_id"] in run.memory.untold else known["next"]
+    said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = summary.filled(empty, said, known["samples"])
     unverifiable = (filled.counts["unverifiable"] or 0) + expired
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
