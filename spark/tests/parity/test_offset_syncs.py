@@ -194,6 +194,7 @@ def test_what_was_mirrored_before_the_first_sync_is_counted_and_not_compared(sto
         "unverifiable", 120, 170,
     )  # fmt: skip
     assert "before anything aligned them" in found.reason
+    assert (found.due_records, found.coverage) == (170, 120 / 170)
 
 
 def test_what_a_mirror_repeats_after_a_crash_is_a_duplicate_and_nothing_else(story: Story) -> None:

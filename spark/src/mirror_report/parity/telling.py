@@ -69,9 +69,10 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, status="skipped", reason=plan.skip)
     if plan.strategy == "latest_by_key":
         last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
-        return scans.told(empty, last, run.memory.untold.get(plan.flow, []), plan.why)
+        untold = run.memory.untold.get(plan.flow, [])
+        return _covered(scans.told(empty, last, untold, plan.why), 0)
     if not plan.judged:
-        return _unproved(run, plan, empty)
+        return _covered(_unproved(run, plan, empty), 0)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
     here = (plan.flow, plan.topic)
     unread = sum(one.records for one in run.backlog if (one.flow, one.topic) == here)
@@ -93,7 +94,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
             reason=reason,
             counts={**empty.counts, "unverifiable": expired},
         )
-        return _beside_cuts(run, plan, _covered(found, expired + below))
+        return _covered(_beside_cuts(run, plan, found), expired + below)
     said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
 
@@ -106,7 +107,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         # What waits is not older than what was read last, but for records that come late.
         filled = replace(filled, verified_through_ms=min(filled.verified_through_ms, since))
     told = replace(filled, **summary.status(filled, unread, expired))
-    return _beside_cuts(run, plan, told)
+    return _covered(_beside_cuts(run, plan, told), expired + below)
 
 
 def _beside_cuts(run: Run, plan: TopicPlan, told: TopicParity) -> TopicParity:
