@@ -120,7 +120,7 @@ class Reader:
                 if ranges.feeder(one.flow, one.origin)[0] != look.flow.name:
                     continue
                 topic = now[one.side].topics.get(ranges.feeder(one.flow, one.origin)[1])
-                known = look.plan.begin[one.flow, one.side, one.origin].topic_id
+                known = self.run.memory.sides[one.flow, one.side, one.origin].topic_id
                 log = topic.partitions.get(one.partition) if topic else None
                 if (
                     topic is None
@@ -130,6 +130,7 @@ class Reader:
                     or log.end < one.end
                 ):
                     found.add((one.flow, one.topic))
+        for look in self.run.looks:
             look.plan.topics = [
                 replace(one, unknown="it changed or vanished while it was read")
                 if (one.flow, one.topic) in found
