@@ -97,11 +97,9 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return _covered(_beside_cuts(run, plan, found), expired + below)
     said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
-
     unverifiable = (filled.counts["unverifiable"] or 0) + expired
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
     filled = _watched(run, plan, filled, said.get("in_flight_since_ms"))
-    filled = _covered(filled, expired + below)
     since = said.get("in_flight_since_ms")
     if unread and since is not None and filled.verified_through_ms is not None:
         # What waits is not older than what was read last, but for records that come late.
