@@ -26,7 +26,7 @@ description:
 options:
   directories:
     description:
-      - Path to mode (default 0755), owner and group (default root).
+      - Path to mode (default 0755), owner and group (default root). Those above are made, too.
       - With C(replace) false a directory that is there stays as it is.
     type: dict
     default: {}
@@ -160,7 +160,7 @@ def make(one: Wanted) -> None:
         raise WrongError(f"{one.path}: its user or group is not there; make it first")
     owner, group = (-1 if one_id is None else one_id for one_id in one.ids)
     if one.content is None:
-        one.path.mkdir(mode=0o700, exist_ok=True)
+        one.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chown(one.path, owner, group)
         one.path.chmod(one.mode)
         return
