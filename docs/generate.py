@@ -1,9 +1,10 @@
-"""Write docs/variables.md and the JSON Schema of the report's documents.
+"""Write what documents derive from code.
 
-The page comes from the roles' argument specifications and the model's schema, the JSON Schema from
-the records of mirror_report.
+docs/variables.md comes from the roles' argument specifications and the model's schema, the JSON
+Schema of the report's documents from the records of mirror_report, and two tables of docs/report.md
+from its verdict table and its metrics.
 
-Run without arguments to write both; tests fail when a file in the tree differs.
+Run without arguments to write them; tests fail when a file in the tree differs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
 
 from mirror_model import mm2_names, schema  # noqa: E402 (the path above comes first)
+from mirror_report.checks.verdict import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402
+from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
 
 PAGE = ROOT / "docs/variables.md"
+REPORT = ROOT / "docs/report.md"
 REPORT_SCHEMA = ROOT / "spark/src/mirror_report/render/report.schema.json"
 
 SITE = frozenset(
@@ -213,6 +217,35 @@ def page() -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def findings_table() -> list[str]:
+    """Every kind of finding."""
+    rows = [f"| `{kind}` | {severity} | {cell(text)} |" for kind, (severity, text) in TABLE.items()]
+    return ["| Finding | Severity | What it says |", "|---|---|---|", *rows]
+
+
+def metrics_table() -> list[str]:
+    """Every metric."""
+    rows = [
+        f"| `{name}` | {cell(labels)} | {cell(text)} |"
+        for name, (labels, text) in prometheus.METRICS.items()
+    ]
+    return ["| Metric | Labels | What it is |", "|---|---|---|", *rows]
+
+
+def report_page() -> str:
+    """docs/report.md with its derived tables, each between two marks."""
+    page = REPORT.read_text(encoding="utf-8")
+    for name, lines in (("findings", findings_table()), ("metrics", metrics_table())):
+        first, last = f"<!-- {name}: written by docs/generate.py -->\n", f"<!-- end of {name} -->\n"
+        before, found, rest = page.partition(first)
+        _, ended, after = rest.partition(last)
+        if not (found and ended):
+            raise SystemExit(f"{REPORT}: the marks of {name} are missing")
+        page = before + found + "\n".join(lines) + "\n" + last + after
+    return page
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     REPORT_SCHEMA.write_text(report_schema.text(report_json.SCHEMA_VERSION), encoding="utf-8")
+    REPORT.write_text(report_page(), encoding="utf-8")

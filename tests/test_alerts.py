@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         'kafka_mirror_heartbeat_age_seconds{flow="f",source="east",target="west"}', 300
     ),
     "MirrorRecordsWrong": above(wrong("missing"), 0),
-    "MirrorRecordsTooMany": above(wrong("duplicate"), 0),
+    "MirrorRecordsOdd": above(wrong("duplicate"), 0),
     "MirrorCoverageLow": above('kafka_mirror_parity_coverage_ratio{flow="f"}', 0.95, -0.01),
     "MirrorBacklogGrows": one(
         "kafka_mirror_parity_backlog_records", growing(10), f"{MINUTES}-1x{MINUTES}"

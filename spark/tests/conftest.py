@@ -197,6 +197,7 @@ def start_broker(
             "group.min.session.timeout.ms": "1000",
             "log.retention.check.interval.ms": "500",
             "log.initial.task.delay.ms": "500",
+            "log.cleaner.backoff.ms": "500",
             **_secured(certificates),
             **overrides,
         }

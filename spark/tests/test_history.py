@@ -1,6 +1,5 @@
 """History on disk: one line per look, old ones made fewer, damaged ones passed over."""
 
-import json
 import multiprocessing
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,6 @@ def test_looks_of_two_processes_do_not_undo_each_other(
 
 def test_line_is_compact(tmp_path: Path) -> None:
     history = History(tmp_path, 30)
-    history.append("orders", {"at": 1, "seen": {"t": {"0": [5, 3]}}}, 0, last)
+    history.append("orders", {"at": 1, "seen": {"t": [0, 5, 3, None]}}, 0, last)
     text = (tmp_path / "history" / "positions" / "orders.jsonl").read_text()
-    assert text == '{"at":1,"seen":{"t":{"0":[5,3]}}}\n'
-    assert json.loads(text)["seen"]["t"]["0"] == [5, 3]
+    assert text == '{"at":1,"seen":{"t":[0,5,3,null]}}\n'

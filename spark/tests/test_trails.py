@@ -42,10 +42,11 @@ class Journal:
 
 def test_line_holds_what_changed_alone() -> None:
     journal = Journal()
-    assert journal.look(1, {0: 5, 1: 7}, {0: 3})["seen"] == {"t": {"0": [5, 3], "1": [7, None]}}
+    begin = [0, 5, 3, None, 1, 7, None, None]
+    assert journal.look(1, {0: 5, 1: 7}, {0: 3})["seen"] == {"t": begin}
     assert journal.look(2, {0: 5, 1: 7}, {0: 3})["seen"] == {}
-    assert journal.look(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": {"0": [6, 3]}}
-    assert journal.look(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": {"0": [6, 4]}}
+    assert journal.look(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": [0, 6, 3, None]}
+    assert journal.look(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": [0, 6, 4, None]}
     assert journal.trail().ends == [(1, 5), (3, 6)]
     assert journal.trail().positions == [(1, 3, None), (4, 4, None)]
 
@@ -53,7 +54,7 @@ def test_line_holds_what_changed_alone() -> None:
 @pytest.mark.parametrize(
     "damage",
     ['{"at": 2, "seen"', '{"at": "2", "seen": {}}', '{"at": 2, "seen": {"t": 5}}', "[]",
-     '{"at": 2, "seen": {"t": {"0": ["x", 1]}}}', '{"at": 2, "seen": {"t": {"0": [7, "x"]}}}'],
+     '{"at": 2, "seen": {"t": [0, 6, 1]}}', '{"at": 2, "seen": {"t": [0, "6", 1, 1]}}'],
 )  # fmt: skip
 def test_what_a_damaged_line_said_is_said_again_by_the_next(damage: str) -> None:
     journal = Journal()
@@ -100,14 +101,14 @@ def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() ->
         # Partition 0 is at work, 1 rests since the beginning.
         end = 10 * minute
         journal.lines.append(
-            {"at": begin + minute * MINUTE, "seen": {"t": {"0": [end, max(0, end - 20)]}}}
+            {"at": begin + minute * MINUTE, "seen": {"t": [0, end, max(0, end - 20), None]}}
         )
         if len(journal.lines) > 128:
             now = begin + minute * MINUTE
             journal.lines = trails.thinned(journal.lines, {"t"}, now, 30)
         if minute == 0:
-            journal.lines[0]["seen"]["t"]["1"] = [7, 7]
-            journal.lines[0]["seen"]["gone"] = {"0": [1, 1]}
+            journal.lines[0]["seen"]["t"] += [1, 7, 7, None]
+            journal.lines[0]["seen"]["gone"] = [0, 1, 1, None]
     shorter = trails.thinned(journal.lines, {"t"}, NOW, 30)
     assert len(shorter) < 100
     past = trails.read(shorter)
@@ -121,7 +122,7 @@ def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() ->
         first = trail.first_seen(offset)
         assert first is not None
         seen = (NOW - first) / MINUTE
-        assert age * 0.7 <= seen <= age, "never before it was there, and not much later"
+        assert age * 0.6 <= seen <= age, "never before it was there, and not much later"
 
 
 def test_looks_past_retention_are_forgotten_and_what_they_said_is_not() -> None:

@@ -289,6 +289,7 @@ class Budget:
     :param deadline_seconds: no step begins later.
     :param max_lag_records: content of a flow is left alone while its mirror is further behind.
     :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    :param compacted_hours: how long the scan of a compacted topic counts before the next.
     """
 
     max_bytes: int | None = 21_474_836_480
@@ -296,6 +297,7 @@ class Budget:
     deadline_seconds: float = 1500
     max_lag_records: int | None = None
     scrub_bytes: int = 67_108_864
+    compacted_hours: float = 24.0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
 def test_lag_leaves_a_history(mirrored: Pair) -> None:
     commands.lag(mirrored.settings(), mirrored.store())
     (line,) = History(mirrored.settings().state_directory, 30).lines("f")
-    assert line["seen"][mirrored.topic] == {"0": [10, 7], "1": [0, 0]}
+    assert line["seen"][mirrored.topic] == [0, 10, 7, None, 1, 0, 0, None]
 
 
 def test_running_mirror_that_does_not_move_is_stalled(running: Pair) -> None:

@@ -220,12 +220,13 @@ def test_records_that_arrive_late_are_no_longer_missing(story: Story) -> None:
     assert (found.status, counts(found), found.verified_records) == ("verified", {}, 120)
 
 
-def test_a_compacted_topic_is_skipped_with_its_reason(story: Story) -> None:
+def test_a_compacted_topic_is_compared_by_key(story: Story) -> None:
     found = story.of(0, "table")
-    assert (found.status, found.source_records) == ("skipped", 0)
+    assert (found.strategy, found.status, found.in_flight_records) == (
+        "latest_by_key", "in_flight", 1,
+    )  # fmt: skip
     assert "compacted" in found.reason
-    findings = story.findings(0, "table")
-    assert {kind: one.severity for kind, one in findings.items()} == {"skipped": "warning"}
+    assert story.findings(0, "table") == {}
 
 
 def test_a_topic_created_again_is_told_and_compared_anew(story: Story) -> None:

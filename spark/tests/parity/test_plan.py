@@ -165,15 +165,13 @@ def test_a_source_topic_that_is_gone_is_skipped() -> None:
     assert [(one.topic, one.skip) for one in found.topics] == [("t", plan.GONE)]
 
 
-@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_compacted_topic_is_skipped(side: str, policy: str) -> None:
-    compacted = topic(**{"cleanup.policy": policy})
+def test_a_compacted_topic_is_not_read_by_bucket(side: str) -> None:
+    compacted = topic(**{"cleanup.policy": "compact"})
     plain = topic(**{"cleanup.policy": "delete"})
     found = planned(*((compacted, plain) if side == "source" else (plain, compacted)))
-    assert found.ranges == []
-    assert found.topics[0].skip is not None
-    assert side in found.topics[0].skip
+    assert (found.ranges, found.topics[0].judged) == ([], False)
+    assert (found.topics[0].strategy, found.topics[0].skip) == ("latest_by_key", None)
 
 
 def test_a_topic_that_cannot_be_read_is_unknown() -> None:

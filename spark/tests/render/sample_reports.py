@@ -27,6 +27,8 @@ from mirror_report.render import json as render_json
 EVIL = '<script>alert("x")</script>[bold]&\'</style>'
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
+LONG = "x" * 249
+"""As long as Kafka lets a topic's name be, with no place to break it."""
 BEYOND = 9_223_372_036_854_775
 """A timestamp, in milliseconds, that no calendar reaches."""
 
@@ -86,11 +88,12 @@ def report(**changes: Any) -> Report:
         [
             finding("missing", f"payments: 2 records missing {EVIL}", COMMAND, flow="orders",
                     topic="payments", partition=3, count=2),
+            finding("extra", f"{LONG}: 1 extra", f"kafka-topics.sh --describe --topic {LONG}"),
             finding("duplicate", "orders: 1 duplicate", "wait", flow="orders", accounted=True),
             *(
                 finding(kind, f"something about {kind}", f"mirror-report run # {kind}")
                 for kind in TABLE
-                if kind not in {"missing", "duplicate"}
+                if kind not in {"missing", "duplicate", "extra"}
             ),
         ]
     )  # fmt: skip
@@ -131,6 +134,7 @@ def report(**changes: Any) -> Report:
                           lag_seconds=9.0, eta_seconds=61.0, estimate=9500,
                           estimate_source="offset_syncs", estimate_age_seconds=1.0),
             partition_lag("hidden", -1, "UNKNOWN", **nothing),
+            partition_lag(LONG, 0, "LAGGING", lag_records=77, position=9923),
             *(partition_lag(f"state-{one}", 0, one) for one in states),
         ],
         "parity": [
@@ -142,6 +146,8 @@ def report(**changes: Any) -> Report:
                    strip={str(p): [(NOW - (30 - i) * HOUR, statuses[(i * i + p) % 5])
                                    for i in range(30)] for p in range(6)}),
             parity("orders", "in_flight", breach_seconds=7200.0),
+            parity(LONG, "mismatch", counts={"missing": 1},
+                   strip={"0": [(NOW, "mismatch")]}),
             parity("clicks", "verified", flow="clicks", topic="east.clicks",
                    strategy="offset_syncs"),
             parity("dark", "unknown", counts=dict.fromkeys(CLASSES), verified_through_ms=None,
@@ -161,7 +167,8 @@ def report(**changes: Any) -> Report:
                 ConfigDifference("max.message.bytes", "2000000", EVIL, "risk"),
                 ConfigDifference("cleanup.policy", None, "", "risk"),
             )),
-            TopicStatus("orders", "orders", "orders", True, "", 2, 2),
+            TopicStatus("orders", LONG, LONG, True, "", 2, 2,
+                        (ConfigDifference("segment.bytes", "1", "2", "risk"),)),
             TopicStatus("clicks", "__internal", "east.__internal", False, "excluded: internal", 50,
                         None),
         ],
@@ -170,6 +177,7 @@ def report(**changes: Any) -> Report:
                         (group_partition(0, one), group_partition(1, "ready", reread=0)))
             for one in group_states
         ] + [
+            GroupParity("clicks", LONG, "skip", 0.0, 0, 7, (group_partition(0, "skip", skip=7),)),
             GroupParity("clicks", "dark", "unknown", None, None, None,
                         (group_partition(0, "unknown", **NOTHING_KNOWN, image_exact=False),)),
             GroupParity("clicks", "none", "not_synced", None, None, None, ()),
@@ -178,7 +186,8 @@ def report(**changes: Any) -> Report:
             LagPoint("orders", "payments", NOW - i * 60_000,
                      None if 50 < i < 60 else int(1200 + 1000 * math.sin(i / 15)))
             for i in range(240, 0, -1)
-        ] + [LagPoint("clicks", "clicks", NOW - i * 60_000, i * 9) for i in range(240, 0, -1)],
+        ] + [LagPoint("clicks", topic, NOW - i * 60_000, i * 9)
+             for topic in ("clicks", LONG) for i in range(240, 0, -1)],
     }  # fmt: skip
     return Report(**values | changes)
 
@@ -212,22 +221,22 @@ def empty(**changes: Any) -> Report:
 
 
 def huge() -> Report:
-    """Far more than a page may hold."""
+    """Far more than a page may hold: 600 topics, 60 of them with lag over a day."""
     base = report()
-    topics = [f"topic-{i:04}" for i in range(2000)]
+    topics = [f"topic-{i:04}" for i in range(600)]
     statuses: tuple[ParityStatus, ...] = ("verified", "mismatch")
     strip = {
-        str(p): [(NOW - i * HOUR, statuses[i % 2]) for i in range(500, 0, -1)] for p in range(64)
+        str(p): [(NOW - i * HOUR, statuses[i % 2]) for i in range(200, 0, -1)] for p in range(32)
     }
-    history = [LagPoint("orders", topic, NOW - i * 60_000, i * 7 % 1000 + 1)
-               for topic in topics[:200] for i in range(1440, 0, -1)]  # fmt: skip
+    history = [LagPoint("orders", topic, NOW - i * 300_000, i * 7 % 1000 + 1)
+               for topic in topics[:60] for i in range(288, 0, -1)]  # fmt: skip
     return report(
         lag=[partition_lag(topic, p, "LAGGING", lag_records=5) for topic in topics
-             for p in range(6)],
-        parity=[parity(topic, "mismatch", strip=strip if i < 50 else {})
+             for p in range(2)],
+        parity=[parity(topic, "mismatch", strip=strip if i < 5 else {})
                 for i, topic in enumerate(topics)],
-        findings=base.findings * 50,
-        groups=base.groups * 200,
-        topics=base.topics * 700,
+        findings=base.findings * 10,
+        groups=base.groups * 40,
+        topics=base.topics * 300,
         history=history,
     )  # fmt: skip

@@ -1,9 +1,10 @@
 """What earlier looks at a flow saw of each partition, and what that tells: no I/O.
 
-A line of the history is ``{"at": ms, "seen": {topic: {partition: [log end, position, through]}}}``
-and holds what changed since the line before it: a partition at rest takes no room. ``position`` is
-null before the first commit; ``through`` is there if only transaction markers lie between the
-position and it: they are never mirrored.
+A line of the history is ``{"at": ms, "seen": {topic: [partition, end, position, through, ...]}}``,
+four numbers for each partition in which something changed since the line before: one at rest takes
+no room. ``end`` is where the log ends for the mirror; ``position`` is null before the first commit;
+``through`` is null unless nothing but transaction markers lies between the position and it: they
+are never mirrored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -20,8 +22,10 @@ Line = dict[str, Any]
 
 RATE_SECONDS = 300.0
 """Rates are over at least so long, if there were looks before."""
-SPACING = 6
-"""Older looks are made fewer: they stay about a sixth of their age apart, or less."""
+SPACING = 4
+"""Older looks are made fewer: they stay about a quarter of their age apart, or less."""
+WIDTH = 4
+"""Numbers of one partition in a line."""
 
 
 @dataclass
@@ -111,35 +115,44 @@ class Trails:
 def read(lines: Iterable[Mapping[str, Any]]) -> Trails:
     """Trails of a history; a line that is not of its format is passed over."""
     looks: list[int] = []
-    found: dict[str, dict[str, Trail]] = {}
+    found: dict[str, dict[int, Trail]] = {}
     for line in lines:
-        at_ms, seen = line.get("at"), line.get("seen")
-        if (
-            not isinstance(at_ms, int)
-            or not isinstance(seen, dict)
-            or (looks and at_ms < looks[-1])
-        ):
+        if not _is_line(line) or (looks and line["at"] < looks[-1]):
             continue
-        try:
-            for name, some in seen.items():
-                topic = found.setdefault(name, {})
-                for number, (end, position, *through) in some.items():
-                    if not isinstance(end, int) or not isinstance(position, int | None):
-                        raise TypeError
-                    trail = topic.get(number)
-                    if trail is None or end < trail.ends[-1][1]:
-                        trail = topic[number] = Trail([(at_ms, end)])
-                    elif end != trail.ends[-1][1]:
-                        trail.ends.append((at_ms, end))
-                    stands = through[0] if through else None
-                    if not trail.positions or trail.positions[-1][1:] != (position, stands):
-                        trail.positions.append((at_ms, position, stands))
-        except (TypeError, ValueError, AttributeError):
-            continue
+        at_ms = line["at"]
         looks.append(at_ms)
+        for name, numbers in line["seen"].items():
+            topic = found.setdefault(name, {})
+            each = iter(numbers)
+            for partition, end, position, through in zip(each, each, each, each, strict=True):
+                trail = topic.get(partition)
+                if trail is None or end < trail.ends[-1][1]:
+                    topic[partition] = Trail([(at_ms, end)], [(at_ms, position, through)])
+                    continue
+                if end != trail.ends[-1][1]:
+                    trail.ends.append((at_ms, end))
+                last = trail.positions[-1]
+                if last[1] != position or last[2] != through:
+                    trail.positions.append((at_ms, position, through))
     return Trails(
         looks,
-        {(name, int(number)): one for name, some in found.items() for number, one in some.items()},
+        {(name, number): one for name, some in found.items() for number, one in some.items()},
+    )
+
+
+def _is_line(line: Mapping[str, Any]) -> bool:
+    at_ms, seen = line.get("at"), line.get("seen")
+    return (
+        isinstance(at_ms, int)
+        and isinstance(seen, dict)
+        and all(
+            isinstance(numbers, list)
+            and len(numbers) % WIDTH == 0
+            and set(map(type, numbers)) <= {int, type(None)}
+            and None not in numbers[0::WIDTH]
+            and None not in numbers[1::WIDTH]
+            for numbers in seen.values()
+        )
     )
 
 
@@ -174,18 +187,16 @@ def line(
 
     :param isolation: how the mirror reads, which says where a log ends for it.
     """
-    seen: dict[str, dict[str, list[int | None]]] = {}
+    seen: dict[str, list[int | None]] = {}
     for name, topic in source.topics.items():
         committed = positions.get(name, {})
         for number, one in topic.partitions.items():
             place = (name, number)
-            stands = through.get(place)
-            now = (committed.get(number), stands)
+            now = (committed.get(number), through.get(place))
             trail = trails.places.get(place)
             end = one.end_for(isolation)
             if trail is None or trail.ends[-1][1] != end or trail.positions[-1][1:] != now:
-                values = [end, now[0]] if stands is None else [end, *now]
-                seen.setdefault(name, {})[str(number)] = values
+                seen.setdefault(name, []).extend((number, end, *now))
     return {"at": source.taken_at_ms, "seen": seen}
 
 
@@ -197,27 +208,27 @@ def thinned(
     :param topics: the others are forgotten.
     :param days: what is older is forgotten.
     """
-    whole = [
-        one for one in lines if isinstance(one.get("at"), int) and isinstance(one.get("seen"), dict)
-    ]
+    whole = [one for one in lines if _is_line(one)]
     recent = sorted({one["at"] for one in whole if one["at"] >= now_ms - days * 86_400_000})
-    # The oldest look says for how long at least something has been as it is.
-    kept = set(recent[:1])
+    kept: set[int] = set()
     slots: set[tuple[int, int]] = set()
     for at_ms in recent:
-        # Slots are powers of two, so that one holds two smaller ones and a look kept once stays.
+        # Slots are powers of two: one holds two smaller ones, so the first look of each stays.
         width = 1 << max(0, int((now_ms - at_ms) / SPACING).bit_length() - 1)
         slot = (width, at_ms // width)
         if slot not in slots:
             slots.add(slot)
             kept.add(at_ms)
     shorter: list[Line] = []
-    pending: dict[str, dict[str, Any]] = {}
+    pending: dict[str, dict[int, list[int | None]]] = {}
     for one in whole:
-        for name, some in one["seen"].items():
-            if name in topics and isinstance(some, dict):
-                pending.setdefault(name, {}).update(some)
+        for name, numbers in one["seen"].items():
+            if name in topics:
+                some = pending.setdefault(name, {})
+                for at in range(0, len(numbers), WIDTH):
+                    some[numbers[at]] = numbers[at : at + WIDTH]
         if one["at"] in kept:
-            shorter.append({"at": one["at"], "seen": pending})
+            seen = {name: [*chain.from_iterable(some.values())] for name, some in pending.items()}
+            shorter.append({"at": one["at"], "seen": seen})
             pending = {}
     return shorter

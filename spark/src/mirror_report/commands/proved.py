@@ -227,24 +227,31 @@ def _empty(
 
 
 def _told(row: TopicParity, proved: Proved) -> TopicParity:
-    counts = {**dict.fromkeys(CLASSES, 0), **proved.counts}
-    wrong = any(count for name, count in counts.items() if name != "unverifiable")
-    found = sum(count for name, count in counts.items() if name not in ("extra", "duplicate"))
-    status: ParityStatus = "mismatch" if wrong else row.status
-    if counts["unverifiable"] and not wrong:
+    counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}
+    status = row.status
+    if counts["unverifiable"]:
         status = "unverifiable"
+    if any(counts[name] for name in CLASSES if name not in summary.HARMLESS):
+        status = "mismatch"
+    wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
+    partitions = {
+        name: {str(lane): found for lane, found in sorted(lanes.items()) if lane >= 0}
+        for name, lanes in proved.counts.items()
+    }
     return replace(
         row,
         status=status,
         source_records=proved.source_records,
         target_records=proved.target_records,
-        verified_records=max(0, proved.source_records - found),
-        counts={**row.counts, **counts},
+        verified_records=max(0, proved.source_records - wrong),
+        counts=counts,
+        partitions={name: lanes for name, lanes in partitions.items() if lanes},
         samples={
-            name: [Sample(**one) for one in some] for name, some in proved.samples.items()
+            name: [Sample(**one) for one in some]
+            for name, some in proved.samples.items()
             if counts.get(name)
         },
-    )  # fmt: skip
+    )
 
 
 def _findings(topic: TopicParity, settings: Settings) -> list[Finding]:

@@ -150,17 +150,52 @@ def judge(keys: DataFrame, expiry: DataFrame) -> DataFrame:
     )
 
 
-def count(judged: DataFrame) -> DataFrame:
-    """Keys by flow, topic, lane and class, with the newest timestamp (ms) of their source records.
+def collapse(judged: DataFrame) -> DataFrame:
+    """Keep every key that is wrong, and of all others their number.
 
-    :returns: flow, topic, lane, class, keys, newest_ms.
+    :param judged: :func:`judge`.
+    :returns: flow, topic, lane, class, k1, k2, source, target (null for what is not wrong), keys,
+        source_keys and target_keys (those that have a value), newest_ms (source).
     """
-    return judged.groupBy("flow", "topic", "lane", "class").agg(
-        F.count(F.lit(1)).alias("keys"), F.max("source.timestamp_ms").alias("newest_ms")
+    wrong = F.col("class").isin(*WRONG)
+    kept = ("k1", "k2", "source", "target")
+    values = {
+        side: F.count_if(F.col(side).isNotNull() & ~F.col(f"{side}.tombstone"))
+        for side in ("source", "target")
+    }
+    return (
+        judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
+        .groupBy("flow", "topic", "lane", "class", *(f"{name}_wrong" for name in kept))
+        .agg(
+            F.count(F.lit(1)).alias("keys"),
+            *(value.alias(f"{side}_keys") for side, value in values.items()),
+            F.max("source.timestamp_ms").alias("newest_ms"),
+        )
+        .withColumnsRenamed({f"{name}_wrong": name for name in kept})
     )
 
 
-def samples(judged: DataFrame) -> DataFrame:
+def without(collapsed: DataFrame, changed: DataFrame) -> DataFrame:
+    """Put keys in flight that have changed since.
+
+    :param collapsed: :func:`collapse`.
+    :param changed: :data:`KEY` of the source's newer records, with repetitions.
+    """
+    newer = changed.groupBy(*KEY).agg(F.lit(True).alias("changed"))
+    return collapsed.join(newer, on=list(KEY), how="left").withColumn(
+        "class", F.when(F.col("changed"), "in_flight").otherwise(F.col("class"))
+    )
+
+
+def count(collapsed: DataFrame) -> DataFrame:
+    """Numbers of :func:`collapse` by flow, topic, lane and class."""
+    return collapsed.groupBy("flow", "topic", "lane", "class").agg(
+        *(F.sum(name).alias(name) for name in ("keys", "source_keys", "target_keys")),
+        F.max("newest_ms").alias("newest_ms"),
+    )
+
+
+def samples(collapsed: DataFrame) -> DataFrame:
     """At most :data:`SAMPLES` keys per flow, topic and class.
 
     :returns: what :func:`mirror_report.parity.drill.samples` returns.
@@ -180,7 +215,7 @@ def samples(judged: DataFrame) -> DataFrame:
     )  # fmt: skip
     order = Window.partitionBy("flow", "topic", "class").orderBy("k1", "k2")
     return (
-        judged.filter(F.col("class").isin(*WRONG))
+        collapsed.filter(F.col("class").isin(*WRONG))
         .withColumn("rank", F.row_number().over(order))
         .filter(F.col("rank") <= SAMPLES)
         .select("flow", "topic", "class", "k1", F.explode(sides).alias("at"))

@@ -70,7 +70,7 @@ class Driller:
                 run.memory.results = self.shelf.write(kept.coalesce(1), "results")
             return self.shelf.results(), []
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
-        looks = self._sandwich({row["flow"] for row in rows})
+        looks = self.sandwich({row["flow"] for row in rows})
         rows = [row for row in rows if row["flow"] in looks]
         extents = self._extents(merged, rows)
         done: list[dict[str, Any]] = []
@@ -236,7 +236,7 @@ class Driller:
             .drop("off_min", "off_max", "following")
         )
 
-    def _sandwich(self, flows: set[str]) -> dict[str, Look]:
+    def sandwich(self, flows: set[str]) -> dict[str, Look]:
         """Fresh looks: positions, then target, then source. A flow that fails is left out.
 
         A flow whose topics others feed too is looked at together with these.

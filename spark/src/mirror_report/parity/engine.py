@@ -25,7 +25,7 @@ from mirror_report.model import (
     Positions,
     ReportError,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, archives, summary, telling
+from mirror_report.parity import FINGERPRINT_VERSION, archives, scans, summary, telling
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.memory import Memory, basis
@@ -109,6 +109,7 @@ class Run:
         self.backlog: list[Range] = []
         self.braked: dict[str, int] = {}
         self.left_candidates = 0
+        self.scans: list[scans.Subject] = []
         self.read_bytes = 0.0
         self.read_records = 0
 
@@ -121,6 +122,7 @@ class Run:
         free = [one for one in ranges if one.flow not in self.braked]
         now, later = within_budget(free, budget.max_bytes, budget.max_records)
         self.backlog = later + [one for one in ranges if one.flow in self.braked]
+        self.scans = scans.wanted(self, now)
         needed = self._spark_is_needed(now)
         if needed:
             self._compare(now)
@@ -187,7 +189,7 @@ class Run:
                 self.memory.summaries.get(flow.name, {}).pop(topic, None)
 
     def _spark_is_needed(self, ranges: list[Range]) -> bool:
-        if ranges or self.memory.open_work or self.drops:
+        if ranges or self.scans or self.memory.open_work or self.drops:
             return True
         for look in self.looks:
             known = self.memory.summaries.get(look.flow.name, {})
@@ -205,7 +207,8 @@ class Run:
         from mirror_report.parity import session as sessions  # noqa: PLC0415
         from mirror_report.parity.job import Job  # noqa: PLC0415
 
-        expected = sum(one.bytes for one in ranges)
+        scanned = [each for one in self.scans for each in one.ranges()]
+        expected = sum(one.bytes for one in (*ranges, *scanned))
         small = expected < sessions.SMALL_BYTES
         self.progress(
             f"starting Spark for {sum(one.records for one in ranges)} new records "
@@ -222,6 +225,7 @@ class Run:
             job = Job(self, session)
             job.read(ranges)
             job.judge()
+            job.scan()
 
     def remember_positions(self) -> None:
         """Keep the positions that were judged by."""

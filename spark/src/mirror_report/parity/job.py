@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import compare, digest, summary, telling, totals
-from mirror_report.parity.deadline import Deadline
+from mirror_report.parity.deadline import Deadline, OutOfTimeError
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
+from mirror_report.parity.scanning import Scanner
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.standing import Standing
@@ -32,7 +33,7 @@ class Job:
         self.run = run
         self.session = session
         self.shelf = Shelf(session, run.directory, run.memory, run.request.run_id)
-        deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
+        self.deadline = deadline = Deadline(run.settings.budget.deadline_seconds, run.started)
         self.reader = Reader(run, session, self.shelf, deadline)
         self.standing = Standing(run, session)
         self.driller = Driller(run, session, self.shelf, self.reader, deadline)
@@ -45,6 +46,19 @@ class Job:
         if self.run.drops:
             self._drop()
         self.reader.read(wanted)
+
+    def scan(self) -> None:
+        """Compare the compacted topics that are due, if there is time."""
+        run = self.run
+        if not run.scans or self.deadline.over():
+            return
+        try:
+            with self.deadline.step(self.session):
+                Scanner(run, self.session).scan(run.scans, self.driller.sandwich)
+        except OutOfTimeError:
+            run.progress("deadline reached: compacted topics wait for the next run")
+            return
+        run.commit()
 
     def _drop(self) -> None:
         """Leave out digests that no longer describe what is there."""

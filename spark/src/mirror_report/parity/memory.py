@@ -56,6 +56,8 @@ class Memory:
     :param baselines: flow -> what its digests and results rest on, as :func:`basis` says.
     :param positions: committed positions at the last run.
     :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
+    :param scans: flow -> compacted topic on the target -> what its last scan found, as
+        :class:`mirror_report.parity.scans.Scan` says.
     :param open_work: something is left to read or to drill.
     :param untold: runs whose report was never written, this one the last: what they found is news.
     """
@@ -69,6 +71,7 @@ class Memory:
     gaps: list[Gap] = field(default_factory=list)
     positions: dict[str, Positions] = field(default_factory=dict)
     summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    scans: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     open_work: bool = False
     untold: list[str] = field(default_factory=list)
 
@@ -98,6 +101,7 @@ class Memory:
                 for flow, topics in data["positions"].items()
             },
             summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
+            scans={flow: dict(topics) for flow, topics in data.get("scans", {}).items()},
             open_work=bool(data["open_work"]),
             untold=list(data.get("untold", [])),
         )
@@ -130,6 +134,7 @@ class Memory:
                 for flow, topics in self.positions.items()
             },
             "summaries": self.summaries,
+            "scans": self.scans,
             "open_work": self.open_work,
             "untold": self.untold,
         }
@@ -144,6 +149,7 @@ class Memory:
         self.gaps = [one for one in self.gaps if one.flow != flow]
         self.positions.pop(flow, None)
         self.summaries.pop(flow, None)
+        self.scans.pop(flow, None)
 
 
 def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from mirror_report.parity import alignment, compare, digest, drill
 from mirror_report.parity.reading import fetch
 from mirror_report.parity.session import table
 from mirror_report.parity.strategies import Subject
+from mirror_report.parity.summary import NEWS
 
 BUCKETS = 256
 _ALL = 0
@@ -26,11 +27,14 @@ _ALL = 0
 
 @dataclass
 class Proved:
-    """What was found in one topic; without counts both sides hold the same."""
+    """What was found in one topic; without counts both sides hold the same.
+
+    :param counts: class -> lane -> records.
+    """
 
     source_records: int = 0
     target_records: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, dict[int, int]] = field(default_factory=dict)
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -68,7 +72,9 @@ def prove(
         found[row["topic"]].target_records = row["target"]
     differing = buckets.filter(~F.col("equal"))
     lanes = differing.groupBy("flow", "topic", "lane").agg(
-        F.sum("n_source").alias("n_source"), F.sum("n_target").alias("n_target")
+        F.sum("n_source").alias("n_source"),
+        F.sum("n_target").alias("n_target"),
+        F.bool_or("disordered").alias("disordered"),
     )
     gaps = {one.topic: one for one in subjects}
     candidates = [_candidate(row.asDict(), gaps) for row in lanes.collect()]
@@ -91,14 +97,16 @@ def _candidate(row: dict[str, Any], subjects: Mapping[str, Subject]) -> dict[str
     return {
         **row, "bucket": _ALL, "pair": "",
         "source_gap": one.source_gap, "target_gap": one.target_gap,
-        "source_gone": False, "target_gone": False, "disordered": False,
+        "source_gone": False, "target_gone": False, **{f"known_{name}": 0 for name in NEWS},
     }  # fmt: skip
 
 
 def _count(found: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) -> None:
-    sums = outcome.groupBy("topic").agg(*(F.sum(name).alias(name) for name in CLASSES))
+    sums = outcome.groupBy("topic", "lane").agg(*(F.sum(name).alias(name) for name in CLASSES))
     for row in sums.collect():
-        found[row["topic"]].counts = {name: row[name] for name in CLASSES if row[name]}
+        for name in CLASSES:
+            if row[name]:
+                found[row["topic"]].counts.setdefault(name, {})[row["lane"]] = row[name]
     for row in samples.collect():
         plain = row.asDict()
         del plain["flow"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
-from mirror_report.parity import summary
+from mirror_report.parity import scans, summary
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.plan import TopicPlan
 
@@ -65,6 +65,9 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, reason=plan.unknown)
     if plan.skip is not None:
         return replace(empty, status="skipped", reason=plan.skip)
+    if plan.strategy == "latest_by_key":
+        last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
+        return scans.told(empty, last, run.memory.untold, plan.why)
     if not plan.judged:
         return _unproved(run, plan, empty)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)

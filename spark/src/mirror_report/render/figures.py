@@ -118,6 +118,16 @@ def image(row: Mapping[str, Any]) -> str:
     return value if row["image"] is None or row["image_exact"] else f"≥ {value}"
 
 
+def size(value: int | None) -> str:
+    """Bytes of a part of a record; Kafka knows null, which is not empty."""
+    return "null" if value is None else number(value)
+
+
+def known(value: str | None) -> str:
+    """Text that may not be known."""
+    return value or UNKNOWN
+
+
 def setting(value: str | None) -> str:
     """Value of a setting."""
     return UNKNOWN if value is None else value or '""'

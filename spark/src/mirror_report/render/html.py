@@ -1,24 +1,41 @@
-"""The report as one HTML page: nothing external, no script, everything escaped."""
+"""The report as one HTML page: nothing external, everything escaped, bounded in size.
+
+The page's own policy allows its style and its script by their hashes and nothing else.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from mirror_report.render import figures, rows
+from mirror_report.render import charts, columns, figures, rows
+from mirror_report.render.columns import Column
+from mirror_report.render.rows import Row
+
+OPEN, FINDINGS = 10, 100
+"""Findings on the page unfolded, and at all."""
+ROWS = 300
+CHARTS = 24
+STRIPS = 60
+REASONS = 50
+LONGEST = 2000
+"""Characters of a text on the page."""
 
 
 def render(report: Mapping[str, Any]) -> str:
     """Page of a report document."""
     templates = resources.files(__package__).joinpath("templates")
-    style = templates.joinpath("report.css").read_text("utf-8")
-    page = templates.joinpath("report.html.j2").read_text("utf-8")
+    style, script, page = (
+        templates.joinpath(name).read_text("utf-8")
+        for name in ("report.css", "report.js", "report.html.j2")
+    )
     environment = Environment(
         loader=DictLoader({"page": page}),
         autoescape=True,
@@ -28,41 +45,163 @@ def render(report: Mapping[str, Any]) -> str:
     )
     environment.filters |= {
         "number": figures.number,
-        "estimate": figures.estimate,
         "seconds": figures.seconds,
         "moment": figures.moment,
-        "share": figures.share,
-        "bytes": figures.bytes_,
-        "said": figures.said,
+        "words": figures.words,
+        "said": lambda one: _short(figures.said(one)),
     }
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("page").render(
+    return environment.get_template(
+        "page"
+    ).render(
         report=report,
         style=Markup(style),  # noqa: S704 - our own file
-        style_hash=digest,
-        lag=rows.lag_by_topic(report["lag"]),
-        # Reports of schema 1.0 know no estimates.
-        estimated=any(one.get("estimate") is not None for one in report["lag"]),
-        parity=rows.parity_worst_first(report["parity"]),
-        classes=rows.classes(report["parity"]),
-        strips={
-            (one["flow"], one["source_topic"]): _strip(one["buckets"]) for one in report["parity"]
-        },
+        script=Markup(script),  # noqa: S704 - our own file
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        key_figures=_key_figures(report),
+        first_findings=report["findings"][:OPEN],
+        more_findings=report["findings"][OPEN:FINDINGS],
+        findings_left=len(report["findings"][FINDINGS:]),
+        errors=_errors(report),
+        tables=_tables(report),
+        reasons=[one for one in rows.parity_worst_first(report["parity"]) if one["reason"]],
+        **_drawings(report),
+        REASONS=REASONS,
     )
 
 
-def _strip(buckets: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Shares of the bucket strip: x and width in per mille; what is there stays visible."""
-    total = sum(buckets.values())
-    parts: list[dict[str, Any]] = []
-    x = 0.0
-    for name in ("verified", "in_flight", "skipped", "unverifiable", "mismatch"):
-        count = buckets.get(name, 0)
-        if count:
-            width = max(8.0, 1000 * count / total)
-            parts.append({"name": name, "count": count, "x": round(x, 1), "width": round(width, 1)})
-            x += width
-    for one in parts:
-        one["x"] = round(one["x"] * 1000 / x, 1)
-        one["width"] = round(one["width"] * 1000 / x, 1)
-    return parts
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _errors(report: Mapping[str, Any]) -> list[str]:
+    """What no finding says already."""
+    told = {one["message"] for one in report["findings"]}
+    return [_short(one) for one in report["errors"] if one not in told][:FINDINGS]
+
+
+def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
+    lines = charts.lines(report["history"])
+    strips, left = charts.strips(rows.parity_worst_first(report["parity"]), STRIPS)
+    return {
+        "lines": lines[:CHARTS],
+        "lines_left": len(lines[CHARTS:]),
+        "strips": strips,
+        "strips_left": left,
+        "statuses": charts.STATUSES,
+    }
+
+
+def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The numbers to look at first."""
+    lag, parity, groups = report["lag"], report["parity"], report["groups"]
+    behind = rows.total(lag, "lag_records")
+    late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
+    never = any(one["catches_up"] is False for one in late)
+    etas = [one["eta_seconds"] for one in late]
+    verified = sum(one["verified_records"] for one in parity)
+    through = [one["verified_through_ms"] for one in parity if one["verified_through_ms"]]
+    breach = rows.known_minimum(parity, "breach_seconds")
+    ready = len([one for one in groups if one["readiness"] == 1])
+    shown = [
+        ("coverage", figures.share(report["coverage"]), None),
+        ("records verified", figures.number(verified), None),
+        (
+            "verified through, at least",
+            figures.moment(min(through, default=None), "%d %b %H:%MZ"),
+            None,
+        ),
+        ("records behind", figures.number(behind if lag else None), None),
+        (
+            "caught up in",
+            figures.NEVER
+            if never
+            else figures.seconds(None if None in etas else max(etas, default=0)),
+            "critical" if never else None,
+        )
+        if late
+        else None,
+        ("backlog", figures.number(report["backlog_records"]), None)
+        if report["backlog_records"] != 0
+        else None,
+        (
+            "retention reaches records not verified",
+            figures.breach(breach),
+            "critical" if breach <= 0 else None,
+        )
+        if breach is not None
+        else None,
+        ("groups ready for a failover", f"{ready} of {len(groups)}", None) if groups else None,
+    ]
+    return [
+        {"label": one[0], "value": one[1], "tone": one[2] or ""} for one in shown if one is not None
+    ]
+
+
+def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every table of the page, by name."""
+    lag = rows.lag_by_topic(report["lag"])
+    single = rows.lag_by_partition(report["lag"])
+    parity = rows.parity_worst_first(report["parity"])
+    mismatches = rows.mismatches(parity)
+    groups = rows.groups_worst_first(report["groups"])
+    partitions = rows.group_partitions(groups)
+    differ = rows.differences(report["topics"])
+    left_out = rows.not_selected(report["topics"])
+    samples = [
+        {"topic": one["topic"], "class": name, **sample}
+        for one in parity
+        for name, some in one["samples"].items()
+        for sample in some
+    ]
+    topic = Column("topic", lambda one: str(one["topic"]), right=False)
+    return {
+        name: _table(caption, its, some)
+        for name, caption, its, some in (
+            ("flows", "From where to where", columns.flows(), report["flows"]),
+            ("lag", "Lag by topic", columns.lag(lag), lag),
+            ("lag_partitions", "Lag by partition", columns.lag_partitions(single), single),
+            ("parity", "Parity by topic", columns.parity(parity, strategy=False), parity),
+            ("mismatches", "What does not match, by partition", columns.mismatches(mismatches),
+             mismatches),
+            ("samples", "Samples of what does not match", [topic, *columns.samples()], samples),
+            ("groups", "Consumer groups, if they moved to the target now", columns.groups(groups),
+             groups),
+            ("group_partitions", "Groups by partition", columns.group_partitions(), partitions),
+            ("differences", "Settings that differ", columns.differences(differ), differ),
+            ("not_selected", "Topics not mirrored", columns.not_selected(left_out), left_out),
+        )
+    }  # fmt: skip
+
+
+def _table(caption: str, its: Sequence[Column], some: Sequence[Row]) -> dict[str, Any]:
+    """What the template needs of a table: no more than :data:`ROWS` rows of it."""
+    shown = columns.shown(its, some)
+    return {
+        "caption": caption,
+        "columns": shown,
+        "rows": [[_cell(column, row) for column in shown] for row in some[:ROWS]],
+        "count": len(some),
+        "left": len(some[ROWS:]),
+    }
+
+
+def _cell(column: Column, row: Row) -> dict[str, Any]:
+    text = _short(column.cell(row))
+    value = column.value(row) if column.value else None
+    return {
+        "text": figures.words(text) if column.state else text,
+        "tone": column.tone(text) or "",
+        "value": None if column.value is None else _sortable(value),
+    }
+
+
+def _sortable(value: Any) -> str:
+    """Number as the script reads it; unknown is empty."""
+    if value is None:
+        return ""
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else str(value)

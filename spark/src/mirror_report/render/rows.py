@@ -20,8 +20,6 @@ PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "
 GROUP_ORDER = (
     "skip", "unmapped", "unknown", "stale", "not_synced", "reread", "active_on_target", "ready",
 )  # fmt: skip
-CALM = frozenset(("OK", "IDLE", "verified", "in_flight", "ready", "active_on_target"))
-"""States that need nobody's attention."""
 
 
 def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -90,6 +88,11 @@ def known_maximum(rows: Iterable[Row], key: str) -> Any:
     return max((one[key] for one in rows if one[key] is not None), default=None)
 
 
+def known_minimum(rows: Iterable[Row], key: str) -> Any:
+    """Minimum of what is known."""
+    return min((one[key] for one in rows if one[key] is not None), default=None)
+
+
 def _estimated(rows: Sequence[Row]) -> int | None:
     """Records probably left to mirror; ``None`` unless every partition has an estimate."""
     left = [
@@ -124,6 +127,17 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
     )
 
 
+def mismatches(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """What does not match, one row per topic, class and partition."""
+    return [
+        {"flow": one["flow"], "topic": one["topic"], "class": name, "partition": p, "count": count}
+        for one in rows
+        for name, some in one["partitions"].items()
+        for p, count in some.items()
+        if count
+    ]
+
+
 def classes(rows: Sequence[Row]) -> list[str]:
     """Classes of which some row has records, or does not know."""
     return [
@@ -146,6 +160,12 @@ def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
             one["group"],
         ),
     )
+
+
+def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Partitions of groups, each with the name of its group; those that need attention first."""
+    some = [{"group": one["group"], **each} for one in rows for each in one["partitions"]]
+    return sorted(some, key=lambda one: _rank(GROUP_ORDER, one["state"]))
 
 
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:

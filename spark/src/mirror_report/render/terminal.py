@@ -9,11 +9,11 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from mirror_report.render import figures, rows
+from mirror_report.render import columns, figures, rows
+from mirror_report.render.columns import Column, Tone
 from mirror_report.render.rows import Row
-from mirror_report.render.tables import Column, table
+from mirror_report.render.tables import STYLES, table
 
-STYLES = {"ok": "green", "warning": "yellow", "critical": "bold red", "unknown": "magenta"}
 PLAIN_WIDTH = 1000
 TOP = 10
 FINDINGS = 20
@@ -44,8 +44,8 @@ def show(
     for one in report["errors"]:
         if one not in told:
             _line(out, (one, STYLES["unknown"]))
-    if wide:
-        _flows(report["flows"], out)
+    if wide and report["flows"]:
+        table("Flows", columns.flows(), report["flows"], out, wide=True)
     lag(report["lag"], out, wide=wide)
     parity(report["parity"], out, wide=wide)
     _groups(report["groups"], out, wide=wide)
@@ -78,7 +78,7 @@ def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print findings, each with what to do next, in lines of their own that nothing wraps."""
     shown = found if wide else found[:FINDINGS]
     for one in shown:
-        severity = "ok" if one["accounted"] else one["severity"]
+        severity: Tone = "ok" if one["accounted"] else one["severity"]
         accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
         _line(out, (f"{one['severity']:<8}", STYLES[severity]),
               (f" {one['kind']}  {figures.said(one)}{accounted}", ""))  # fmt: skip
@@ -93,141 +93,32 @@ def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
 def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print lag: the worst topics and the sum of the others, or everything."""
     topics = rows.lag_by_topic(partitions)
-    if not topics:
-        return
-    first = [
-        *_flow_column(topics),
-        Column("topic", lambda one: str(one["topic"]), right=False),
-        Column("state", lambda one: str(one["state"]), right=False, state=True),
-    ]
-    shown = topics if wide else topics[:TOP]
-    count = Column("partitions", lambda one: figures.number(one["partitions"]), spare=2)
-    table("Lag", [*first, count, *_lag_columns()], shown, out, wide=wide)
-    _rest(topics[len(shown) :], "state", out)
-    if wide:
-        single = rows.lag_by_partition(partitions)
-        first.insert(-1, Column("partition", lambda one: str(one["partition"])))
-        table("Lag by partition", [*first, *_position_columns(), *_lag_columns()], single, out,
-              wide=True)  # fmt: skip
-
-
-def _lag_columns() -> list[Column]:
-    return [
-        Column("records", lambda one: figures.number(one["lag_records"])),
-        Column("estimated", lambda one: figures.estimate(one["estimated_records"]), always=False,
-               spare=3),
-        Column("oldest record", lambda one: figures.seconds(one["lag_seconds"])),
-        Column("waits for", figures.waiting, always=False, spare=5),
-        Column("size", lambda one: figures.bytes_(one["lag_bytes"]), always=False, spare=4),
-        Column("produced", lambda one: figures.rate(one["produce_rate"]), always=False, spare=7),
-        Column("mirrored", lambda one: figures.rate(one["mirror_rate"]), always=False, spare=6),
-        Column("caught up in", figures.eta, always=False),
-        Column("lost", figures.lost, always=False),
-        Column("open transaction", lambda one: figures.age(one["open_transaction_seconds"]),
-               always=False),
-    ]  # fmt: skip
-
-
-def _position_columns() -> list[Column]:
-    return [
-        Column("log start", lambda one: figures.number(one["log_start"])),
-        Column("log end", lambda one: figures.number(one["log_end"])),
-        Column("position", lambda one: figures.number(one["position"])),
-        Column("by", lambda one: figures.words(one["position_source"] or "-"), right=False,
-               always=False),
-        Column("age", lambda one: figures.seconds(one["position_age_seconds"]), always=False),
-    ]  # fmt: skip
+    _worst("Lag", columns.lag(topics), topics, "state", out, wide=wide)
+    single = rows.lag_by_partition(partitions)
+    if wide and single:
+        table("Lag by partition", columns.lag_partitions(single), single, out, wide=True)
 
 
 def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print content parity by topic, with the classes that occur."""
-    if not topics:
-        return
-    ordered = rows.parity_worst_first(topics)
-    shown = ordered if wide else ordered[:TOP]
-    first = [
-        *_flow_column(topics),
-        Column("topic", lambda one: str(one["topic"]), right=False),
-        Column("status", lambda one: str(one["status"]), right=False, state=True),
-    ]
-    odd = wide or any(one["strategy"] != "timestamp" for one in topics)
-    by = Column("compared by", lambda one: figures.words(one["strategy"]), right=False, spare=1)
-    columns = [
-        *first,
-        *([by] if odd else []),
-        Column("verified", lambda one: figures.number(one["verified_records"])),
-        Column("in flight", lambda one: figures.number(one["in_flight_records"]), always=False),
-        Column("skipped", lambda one: figures.number(one["skipped_records"]), always=False),
-        *(_class_column(name) for name in rows.classes(topics)),
-        Column("verified through", lambda one: figures.moment(one["verified_through_ms"])),
-        Column("retention reaches it", lambda one: figures.breach(one["breach_seconds"]),
-               always=False),
-    ]  # fmt: skip
-    table("Parity", columns, shown, out, wide=wide)
-    _rest(ordered[len(shown) :], "status", out)
-    for one in shown:
+    some = rows.parity_worst_first(topics)
+    _worst("Parity", columns.parity(some, strategy=wide), some, "status", out, wide=wide)
+    for one in some if wide else some[:TOP]:
         if one["reason"]:
             _line(out, (f"{one['topic']}: {one['reason']}", "dim"))
-    single = [
-        {"flow": one["flow"], "topic": one["topic"], "class": name, "partition": p, "count": count}
-        for one in ordered
-        for name, some in one["partitions"].items()
-        for p, count in some.items()
-        if count
-    ]
+    single = rows.mismatches(some)
     if wide and single:
-        columns = [
-            *_flow_column(single),
-            Column("topic", lambda one: str(one["topic"]), right=False),
-            Column("class", lambda one: figures.words(one["class"]), right=False),
-            Column("partition", lambda one: str(one["partition"])),
-            Column("records", lambda one: figures.number(one["count"])),
-        ]
-        table("What does not match, by partition", columns, single, out, wide=True)
-
-
-def _class_column(name: str) -> Column:
-    def cell(one: Row) -> str:
-        return figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
-
-    return Column(figures.words(name), cell)
+        title = "What does not match, by partition"
+        table(title, columns.mismatches(single), single, out, wide=True)
 
 
 def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    if not groups:
-        return
-    ordered = rows.groups_worst_first(groups)
-    shown = ordered if wide else ordered[:TOP]
-    columns = [
-        *_flow_column(groups),
-        Column("group", lambda one: str(one["group"]), right=False),
-        Column("state", lambda one: str(one["state"]), right=False, state=True),
-        Column("ready", lambda one: figures.known_share(one["readiness"])),
-        Column("re-read", lambda one: figures.number(one["reread"])),
-        Column("skipped", lambda one: figures.number(one["skip"])),
-        Column("unmapped", lambda one: str(one["states"]["unmapped"]), always=False),
-        Column("stale", lambda one: str(one["states"]["stale"]), always=False),
-        Column("partitions", lambda one: str(len(one["partitions"])), spare=1),
-    ]
-    table("Failover now", columns, shown, out, wide=wide)
-    _rest(ordered[len(shown) :], "state", out)
-    if wide:
-        single = [{"group": one["group"], **each} for one in ordered for each in one["partitions"]]
-        columns = [
-            Column("group", lambda one: str(one["group"]), right=False),
-            Column("topic", lambda one: str(one["target_topic"]), right=False),
-            Column("partition", lambda one: str(one["partition"])),
-            Column("state", lambda one: str(one["state"]), right=False, state=True),
-            Column("on source", lambda one: figures.number(one["source_offset"])),
-            Column("is on target", figures.image),
-            Column("committed there", lambda one: figures.number(one["target_offset"])),
-            Column("re-read", lambda one: figures.number(one["reread"])),
-            Column("skipped", lambda one: figures.number(one["skip"])),
-            Column("checkpoint age",
-                   lambda one: figures.seconds(one["checkpoint_age_seconds"]), always=False),
-        ]  # fmt: skip
-        table("Failover by partition", columns, single, out, wide=True)
+    some = rows.groups_worst_first(groups)
+    _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
+    single = rows.group_partitions(some)
+    if wide and single:
+        table("Failover by partition", columns.group_partitions(), single, out, wide=True)
 
 
 def _topics(topics: Sequence[Row], out: Console, *, wide: bool) -> None:
@@ -236,22 +127,9 @@ def _topics(topics: Sequence[Row], out: Console, *, wide: bool) -> None:
     left_out = rows.not_selected(topics)
     shown = differ if wide else [one for one in differ if one["kind"] == "risk"][:TOP]
     if shown:
-        columns = [
-            *_flow_column(topics),
-            Column("topic", lambda one: str(one["topic"]), right=False),
-            Column("setting", lambda one: str(one["name"]), right=False),
-            Column("source", lambda one: figures.setting(one["source"]), right=False),
-            Column("target", lambda one: figures.setting(one["target"]), right=False),
-            Column("kind", lambda one: str(one["kind"]), right=False, state=True),
-        ]
-        table("Settings that differ", columns, shown, out, wide=wide)
+        table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
     if wide and left_out:
-        columns = [
-            *_flow_column(topics),
-            Column("topic", lambda one: str(one["topic"]), right=False),
-            Column("reason", lambda one: str(one["reason"]), right=False),
-        ]
-        table("Topics not mirrored", columns, left_out, out, wide=True)
+        table("Topics not mirrored", columns.not_selected(left_out), left_out, out, wide=True)
     hidden = [
         f"{len(some)} {what}"
         for some, what in (
@@ -264,37 +142,32 @@ def _topics(topics: Sequence[Row], out: Console, *, wide: bool) -> None:
         _line(out, (f"... and {', '.join(hidden)} (--wide)", "dim"))
 
 
-def _flows(flows: Sequence[Row], out: Console) -> None:
-    columns = [
-        Column("flow", lambda one: str(one["name"]), right=False),
-        Column("engine", lambda one: str(one["engine"]), right=False),
-        Column("from", lambda one: str(one["source"]), right=False),
-        Column("to", lambda one: str(one["target"]), right=False),
-        Column("group", lambda one: str(one["group_id"]), right=False),
-        Column("is", lambda one: str(one["group_state"] or figures.UNKNOWN), right=False),
-        Column("topics", lambda one: str(len(one["topics"]))),
-        Column("coverage", lambda one: figures.share(one["coverage"])),
-        Column("heartbeat", lambda one: figures.seconds(one["heartbeat_age_seconds"]),
-               always=False),
-    ]  # fmt: skip
-    if flows:
-        table("Flows", columns, flows, out, wide=True)
+def _worst(
+    title: str,
+    its: Sequence[Column],
+    some: Sequence[Row],
+    state: str,
+    out: Console,
+    *,
+    wide: bool,
+) -> None:
+    """Print the worst rows, and what the others add up to.
 
-
-def _flow_column(some: Sequence[Row]) -> list[Column]:
-    """Name of the flow, where there is more than one."""
-    several = len({one["flow"] for one in some}) > 1
-    return [Column("flow", lambda one: str(one["flow"]), right=False)] if several else []
-
-
-def _rest(left: Sequence[Row], state: str, out: Console) -> None:
-    if not left:
+    :param state: the column that holds the state.
+    """
+    if not some:
         return
-    summed = rows.rest(left, state)
-    parts = [summed["states"]]
-    if "lag_records" in summed:
-        parts += [f"{figures.number(summed['lag_records'])} records behind"]
-    _line(out, (f"... and {len(left)} more: {', '.join(parts)} (--wide)", "dim"))
+    shown = some if wide else some[:TOP]
+    table(title, its, shown, out, wide=wide)
+    left = some[len(shown) :]
+    if left:
+        summed = rows.rest(left, state)
+        behind = (
+            f", {figures.number(summed['lag_records'])} records behind"
+            if "lag_records" in summed
+            else ""
+        )
+        _line(out, (f"... and {len(left)} more: {summed['states']}{behind} (--wide)", "dim"))
 
 
 def _line(out: Console, *parts: tuple[str, str]) -> None:

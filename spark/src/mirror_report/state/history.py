@@ -19,7 +19,7 @@ from mirror_report.state.store import StateError, write_atomically
 
 Line = dict[str, Any]
 
-LINES_KEPT = 128
+LINES_KEPT = 96
 """A history of positions with more lines is made shorter."""
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

@@ -1,0 +1,136 @@
+"""Where both logs of a partition are cut alike, by MirrorMaker 2's offset syncs. No Spark, no I/O.
+
+A sync says that source offset u became target offset d. Between two of them lie the same records on
+both sides, unless something is wrong. A cut is called by a time, that of its sync, so that whatever
+orders buckets by time, or asks how old they are, holds for these as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+MOST_RECORDS = 100_000
+"""Source offsets after which a cut is made whatever the time: so much is read again at most."""
+MOST_CUTS = 4096
+"""Per partition; of the oldest half every other one is given up then."""
+SLACK = 3
+"""Source offsets per record that is too many on the target: markers lie between records."""
+MOST_RAISED = 20
+"""Who adds to the target that often is no mirror that repeats itself: another writer."""
+
+
+class Cut(NamedTuple):
+    """The bucket of records from here on begins.
+
+    :param upstream: source offset; ``downstream``: target offset; ``label``: when, in milliseconds.
+    """
+
+    upstream: int
+    downstream: int
+    label: int
+
+
+class Span(NamedTuple):
+    """Offsets ``start`` to ``end`` (exclusive) of one side that make a bucket."""
+
+    start: int
+    end: int
+    label: int
+
+
+@dataclass(frozen=True)
+class Track:
+    """The cuts of one partition, and what has to be known to go on.
+
+    :param seen: the newest sync, a cut or not.
+    :param barrier: up to this source offset the mirror may be repeating itself.
+    :param raised: how often the barrier was raised since the last cut.
+    """
+
+    cuts: tuple[Cut, ...] = ()
+    seen: Cut | None = None
+    barrier: int = -1
+    raised: int = 0
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Track:
+        """What :meth:`dump` made."""
+        seen = plain["seen"]
+        cuts = tuple(Cut(*one) for one in plain["cuts"])
+        return cls(cuts, Cut(*seen) if seen else None, plain["barrier"], plain["raised"])
+
+    def dump(self) -> dict[str, Any]:
+        """JSON types only."""
+        cuts = [list(one) for one in self.cuts]
+        seen = list(self.seen) if self.seen else None
+        return {"cuts": cuts, "seen": seen, "barrier": self.barrier, "raised": self.raised}
+
+
+def advance(
+    track: Track, syncs: Iterable[Cut], every_ms: int, *, repeats: bool = True
+) -> Track | None:
+    """Cuts after some newer syncs.
+
+    If u - d falls, the target got more records than the source had. Most likely the mirror repeats
+    itself after a crash: what it repeats lies on the target behind everything else. So the cuts
+    above u go, their buckets become one, and the next cut comes after all that may be repeated.
+
+    :param track: so far; without cuts the first sync makes the first one.
+    :param syncs: in the order in which they were written.
+    :param every_ms: about the time from cut to cut.
+    :param repeats: false of a mirror that writes exactly once, whose target holds transaction
+        markers instead.
+    :returns: ``None`` if the syncs begin anew somewhere else: nothing known fits them.
+    """
+    cuts, seen, barrier, raised = list(track.cuts), track.seen, track.barrier, track.raised
+    for one in syncs:
+        if not cuts or seen is None:
+            cuts, seen = cuts or [one], one
+            continue
+        if one.downstream < seen.downstream or one.upstream < cuts[0].upstream:
+            return None
+        surplus = (seen.upstream - seen.downstream) - (one.upstream - one.downstream)
+        seen = one
+        if repeats and surplus > 0:
+            while cuts[-1].upstream > one.upstream:
+                cuts.pop()
+            barrier = max(barrier, one.upstream + SLACK * surplus)
+            raised += 1
+        last = cuts[-1]
+        repeating = one.upstream <= barrier and raised < MOST_RAISED
+        wide = one.upstream - last.upstream >= MOST_RECORDS
+        if one.upstream <= last.upstream or one.downstream <= last.downstream or repeating:
+            continue
+        if wide or one.label - last.label >= every_ms:
+            cuts.append(one._replace(label=max(one.label, last.label + 1)))
+            raised = 0
+    return Track(tuple(thinned(cuts)), seen, barrier, raised)
+
+
+def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
+    """Cut at the ends of both logs, of a mirror that is known to be drained there."""
+    last = track.cuts[-1]
+    if upstream < last.upstream or downstream < last.downstream:
+        return track
+    if (upstream, downstream) == last[:2]:
+        return track
+    end = Cut(upstream, downstream, max(now_ms, last.label + 1))
+    return Track((*track.cuts, end), end, -1, 0)
+
+
+def thinned(cuts: Sequence[Cut]) -> list[Cut]:
+    """No more than :data:`MOST_CUTS`; the first always stays."""
+    if len(cuts) <= MOST_CUTS:
+        return list(cuts)
+    half = len(cuts) // 2
+    return [*cuts[:half:2], *cuts[half:]]
+
+
+def spans(cuts: Sequence[Cut], side: str, start: int = 0, end: int = 2**62) -> list[Span]:
+    """Closed buckets of one side that touch some offsets."""
+    at = 0 if side == "source" else 1
+    found = [Span(one[at], following[at], one.label) for one, following in itertools.pairwise(cuts)]
+    return [one for one in found if one.start < one.end and one.start < end and one.end > start]

@@ -1,0 +1,162 @@
+"""Geometry of the page's drawings: numbers for inline SVG, no markup."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from mirror_report.render import figures
+from mirror_report.render.rows import Row
+
+WIDTH, HEIGHT = 600, 80
+POINTS = 120
+HOURS = 168
+HOUR_MS = 3_600_000
+STATUSES = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
+HEIGHTS: Mapping[str, int] = {
+    "mismatch": 12, "unknown": 9, "unverifiable": 9, "skipped": 6, "in_flight": 4, "verified": 4,
+}  # fmt: skip
+"""Status -> height of its bar, of 12: who sees no colours sees what is wrong, too."""
+
+
+def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
+    """Lag over time, one drawing per topic that was behind, the most behind first.
+
+    :param history: rows of :class:`~mirror_report.model.LagPoint`.
+    """
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for one in history:
+        grouped.setdefault((one["flow"], one["topic"]), []).append(one)
+    drawn = [_line(*key, sorted(some, key=_at)) for key, some in grouped.items()]
+    late = [one for one in drawn if one["highest"]]
+    return sorted(late, key=lambda one: (-(one["now"] or 0), -one["highest"], one["topic"]))
+
+
+def _at(point: Row) -> int:
+    return int(point["at_ms"])
+
+
+def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
+    first, last = _at(points[0]), _at(points[-1])
+    span = max(1, last - first)
+    # The highest of each stretch of time, so that no peak is lost.
+    thinned: list[tuple[int, int | None]] = []
+    for _, some in groupby(points, lambda one: (_at(one) - first) * (POINTS - 1) // span):
+        known = [one for one in some if one["lag_records"] is not None]
+        top = max(known, key=lambda one: int(one["lag_records"]), default=None)
+        thinned.append((0, None) if top is None else (_at(top), int(top["lag_records"])))
+    highest = max((value for _, value in thinned if value is not None), default=0)
+    places = [
+        None
+        if value is None
+        else (
+            round((at - first) * WIDTH / span, 1),
+            round(HEIGHT - 2 - (HEIGHT - 6) * value / max(1, highest), 1),
+        )
+        for at, value in thinned
+    ]
+    now = points[-1]["lag_records"]
+    return {
+        "flow": flow,
+        "topic": topic,
+        "pieces": list(_pieces(places)),
+        "highest": highest,
+        "now": now,
+        "first_ms": first,
+        "last_ms": last,
+        "label": (
+            f"Lag of {topic} from {figures.moment(first)} to {figures.moment(last)}: "
+            f"now {figures.number(now)}, at most {figures.number(highest)} records"
+        ),
+    }
+
+
+def _pieces(places: Sequence[tuple[float, float] | None]) -> Iterator[dict[str, str]]:
+    """Paths of what is known; where it is not the line has a gap."""
+    for there, some in groupby(places, lambda one: one is not None):
+        known = [one for one in some if one is not None]
+        if there:
+            path = " ".join(f"{x} {y}" for x, y in known)
+            start, end = known[0][0], known[-1][0]
+            yield {
+                "line": f"M{path}" if len(known) > 1 else f"M{path} h1",
+                "area": f"M{start} {HEIGHT} L{path} L{end} {HEIGHT}Z",
+            }
+
+
+def strips(topics: Sequence[Row], most: int) -> tuple[list[dict[str, Any]], int]:
+    """Status of each partition by hour: a drawing per topic, the worst first.
+
+    :param topics: rows of :class:`~mirror_report.model.TopicParity`.
+    :param most: how many partitions may be drawn.
+    :returns: the drawings, and how many partitions are left out.
+    """
+    every = [
+        (min(_rank(status) for _, status in some), i, name)
+        for i, topic in enumerate(topics)
+        for name, some in topic["strip"].items()
+        if some
+    ]
+    chosen: dict[int, list[str]] = {}
+    for _, i, name in sorted(every)[:most]:
+        chosen.setdefault(i, []).append(name)
+    drawn = [_strips_of(topics[i], sorted(names, key=_number)) for i, names in chosen.items()]
+    return drawn, len(every[most:])
+
+
+def _strips_of(topic: Row, names: Sequence[str]) -> dict[str, Any]:
+    hours = sorted({at for some in topic["strip"].values() for at, _ in some})[-HOURS:]
+    place = {at: i for i, at in enumerate(hours)}
+    return {
+        "flow": topic["flow"],
+        "topic": topic["topic"],
+        "hours": len(hours),
+        "first_ms": hours[0],
+        "last_ms": hours[-1] + HOUR_MS,
+        "partitions": [_strip(name, topic["strip"][name], place) for name in names],
+    }
+
+
+def _number(name: str) -> tuple[int, str]:
+    return (int(name) if name.isdigit() else -1, name)
+
+
+def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str, Any]:
+    cells = sorted((place[at], at, status) for at, status in some if at in place)
+    bars = []
+    for status, run in _runs(cells):
+        height = HEIGHTS.get(status, 12)
+        bars.append(
+            {
+                "x": run[0][0],
+                "width": len(run),
+                "y": 12 - height,
+                "height": height,
+                "status": status,
+                "title": (
+                    f"{figures.moment(run[0][1])} to {figures.moment(run[-1][1] + HOUR_MS)}: "
+                    f"{figures.words(status)}"
+                ),
+            }
+        )
+    counted = Counter(status for _, _, status in cells)
+    said = ", ".join(f"{count} {figures.words(one)}" for one, count in counted.most_common())
+    who = "All partitions" if name == "*" else f"Partition {name}"
+    return {
+        "name": "all" if name == "*" else name,
+        "bars": bars,
+        "label": f"{who}, hours: {said or 'none of late'}",
+    }
+
+
+def _runs(cells: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, list[Any]]]:
+    """Neighbouring hours of one status."""
+    numbered = enumerate(cells)
+    for (status, _), run in groupby(numbered, lambda one: (one[1][2], one[1][0] - one[0])):
+        yield status, [cell for _, cell in run]
+
+
+def _rank(status: str) -> int:
+    return STATUSES.index(status) if status in STATUSES else -1

@@ -1,0 +1,259 @@
+"""Which columns the report's tables have, on a terminal and on the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mirror_report.render import figures, rows
+from mirror_report.render.rows import Row
+
+Tone = Literal["ok", "dim", "warning", "critical", "unknown"]
+
+DULL = frozenset(("", "-", "0", "unknown"))
+TONES: Mapping[str, Tone] = {
+    "OK": "ok", "IDLE": "dim", "LAGGING": "warning", "REWOUND": "warning", "UNKNOWN": "unknown",
+    "verified": "ok", "in_flight": "dim", "skipped": "warning", "unverifiable": "warning",
+    "unknown": "unknown", "ready": "ok", "reread": "warning", "stale": "warning",
+    "active_on_target": "dim", "not_synced": "warning", "synced": "dim",
+}  # fmt: skip
+"""State -> how it is coloured; a state that is not here is critical."""
+
+
+def tone(state: str) -> Tone:
+    """How a state is coloured."""
+    return TONES.get(state, "critical")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    :param cell: text of a row.
+    :param value: what rows are sorted by; the text, if there is no other.
+    :param always: show it even if no row has anything in it.
+    :param spare: leave it out of a terminal that is too narrow, the highest first; 0: never.
+    :param state: colour the text as a state.
+    :param alarm: anything in it is bad news.
+    """
+
+    title: str
+    cell: Callable[[Row], str]
+    value: Callable[[Row], Any] | None = None
+    right: bool = True
+    always: bool = True
+    spare: int = 0
+    state: bool = False
+    alarm: bool = False
+
+    def tone(self, text: str) -> Tone | None:
+        """How a text of this column is coloured."""
+        if self.state:
+            return tone(text)
+        if text == figures.UNKNOWN:
+            return "unknown"
+        if text in DULL:
+            return "dim"
+        return "critical" if self.alarm else None
+
+
+def shown(columns: Iterable[Column], some: Sequence[Row]) -> list[Column]:
+    """Columns in which there is something."""
+    return [
+        one for one in columns if one.always or not DULL.issuperset(one.cell(row) for row in some)
+    ]
+
+
+def lag(topics: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.lag_by_topic`."""
+    count = _figure("partitions", "partitions", spare=2)
+    return [*_flow(topics), _text("topic"), _state("state"), count, *_lag()]
+
+
+def lag_partitions(some: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.lag_by_partition`."""
+    return [
+        *_flow(some),
+        _text("topic"),
+        _figure("partition", "partition", str),
+        _state("state"),
+        _figure("log start", "log_start"),
+        _figure("log end", "log_end"),
+        _figure("position", "position"),
+        _text("by", "position_source", _source, always=False),
+        _figure("age", "position_age_seconds", figures.seconds, always=False),
+        *_lag(),
+    ]
+
+
+def _lag() -> list[Column]:
+    return [
+        _figure("records", "lag_records"),
+        _figure("estimated", "estimated_records", figures.estimate, always=False, spare=3),
+        _figure("oldest record", "lag_seconds", figures.seconds),
+        Column("waits for", figures.waiting, _key("waiting_seconds"), always=False, spare=5),
+        _figure("size", "lag_bytes", figures.bytes_, always=False, spare=4),
+        _figure("produced", "produce_rate", figures.rate, always=False, spare=7),
+        _figure("mirrored", "mirror_rate", figures.rate, always=False, spare=6),
+        Column("caught up in", figures.eta, _eta, always=False),
+        Column("lost", figures.lost, _key("lost"), always=False, alarm=True),
+        _figure("open transaction", "open_transaction_seconds", figures.age, always=False),
+    ]
+
+
+def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.parity_worst_first`; classes that occur.
+
+    :param strategy: whether to say how topics are compared even if it is by timestamp.
+    """
+    said = strategy or any(one["strategy"] != "timestamp" for one in topics)
+    by = _text("compared by", "strategy", figures.words, spare=1)
+    return [
+        *_flow(topics),
+        _text("topic"),
+        _state("status"),
+        *([by] if said else []),
+        _figure("verified", "verified_records"),
+        _figure("in flight", "in_flight_records", always=False),
+        _figure("skipped", "skipped_records", always=False),
+        *(_class(name) for name in rows.classes(topics)),
+        _figure("verified through", "verified_through_ms", figures.moment),
+        _figure("retention reaches it", "breach_seconds", figures.breach, always=False),
+    ]
+
+
+def mismatches(some: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.mismatches`."""
+    return [
+        *_flow(some),
+        _text("topic"),
+        _text("class", show=figures.words),
+        _text("partition", right=True),
+        _figure("records", "count"),
+    ]
+
+
+def groups(some: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.groups_worst_first`."""
+    return [
+        *_flow(some),
+        _text("group"),
+        _state("state"),
+        _figure("ready", "readiness", figures.known_share),
+        _figure("re-read", "reread"),
+        _figure("skipped", "skip", alarm=True),
+        _count("unmapped"),
+        _count("stale"),
+        Column("partitions", lambda one: str(len(one["partitions"])), spare=1),
+    ]
+
+
+def group_partitions() -> list[Column]:
+    """Columns of a group's partitions, each with the name of its group."""
+    return [
+        _text("group"),
+        _text("topic", "target_topic"),
+        _figure("partition", "partition", str),
+        _state("state"),
+        _figure("on source", "source_offset"),
+        Column("is on target", figures.image, _key("image")),
+        _figure("committed there", "target_offset"),
+        _figure("re-read", "reread"),
+        _figure("skipped", "skip", alarm=True),
+        _figure("checkpoint age", "checkpoint_age_seconds", figures.age, always=False),
+    ]
+
+
+def differences(some: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.differences`."""
+    return [
+        *_flow(some),
+        _text("topic"),
+        _text("setting", "name"),
+        _text("source", show=figures.setting),
+        _text("target", show=figures.setting),
+        _state("kind"),
+    ]
+
+
+def not_selected(some: Sequence[Row]) -> list[Column]:
+    """Columns of :func:`~mirror_report.render.rows.not_selected`."""
+    return [*_flow(some), _text("topic"), _text("reason")]
+
+
+def flows() -> list[Column]:
+    """Columns of the flows."""
+    return [
+        _text("flow", "name"),
+        _text("engine"),
+        _text("from", "source"),
+        _text("to", "target"),
+        _text("group", "group_id"),
+        _text("is", "group_state", figures.known),
+        Column("topics", lambda one: str(len(one["topics"]))),
+        _figure("coverage", "coverage", figures.share),
+        _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
+    ]
+
+
+def samples() -> list[Column]:
+    """Columns of samples, each with its class."""
+    return [
+        _text("class", show=figures.words),
+        _text("side"),
+        _figure("partition", "partition", str),
+        _figure("offset", "offset"),
+        _figure("timestamp", "timestamp_ms", figures.moment),
+        _text("record hash", "record_hash"),
+        _figure("key bytes", "key_bytes", figures.size),
+        _figure("value bytes", "value_bytes", figures.size),
+    ]
+
+
+def _flow(some: Sequence[Row]) -> list[Column]:
+    """Name of the flow, where there is more than one."""
+    return [_text("flow")] if len({one["flow"] for one in some}) > 1 else []
+
+
+def _text(
+    title: str, key: str | None = None, show: Callable[[Any], str] = str, **more: Any
+) -> Column:
+    found = _key(key or title)
+    return Column(title, lambda one: show(found(one)), **{"right": False} | more)
+
+
+def _figure(
+    title: str, key: str, show: Callable[[Any], str] = figures.number, **more: Any
+) -> Column:
+    found = _key(key)
+    return Column(title, lambda one: show(found(one)), found, **more)
+
+
+def _state(key: str) -> Column:
+    return _text(key, state=True)
+
+
+def _class(name: str) -> Column:
+    def count(one: Row) -> str:
+        return figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
+
+    return Column(figures.words(name), count, lambda one: one["counts"].get(name), alarm=True)
+
+
+def _count(state: str) -> Column:
+    return Column(state, lambda one: str(one["states"][state]), always=False)
+
+
+def _key(name: str) -> Callable[[Row], Any]:
+    return lambda one: one[name]
+
+
+def _source(value: str | None) -> str:
+    return figures.NOTHING if value is None else figures.words(value)
+
+
+def _eta(one: Row) -> float | None:
+    never = one["lag_records"] != 0 and one["catches_up"] is False
+    return math.inf if never else one["eta_seconds"]

@@ -1,0 +1,203 @@
+"""The latest record of each key on one side against that on the other, in one job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from parity_records import KEPT, Record, placed
+from pyspark.sql import SparkSession
+
+from mirror_report.parity import compacted, compare
+from mirror_report.parity.session import table
+
+TIME = 1_700_000_000_000
+
+
+def log(side: str, *values: tuple[str, str | None], start: int = 0) -> list[Record]:
+    """Records of one partition: (key, value or None for a tombstone), one a second."""
+    return [
+        Record("f", side, 0, at, (key.encode(), value and value.encode(), TIME + at * 1000, None))
+        for at, (key, value) in enumerate(values, start)
+    ]  # fmt: skip
+
+
+def altered(record: Record, **content: Any) -> Record:
+    names = ("key", "value", "timestamp", "headers")
+    values = dict(zip(names, record.content, strict=True)) | content
+    return replace(record, content=tuple(values[name] for name in names))  # type: ignore[arg-type]
+
+
+FULL = log("source", ("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", None), ("b", "2"))
+COPY = [replace(one, side="target") for one in FULL]
+CLEAN = [one for one in COPY if one.offset in (2, 4, 5)]  # what compaction leaves
+NO_TOMBSTONE = [one for one in COPY if one.offset in (2, 5)]
+LATEST = [one for one in FULL if one.offset in (2, 4, 5)]
+HEADER = (("h", b"1"),)
+Place = dict[str, Any]
+
+CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
+    "nothing compacted": ([*FULL, *COPY], {"verified": 2, "absent": 1}),
+    "target compacted": ([*FULL, *CLEAN], {"verified": 2, "absent": 1}),
+    "source compacted": ([*LATEST, *COPY], {"verified": 2, "absent": 1}),
+    "tombstone gone from the target": ([*FULL, *NO_TOMBSTONE], {"verified": 2, "absent": 1}),
+    "tombstone gone from the source": (
+        [*(one for one in LATEST if one.offset != 4), *COPY], {"verified": 2, "absent": 1},
+    ),
+    "missing key": (
+        [*FULL, *(one for one in COPY if one.content[0] != b"a")],
+        {"missing": 1, "verified": 1, "absent": 1},
+    ),
+    "stale value": (
+        [*FULL, *(one for one in COPY if one.offset != 2)],
+        {"corrupt_value": 1, "verified": 1, "absent": 1},
+    ),
+    "stale although deleted": (
+        [*FULL, *(one for one in COPY if one.offset != 4)], {"missing": 1, "verified": 2},
+    ),
+    "another value": (
+        [*FULL, *(altered(one, value=b"?") if one.offset == 2 else one for one in COPY)],
+        {"corrupt_value": 1, "verified": 1, "absent": 1},
+    ),
+    "another header": (
+        [*FULL, *(altered(one, headers=HEADER) if one.offset == 2 else one for one in COPY)],
+        {"corrupt_headers": 1, "verified": 1, "absent": 1},
+    ),
+    "another time": (
+        [*FULL, *(altered(one, timestamp=1) if one.offset == 2 else one for one in COPY)],
+        {"altered_timestamp": 1, "verified": 1, "absent": 1},
+    ),
+    "foreign key": (
+        [*FULL, *COPY, *log("target", ("alien", "1"), start=9)],
+        {"extra": 1, "verified": 2, "absent": 1},
+    ),
+    "repeated": ([*FULL, *COPY, *(replace(one, offset=one.offset + 6) for one in COPY)],
+                 {"verified": 2, "absent": 1}),
+    "not mirrored yet": (
+        [*FULL, *log("source", ("a", "3"), ("d", "1"), start=20), *COPY],
+        {"verified": 1, "in_flight": 2, "absent": 1},
+    ),
+    "mirrored before the baseline": (
+        [*FULL, *COPY[3:]], {"skipped": 1, "verified": 1, "absent": 1},
+    ),
+    "older on the target": (
+        [*FULL, *COPY, *log("target", ("old", "1"), start=9)],
+        {"skipped": 1, "verified": 2, "absent": 1},
+    ),
+    "expired on the target": (
+        [*FULL, *(one for one in COPY if one.content[0] != b"a")],
+        {"expired": 1, "verified": 1, "absent": 1},
+    ),
+    "expired on the source": (
+        [*(one for one in FULL if one.content[0] != b"a"), *COPY],
+        {"expired": 1, "verified": 1, "absent": 1},
+    ),
+    "in two partitions": (
+        [*FULL, *COPY, replace(COPY[0], partition=1)],
+        {"unverifiable": 1, "verified": 1, "absent": 1},
+    ),
+}  # fmt: skip
+"""Records of both sides, and how many keys are of which class."""
+
+POSITION = 20
+FLOORS = {"mirrored before the baseline": ("source", 3), "older on the target": ("target", 10)}
+EXPIRED = {"expired on the target": "target", "expired on the source": "source"}
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession) -> dict[str, Any]:
+    """Class -> keys of every case, and the samples of all of them."""
+    records, places, expiry = [], [], []
+    for case, (some, _) in CASES.items():
+        for flow in (case, f"{KEPT} {case}"):
+            records += [replace(one, flow=flow) for one in some]
+            expiry.append({
+                "flow": flow, "topic": "t",
+                **({f"{EXPIRED[case]}_expired_ms": TIME + 2000} if case in EXPIRED else {}),
+            })  # fmt: skip
+            places += [
+                {
+                    "flow": flow, "side": side, "origin": "t", "partition": partition,
+                    "floor": FLOORS[case][1] if FLOORS.get(case, ("", 0))[0] == side else 0,
+                    "position": POSITION if side == "source" else None,
+                }
+                for side in ("source", "target")
+                for partition in (0, 1)
+            ]  # fmt: skip
+    kept = sorted({one.flow for one in records if one.flow.startswith(KEPT)})
+    keys = compacted.by_key(
+        compare.with_lanes(placed(spark, records), kept),
+        table(spark, compacted.PLACES_SCHEMA, places),
+    )
+    judged = compacted.judge(keys, table(spark, compacted.EXPIRY_SCHEMA, expiry))
+    collapsed = compacted.collapse(judged).persist()
+    changed = compacted.with_keys(
+        compare.with_lanes(
+            placed(spark, [replace(one, flow="stale value") for one in log("source", ("a", "3"))]),
+            kept,
+        )
+    ).select(*compacted.KEY)
+    found = {
+        "counts": [row.asDict() for row in compacted.count(collapsed).collect()],
+        "samples": [row.asDict() for row in compacted.samples(collapsed).collect()],
+        "changed": [
+            row.asDict() for row in compacted.count(compacted.without(collapsed, changed)).collect()
+        ],
+    }
+    collapsed.unpersist()
+    return found
+
+
+def keys_of(rows: list[dict[str, Any]], flow: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["flow"] == flow:
+            found[row["class"]] = found.get(row["class"], 0) + row["keys"]
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_key_is_what_its_latest_records_say(told: dict[str, Any], case: str) -> None:
+    assert keys_of(told["counts"], case) == CASES[case][1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_where_partitions_are_kept_each_has_its_own_keys(told: dict[str, Any], case: str) -> None:
+    expected = CASES[case][1]
+    if case == "in two partitions":  # there it is a record that the source's partition never had
+        expected = {"extra": 1, "verified": 2, "absent": 1}
+    assert keys_of(told["counts"], f"{KEPT} {case}") == expected
+
+
+def test_numbers_are_of_keys_that_have_a_value(told: dict[str, Any]) -> None:
+    def total(case: str, name: str) -> int:
+        return sum(row[name] or 0 for row in told["counts"] if row["flow"] == case)
+
+    sides: Callable[[str], tuple[int, int]] = lambda case: (  # noqa: E731
+        total(case, "source_keys"), total(case, "target_keys"),
+    )  # fmt: skip
+    assert sides("nothing compacted") == (2, 2)
+    assert sides("missing key") == (2, 1)
+    assert sides("foreign key") == (2, 3)
+    assert sides("stale although deleted") == (2, 3)
+
+
+def test_a_key_that_changed_while_it_was_read_is_in_flight(told: dict[str, Any]) -> None:
+    assert keys_of(told["changed"], "stale value") == {"in_flight": 1, "verified": 1, "absent": 1}
+    assert keys_of(told["changed"], "another value") == CASES["another value"][1]
+
+
+def test_samples_show_both_sides_of_what_is_wrong(told: dict[str, Any]) -> None:
+    def shown(case: str) -> set[tuple[str, str, int]]:
+        return {
+            (row["class"], row["side"], row["offset"])
+            for row in told["samples"]
+            if row["flow"] == case
+        }
+
+    assert shown("stale value") == {("corrupt_value", "source", 2), ("corrupt_value", "target", 0)}
+    assert shown("missing key") == {("missing", "source", 2)}
+    assert shown("foreign key") == {("extra", "target", 9)}
+    assert shown("not mirrored yet") == shown("nothing compacted") == set()

@@ -1,0 +1,206 @@
+"""The page as text: nothing external, everything escaped, nothing left out silently, bounded."""
+
+import base64
+import hashlib
+import itertools
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from sample_reports import COMMAND, NOW, empty, huge, parity, partition_lag, report, whole
+
+from mirror_report.model import LagPoint, Report
+from mirror_report.render import charts, html
+from mirror_report.render import json as render_json
+
+
+def page_of(one: Report) -> str:
+    return html.render(render_json.document(one))
+
+
+class Elements(HTMLParser):
+    """Collects elements with their attributes, and checks that they are closed in order."""
+
+    EMPTY = frozenset(("meta", "br", "input"))
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember an element."""
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.EMPTY:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember an element that is closed at once."""
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the element opened last."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Remember text."""
+        if self._open and self._open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        """All text."""
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.mark.parametrize("one", [report(), whole(), empty()], ids=["everything", "whole", "empty"])
+def test_page_is_well_formed_and_refers_to_nothing_outside(one: Report) -> None:
+    page = page_of(one)
+    elements = Elements(page)
+    tags = Counter(tag for tag, _ in elements.seen)
+    assert not {"link", "img", "a", "iframe", "object", "form", "base"} & set(tags)
+    assert (tags["script"], tags["style"], tags["h1"]) == (1, 1, 1)
+    attributes = {name for _, some in elements.seen for name in some}
+    assert not {"src", "href", "style", "srcset"} & attributes
+    assert not [name for name in attributes if name.startswith("on")]
+    assert not re.search(r"url\(|@import|https?://", page)
+
+
+def test_policy_allows_exactly_the_page_s_own_style_and_script() -> None:
+    page = page_of(report())
+    policy = re.search(r'Content-Security-Policy"\s+content="([^"]+)"', page)
+    assert policy is not None
+    wanted = ["default-src 'none'"]
+    for name, tag in (("style", "style"), ("script", "script")):
+        (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        wanted.append(f"{name}-src 'sha256-{digest}'")
+    wanted += ["base-uri 'none'", "form-action 'none'"]
+    assert policy[1] == "; ".join(wanted)
+
+
+def test_markup_in_names_is_text() -> None:
+    page = page_of(report())
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(&#34;x&#34;)" in page
+
+
+def test_every_finding_says_what_to_do_with_the_exact_command() -> None:
+    elements = Elements(page_of(report()))
+    assert COMMAND in " ".join(elements.text)
+    found = [one for one in report().findings if not one.accounted]
+    assert elements.words.count("What to do next") == len(found)
+
+
+def test_tables_and_drawings_are_accessible() -> None:
+    elements = Elements(page_of(report()))
+    heads = [some for tag, some in elements.seen if tag == "th"]
+    assert heads
+    assert all(some.get("scope") == "col" for some in heads)
+    drawings = [some for tag, some in elements.seen if tag == "svg" and "role" in some]
+    assert len(drawings) > 10
+    assert all(some["role"] == "img" and some["aria-label"] for some in drawings)
+    ids = Counter(some["id"] for _, some in elements.seen if "id" in some)
+    assert max(ids.values()) == 1
+    named = {some["aria-labelledby"] for _, some in elements.seen if "aria-labelledby" in some}
+    assert named <= set(ids)
+    levels = [int(tag[1]) for tag, _ in elements.seen if re.fullmatch(r"h[1-6]", tag)]
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_page_of_far_too_much_is_bounded_and_says_what_it_leaves_out() -> None:
+    one = huge()
+    page = page_of(one)
+    assert len(page) < 3_000_000
+    words = Elements(page).words
+    for left in (
+        f"{len(one.parity) - html.ROWS:,} more rows",
+        f"{len(one.lag) - html.ROWS:,} more rows",
+        f"{5 * 32 - html.STRIPS:,} more partitions",
+        f"{len(one.findings) - html.FINDINGS:,} more findings",
+        f"{60 - html.CHARTS} more topics that were behind",
+    ):
+        assert left in words
+    assert "mirror-report show --wide" in words
+
+
+def test_one_long_text_is_cut_and_says_so() -> None:
+    page = page_of(whole(errors=["x" * 100_000]))
+    assert len(page) < 40_000
+    assert "xxx..." in page
+
+
+def test_page_of_a_failed_run_is_still_a_page() -> None:
+    words = Elements(page_of(empty())).words
+    assert "the west cluster was away" in words
+    assert "unknown" in words
+
+
+def test_unknown_is_said_and_sorted_apart() -> None:
+    page = page_of(whole(lag=[partition_lag("t", 0, "UNKNOWN", lag_records=None)]))
+    assert re.search(r'data-label="records"[^>]*data-v=""[^>]*>unknown</td>', page)
+
+
+def test_never_is_sorted_above_every_number() -> None:
+    row = partition_lag("t", 0, "LAGGING", lag_records=4, catches_up=False, eta_seconds=None)
+    assert re.search(r'data-v="Infinity"[^>]*>never</td>', page_of(whole(lag=[row])))
+
+
+def drawn(*values: int | None) -> dict[str, object]:
+    points = [LagPoint("f", "t", NOW + i * 60_000, value) for i, value in enumerate(values)]
+    (line,) = charts.lines(render_json.document(whole(history=points))["history"])
+    return line
+
+
+def test_line_keeps_every_peak_however_many_points_there_are() -> None:
+    line = drawn(*[0] * 5000, 9999, *[0] * 5000)
+    assert line["highest"] == 9999
+    path = str(line["pieces"])
+    assert len(path) < 5000
+    assert " 4.0 " in path, "the peak is drawn at the top"
+
+
+def test_line_has_a_gap_where_nothing_is_known() -> None:
+    assert len(drawn(5, 5, None, 5, 5)["pieces"]) == 2  # type: ignore[arg-type]
+    assert drawn(5, 5, None)["now"] is None
+    assert len(drawn(5)["pieces"]) == 1  # type: ignore[arg-type]
+
+
+def test_topics_that_were_never_behind_are_not_drawn() -> None:
+    points = [LagPoint("f", "t", NOW + i, 0) for i in range(5)]
+    assert charts.lines(render_json.document(whole(history=points))["history"]) == []
+
+
+def test_strip_joins_neighbouring_hours_of_one_status() -> None:
+    hour = charts.HOUR_MS
+    cells = [
+        (NOW, "verified"), (NOW + hour, "verified"), (NOW + 2 * hour, "mismatch"),
+        (NOW + 3 * hour, "verified"),
+    ]  # fmt: skip
+    rows = render_json.document(whole(parity=[parity("t", strip={"0": cells})]))["parity"]
+    (topic,), left = charts.strips(rows, 10)
+    (strip,) = topic["partitions"]
+    bars = [(one["x"], one["width"], one["status"]) for one in strip["bars"]]
+    assert bars == [(0, 2, "verified"), (2, 1, "mismatch"), (3, 1, "verified")]
+    assert strip["label"] == "Partition 0, hours: 3 verified, 1 mismatch"
+    assert left == 0
+
+
+def test_worst_strips_are_drawn_if_not_all_can_be() -> None:
+    rows = render_json.document(
+        whole(
+            parity=[
+                parity("calm", strip={str(p): [(NOW, "verified")] for p in range(5)}),
+                parity("bad", strip={"0": [(NOW, "verified")], "10": [(NOW, "mismatch")]}),
+            ]
+        )
+    )["parity"]
+    drawn, left = charts.strips(rows, 2)
+    names = [(one["topic"], [each["name"] for each in one["partitions"]]) for one in drawn]
+    assert names == [("bad", ["10"]), ("calm", ["0"])]
+    assert left == 5

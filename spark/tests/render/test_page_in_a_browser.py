@@ -1,0 +1,132 @@
+"""The page in Chromium: no console error, no sideways scroll, sorting, filtering, both schemes."""
+
+import functools
+import html as markup
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_reports import empty, report, whole
+
+from mirror_report.render import html
+from mirror_report.render import json as render_json
+
+CHROMIUM = shutil.which("chromium")
+LIGHT, DARK = "1", "0"
+PHONE, DESK = 390, 1280
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="run `make bootstrap`: no chromium")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves a directory and keeps still."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a server with the pages and the harness that looks at them."""
+    directory = tmp_path_factory.mktemp("site")
+    shutil.copy(Path(__file__).parent / "harness.html", directory)
+    for name, one in (("everything", report()), ("whole", whole()), ("empty", empty())):
+        (directory / f"{name}.html").write_text(html.render(render_json.document(one)))
+    broken = (directory / "whole.html").read_text().replace("<h1>", "<h1 onclick='x()'>", 1)
+    (directory / "broken.html").write_text(broken.replace("use strict", "use lax"))
+    handler = functools.partial(Quiet, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def browse(site: str, directory: Path, pages: str, widths: str, scheme: str) -> Any:
+    """Let the harness look at pages; returns what it saw and what the console said."""
+    done = subprocess.run(
+        [
+            str(CHROMIUM), "--headless", "--disable-gpu", "--no-first-run", "--dump-dom",
+            *(["--no-sandbox"] if os.getuid() == 0 else []),
+            f"--user-data-dir={directory}", "--virtual-time-budget=20000",
+            "--enable-logging=stderr", "--v=0",
+            f"--blink-settings=preferredColorScheme={scheme}",
+            f"{site}/harness.html?{pages}#{widths}",
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "HOME": str(directory)},
+    )  # fmt: skip
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stdout
+    assert found[1], done.stderr
+    return (
+        {(one["page"], one["width"]): one for one in json.loads(markup.unescape(found[1]))},
+        [line for line in done.stderr.splitlines() if "CONSOLE" in line],
+    )
+
+
+@pytest.fixture(scope="module")
+def light(site: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    pages = "everything.html,whole.html,empty.html"
+    return browse(site, tmp_path_factory.mktemp("light"), pages, f"{PHONE},{DESK}", LIGHT)
+
+
+def test_console_says_nothing(light: Any) -> None:
+    seen, console = light
+    assert len(seen) == 6
+    assert all("mirror report" in one["title"] for one in seen.values())
+    assert console == []
+
+
+def test_page_does_not_scroll_sideways(light: Any) -> None:
+    wide = {key: (one["overflow"], one["unfolded"]) for key, one in light[0].items()}
+    assert wide == dict.fromkeys(wide, (0, 0))
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_columns_sort_both_ways_and_unknown_stays_last(light: Any, width: int) -> None:
+    seen = light[0]["everything.html", width]
+    values = [
+        [int(text.replace(",", "")) for text in seen[way] if text != "unknown"]
+        for way in ("ascending", "descending")
+    ]
+    assert values[0] == sorted(values[0])
+    assert values[1] == sorted(values[1], reverse=True)
+    assert values[0][-1] > values[0][0]
+    assert seen["ascending"][-1] == seen["descending"][-1] == "unknown"
+    assert (seen["sorted"], seen["turned"]) == ("ascending", "descending")
+    assert seen["focused"], "a header is a button, so the keyboard reaches it"
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_rows_are_filtered_by_text_and_by_need(light: Any, width: int) -> None:
+    seen = light[0]["everything.html", width]
+    assert seen["filtered"]
+    assert all(seen["filtered"])
+    assert seen["told"] == f"{len(seen['filtered'])} of {seen['rows']} shown"
+    assert seen["needing"] == 0
+    assert 0 < seen["left"] < seen["rows"] == seen["again"]
+
+
+def test_both_colour_schemes(light: Any, site: str, tmp_path: Path) -> None:
+    def brightness(colour: str) -> int:
+        return sum(int(one) for one in re.findall(r"\d+", colour)[:3])
+
+    dark, console = browse(site, tmp_path, "everything.html", f"{PHONE}", DARK)
+    assert console == []
+    day, night = light[0]["everything.html", PHONE], dark["everything.html", PHONE]
+    assert brightness(day["background"]) - brightness(day["text"]) > 500
+    assert brightness(night["text"]) - brightness(night["background"]) > 500
+
+
+def test_a_page_that_is_tampered_with_does_nothing(site: str, tmp_path: Path) -> None:
+    seen, console = browse(site, tmp_path, "broken.html", f"{DESK}", LIGHT)
+    assert "rows" not in seen["broken.html", DESK], "the script ran though it is not the page's own"
+    assert any("Content Security Policy" in line for line in console)
