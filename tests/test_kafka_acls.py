@@ -45,6 +45,7 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import config, observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
+from mirror_report.commands.failover import look_at_groups  # noqa: E402
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
@@ -248,6 +249,10 @@ def lacking(lab: Lab) -> list[str]:
                 topics += internal.topics.values()
                 if SYNCED not in clients.get("east").groups():
                     found.append("groups")
+                groups = look_at_groups(settings, clients, flow, seen, {}, {})
+                found += [one.message for one in groups.findings if one.kind == "permission"]
+                if [one.group for one in groups.rows if one.partitions] != [SYNCED]:
+                    found.append("offsets of groups")
             elif seen.auto_creation is None:
                 found.append("auto creation")
             found += [f"settings of {one.name}" for one in topics if not one.configs]

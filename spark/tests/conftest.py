@@ -303,11 +303,19 @@ class MirrorMaker2:
             f"{flow}.topics": f"{policy}-.*",
             f"{flow}.tasks.max": "1",
             f"{flow}.emit.heartbeats.enabled": "false",
-            f"{flow}.emit.checkpoints.enabled": "false",
-            f"{flow}.sync.group.offsets.enabled": "false",
+            f"{flow}.groups": "follow-.*",
+            f"{flow}.sync.group.offsets.enabled": "true",
             f"{flow}.sync.topic.acls.enabled": "false",
             f"{flow}.offset-syncs.topic.location": "target",
-            f"{flow}.refresh.topics.interval.seconds": "1",
+            **{
+                f"{flow}.{one}.interval.seconds": "1"
+                for one in (
+                    "refresh.topics",
+                    "refresh.groups",
+                    "emit.checkpoints",
+                    "sync.group.offsets",
+                )
+            },
             "west.offset.flush.interval.ms": "2000",
             "west.scheduled.rebalance.max.delay.ms": "0",
             "west.session.timeout.ms": "6000",
@@ -317,6 +325,7 @@ class MirrorMaker2:
             for one in (
                 flow,
                 f"{flow}.offset-syncs.topic",
+                f"{flow}.checkpoints.topic",
                 "west.offset.storage",
                 "west.status.storage",
                 "west.config.storage",

@@ -241,3 +241,33 @@ def test_nagios_is_told_of_a_failure_on_standard_output(
     code, out, _ = run(capsys, *arguments)
     assert code == 3
     assert out.startswith("MIRROR UNKNOWN - no report yet")
+
+
+def test_lag_and_run_leave_metrics_and_one_flow_does_not(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "metrics"
+    document = json.loads(configuration.read_text()) | {"metrics_directory": str(directory)}
+    configuration.write_text(json.dumps(document))
+    for command in ("lag", "run"):
+        run(capsys, "--config", str(configuration), command, "--flow", "orders")
+    assert not directory.exists()
+    for command, name in (("lag", "mirror_report.prom"), ("run", "mirror_report_parity.prom")):
+        run(capsys, "--config", str(configuration), command)
+        text = (directory / name).read_text()
+        assert f'kafka_mirror_report_exit_status{{plane="{command}"}} 3\n' in text
+        assert f'kafka_mirror_findings{{plane="{command}",severity="unknown"}}' in text
+
+
+def test_metrics_that_cannot_be_written_are_a_finding_of_every_format(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "metrics").write_text("no directory")
+    document = json.loads(configuration.read_text())
+    document |= {"metrics_directory": str(tmp_path / "metrics")}
+    configuration.write_text(json.dumps(document))
+    code, out, _ = run(capsys, "--config", str(configuration), "lag", "--json")
+    found = [one for one in json.loads(out)["findings"] if one["kind"] == "state"]
+    assert (code, len(found)) == (3, 1)
+    assert "mirror_report.prom" in found[0]["message"]
+    assert found[0]["action"]

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from mirror_report.model import (
     ApartDocument,
     CheckDocument,
+    GroupsDocument,
     LagDocument,
     ProofDocument,
     ReportError,
@@ -41,6 +42,17 @@ def lag(options: Namespace, document: LagDocument) -> None:
     out = terminal.console(sys.stdout)
     terminal.findings(plain["findings"], out, wide=options.wide)
     terminal.lag(plain["lag"], out, wide=options.wide)
+
+
+def groups(options: Namespace, document: GroupsDocument) -> None:
+    """Print what a failover now would mean for the consumer groups."""
+    plain = render_json.document(document)
+    if _as_data(options, plain):
+        return
+    out = terminal.console(sys.stdout)
+    terminal.verdict_line(plain["verdict"], out)
+    terminal.findings(plain["findings"], out, wide=options.wide)
+    terminal.groups(plain["groups"], out, wide=options.wide)
 
 
 def prove(options: Namespace, document: ProofDocument) -> None:

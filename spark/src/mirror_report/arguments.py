@@ -75,6 +75,9 @@ def parser() -> Parser:
         "--max-lag", metavar="N", type=_whole,
         help="leave a flow's content alone while its mirror is more records behind",
     )  # fmt: skip
+    one = add("groups", "tell what consumer groups would lose or read again on the target now")
+    _outputs(one)
+    _wide(one)
     one = add(
         "prove", "compare topics at rest whatever their timestamps; remember nothing", flow=""
     )

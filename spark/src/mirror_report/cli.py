@@ -23,6 +23,7 @@ from mirror_report.config import Settings
 from mirror_report.model import (
     CheckDocument,
     Finding,
+    GroupsDocument,
     LagDocument,
     ProofDocument,
     Report,
@@ -153,6 +154,14 @@ def _with(document: D, problem: Finding | None) -> D:
     return replace(document, findings=findings, verdict=verdict(findings))
 
 
+def _groups(options: argparse.Namespace) -> int:
+    found = commands.groups(_settings(options), options.flow, _progress)
+    result = verdict(found.findings)
+    version = render_json.SCHEMA_VERSION
+    answers.groups(options, GroupsDocument(version, result, found.groups, found.findings))
+    return result.exit_code
+
+
 def _prove(options: argparse.Namespace) -> int:
     proof = commands.prove(_settings(options), options.flow, options.topic, _progress)
     result = verdict(proof.findings)
@@ -251,6 +260,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "confirm": _confirm,
     "digest": _digest,
     "baseline": _baseline,
+    "groups": _groups,
     "lag": _lag,
     "prove": _prove,
     "run": _run,

@@ -270,7 +270,11 @@ def _is_name(pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class Warn:
-    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never."""
+    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never.
+
+    :param reread_records: of one partition, by a group that moved to the target. MirrorMaker 2
+        looks at groups once a minute and keeps them low on purpose, so some are always read again.
+    """
 
     lag_records: int | None = None
     lag_seconds: float | None = 600
@@ -278,6 +282,7 @@ class Warn:
     coverage: float | None = 0.95
     stalled_seconds: float = 300
     heartbeat_seconds: float | None = 300
+    reread_records: int | None = 10_000
     certificate_days: float | None = 21
 
 

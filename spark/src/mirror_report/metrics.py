@@ -37,8 +37,7 @@ class Metrics:
 
     def write(self, document: LagDocument | Report) -> Finding | None:
         """Replace the file by what a document says; returns why that failed."""
-        plain = render_json.document(document)
-        return self._replace(lambda run: self._samples(plain, run))
+        return self._replace(lambda run: self._samples(render_json.document(document), run))
 
     def write_failure(self) -> Finding | None:
         """Replace the file by the word that there is no report."""

@@ -176,6 +176,39 @@ class OffsetSync:
     timestamp_ms: int
 
 
+GroupPlace = tuple[str, str, int]
+"""Group, topic of the source, and partition."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What MirrorMaker 2 keeps to find a group's position on the target.
+
+    :param syncs: offset syncs of a source partition, oldest first, thinned out with age.
+    :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
+        target, and when it was written; ``None``: they could not be read to their end.
+    :param problems: what could not be read, and why.
+    """
+
+    syncs: Mapping[Place, tuple[OffsetSync, ...]] = field(default_factory=dict)
+    checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupOffsets:
+    """What a consumer group has committed on both sides of a flow.
+
+    :param source: on the source; ``target``: on the target, by the names there.
+    :param target_state: Kafka's word for the group on the target; ``None``: there is none.
+    """
+
+    group: str
+    source: Positions
+    target: Positions
+    target_state: str | None
+
+
 @dataclass(frozen=True)
 class OpenTransaction:
     """The oldest open transaction of one partition.
@@ -563,6 +596,16 @@ class CheckDocument:
     schema_version: str
     verdict: Verdict
     flows: list[FlowStatus]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class GroupsDocument:
+    """What ``groups --json`` prints."""
+
+    schema_version: str
+    verdict: Verdict
+    groups: list[GroupParity]
     findings: list[Finding]
 
 

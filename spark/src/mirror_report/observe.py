@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from mirror_report.config import Cluster, Credentials, Flow, Settings
-from mirror_report.kafka import groups, mm1, mm2
+from mirror_report.kafka import groups, mm2
 from mirror_report.kafka.snapshot import ClusterClient, connect
 from mirror_report.model import (
     ClusterSnapshot,
@@ -132,7 +132,8 @@ def standing_of(clients: Clients, flow: Flow, memories: Memories) -> Standing:
     if flow.engine == "mm2":
         memory = memories.setdefault(flow.name, {})
         return mm2.standing(clients.get(flow.target), clients.credentials, flow, memory)
-    return Standing(mm1.committed(clients.get(flow.source), flow.group_id))
+    committed = groups.committed(clients.get(flow.source), [flow.group_id])
+    return Standing(committed.get(flow.group_id, {}))
 
 
 def look(clients: Clients, flow: Flow, memories: Memories) -> Observed:

@@ -1,15 +1,17 @@
-"""Pairs of topics on the two brokers, each with a mirror of its own."""
+"""What the tests on real brokers share: pairs of topics and labs, each with a mirror."""
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 # Tests are imported one by one, without their directory; this is what some of them share.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from mm2_lab import Lab
 from pairs import Pair, member
 
 NUMBERS = itertools.count()
@@ -36,3 +38,26 @@ def running(mirrored: Pair) -> Iterator[Pair]:
     """The mirror has a live member that does nothing but hold its partitions."""
     with member(mirrored):
         yield mirrored
+
+
+@pytest.fixture(scope="module")
+def without_spark() -> Iterator[None]:
+    """As on a host where the report's Spark part is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyspark", None)
+        for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+            patch.delitem(sys.modules, name)
+        yield
+
+
+@pytest.fixture(scope="module")
+def make(
+    mirror_maker2: Any, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Lab]:
+    """Make a topic's lab."""
+
+    def lab(policy: str, name: str) -> Lab:
+        directory = tmp_path_factory.mktemp("report")
+        return Lab(mirror_maker2, *two_brokers, directory, policy, f"{policy}-{name}")
+
+    return lab

@@ -11,7 +11,7 @@ from kafka import TopicPartition
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli, commands, config
-from mirror_report.kafka import mm1
+from mirror_report.kafka import groups
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.state.history import History
 
@@ -210,9 +210,9 @@ def test_forbidden_topic_and_group_are_named_permissions(
     settings = as_user(mirrored, "nobody")
     with (
         connect(settings.clusters["east"], settings.credentials) as client,
-        pytest.raises(DeniedError, match=rf"DESCRIBE on group {group}"),
+        pytest.raises(DeniedError, match=rf"DESCRIBE on groups {group}"),
     ):
-        mm1.committed(client, group)
+        groups.committed(client, [group])
     assert kinds(commands.check(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
     (found,) = commands.check(settings).findings

@@ -1,5 +1,6 @@
 """The lag plane against real brokers: what only more than one look, or a transaction, can show."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,9 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
 from mirror_report import commands
-from mirror_report.model import PartitionLag
+from mirror_report.config import Cluster, Credentials
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.model import PartitionLag, ReportError
 
 
 def measured(pair: Pair, **changes: Any) -> commands.LagResult:
@@ -140,6 +143,14 @@ def test_lag_over_time_is_in_the_report(mirrored: Pair, monkeypatch: pytest.Monk
     mirrored.mirror(1)
     report = commands.run(mirrored.settings(), None, lambda _: None)
     assert [(one.topic, one.lag_records) for one in report.history][-1] == (mirrored.topic, 2)
+
+
+def test_topic_that_is_gone_by_now_is_not_made_by_asking_for_it(auto_creating_broker: str) -> None:
+    cluster = Cluster("east", (auto_creating_broker,))
+    with contextlib.suppress(ReportError):
+        oldest_waiting(cluster, Credentials(), {("gone", 0): (0, 1)}, 1)
+    with admin(auto_creating_broker) as client:
+        assert "gone" not in client.list_topics()
 
 
 def test_newest_heartbeat_is_of_the_targets_topic_whatever_the_policy(mirrored: Pair) -> None:

@@ -317,6 +317,21 @@ def test_the_next_run_does_what_a_budget_or_a_death_left_undone(mirror: Mirror) 
     assert left == set(manifest["digests"]), "what nobody names is removed"
 
 
+def test_what_no_report_told_of_is_news_until_one_does(mirror: Mirror) -> None:
+    topic = mirror.topic("news")
+    mirror.produce(topic, 60)
+    mirror.copy(topic, faults={"duplicate": 2, "missing": 1})
+    untold = [only(mirror.run(told=False)), only(mirror.run(told=False))]
+    mirror.produce(topic, 60, start=120)
+    mirror.copy_since(topic, T0 + 120_000)
+    untold.append(only(mirror.run(told=False)))
+    assert [counts(one) for one in untold] == [{"duplicate": 2, "missing": 1}] * 3
+    assert {len(one.samples["duplicate"]) for one in untold} == {2}
+    assert counts(only(mirror.run())) == {"duplicate": 2, "missing": 1}
+    last = only(mirror.run())
+    assert (counts(last), last.accounted["duplicate"]) == ({"missing": 1}, 2)
+
+
 def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirror) -> None:
     class Away(Take):
         def positions(self, flow: Flow) -> Positions:  # noqa: ARG002

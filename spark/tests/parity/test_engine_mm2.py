@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from parity_mirror import T0, Mirror, counts, eventually
 from parity_records import jars_directory
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.model import ParityResult, Positions, TopicParity
 from mirror_report.observe import Take
+from mirror_report.parity.summary import TOLD_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -34,9 +35,10 @@ class Told(Take):
 
 
 class Keeper(Mirror):
-    """Flows east (a to b) and west (c to b) of MirrorMaker 2, and loose (a to b) of MirrorMaker 1.
+    """Flows east (a to b) and west (c to b) of MirrorMaker 2, loose and careful of MirrorMaker 1.
 
-    Cluster c is b under another alias: what comes from there must not be taken for a's.
+    Both of these are from a to b; careful only takes records of committed transactions. Cluster c
+    is b under another alias: what comes from there must not be taken for a's.
     """
 
     def __init__(self, spark: SparkSession, brokers: tuple[str, str], state: Path) -> None:
@@ -48,10 +50,13 @@ class Keeper(Mirror):
         loose = Flow(
             name="loose", source="a", target="b", include=f"{self.prefix}-.*", group_id=self.group
         )
+        careful = replace(
+            loose, name="careful", include=f"{self.prefix}_.*", source_isolation="read_committed"
+        )
         self.settings = replace(
             self.settings,
             clusters={**self.settings.clusters, "c": Cluster("c", (brokers[1],))},
-            flows=(kept, replace(kept, name="west", source="c", group_id="c-mm2"), loose),
+            flows=(kept, replace(kept, name="west", source="c", group_id="c-mm2"), loose, careful),
         )
         self.told: dict[str, Positions] = {flow.name: {} for flow in self.settings.flows}
 
@@ -78,11 +83,19 @@ class Keeper(Mirror):
             )  # fmt: skip
         producer.flush()
 
-    def mirror(self, flow: str, topic: str, moved: int = 0, lost: int = 0) -> None:
+    def mirror(
+        self,
+        flow: str,
+        topic: str,
+        moved: int = 0,
+        lost: int = 0,
+        fates: Mapping[tuple[int, int], str] | None = None,
+    ) -> None:
         """Copy from the position on, and move it to the end.
 
         :param lost: how many of the first records are not copied; ``moved``: how many of the
             following ones get to the next partition.
+        :param fates: (partition, offset) -> class of the record that gets there.
         """
         known = self.told[flow].setdefault(topic, {})
         records = [
@@ -91,18 +104,80 @@ class Keeper(Mirror):
         ]  # fmt: skip
         target = self.settings.flow(flow).target_topic(topic)
         partitions = len(self.producers[1].partitions_for(target))
+        late: list[Any] = []
         for number, one in enumerate(records):
-            if number >= lost:
-                self.producers[1].send(
-                    target, key=one.key, value=one.value, timestamp_ms=one.timestamp,
-                    partition=(one.partition + (number < lost + moved)) % partitions,
-                )  # fmt: skip
+            fate = (fates or {}).get((one.partition, one.offset), "")
             known[one.partition] = one.offset + 1
+            if number < lost or fate == "missing":
+                continue
+            away = number < lost + moved or fate == "moved"
+            for copy in self.copies(one, (one.partition + away) % partitions, fate):
+                (late.append if fate == "reordered" else self.send)({"topic": target, **copy})
+            while late and not fate:
+                self.send(late.pop())
         self.producers[1].flush()
+
+    def transact(self, flow: str) -> KafkaProducer:
+        """Write ten records each in transactions that are committed, aborted, committed and open.
+
+        The mirror has copied what counts for it.
+
+        :returns: the producer of the last transaction.
+        """
+        topic = self.make(flow, "_tx" if flow == "careful" else "-tx", 1)
+        producer = KafkaProducer(
+            bootstrap_servers=self.brokers[0],
+            transactional_id=topic,
+            transaction_timeout_ms=600_000,
+        )
+        producer.init_transactions()
+        for number, committed in enumerate((True, False, True, None)):
+            if committed is None and flow == "loose":
+                break
+            producer.begin_transaction()
+            for i in range(number * 10, number * 10 + 10):
+                record = {"key": b"%d" % i, "value": b"v", "timestamp_ms": T0 + i}
+                producer.send(topic, partition=0, **record)
+                if committed or flow == "loose":
+                    self.send({"topic": topic, "partition": 0, **record})
+            producer.flush()
+            if committed is not None:
+                (producer.commit_transaction if committed else producer.abort_transaction)()
+        self.producers[1].flush()
+        self.told[flow][topic] = {0: 33}  # thirty records and three markers
+        return producer
+
+    def copies(self, one: Any, partition: int, fate: str) -> list[dict[str, Any]]:
+        """What becomes of a record."""
+        copy = {"key": one.key, "value": one.value, "headers": [], "timestamp_ms": one.timestamp,
+                "partition": partition}  # fmt: skip
+        changes: dict[str, list[dict[str, Any]]] = {
+            "duplicate": [{}, {}],
+            "corrupt_value": [{"value": b"?"}],
+            "corrupt_headers": [{"headers": [("new", b"?")]}],
+            "altered_timestamp": [{"timestamp_ms": one.timestamp + 60_000}],
+            "extra": [{}, {"key": b"foreign"}],
+        }
+        return [{**copy, **change} for change in changes.get(fate, [{}])]
+
+    def send(self, record: Mapping[str, Any]) -> None:
+        """Write a record to the target."""
+        self.producers[1].send(**record)
 
     def compare(self) -> ParityResult:
         """Run once."""
         return self.run(Told(self.settings, self.told))
+
+
+FATES: dict[str, dict[tuple[int, int], str]] = {
+    ".all": {
+        (0, 0): "missing", (0, 5): "duplicate", (1, 0): "corrupt_value", (1, 3): "corrupt_headers",
+        (1, 7): "altered_timestamp", (2, 2): "moved", (2, 10): "reordered", (2, 15): "extra",
+    },
+    ".swapped": {(1, 4): "reordered"},
+    ".twice": {(2, offset): "duplicate" for offset in range(20)},
+}  # fmt: skip
+"""Topic -> what becomes of which record; ``.swapped`` keeps all sums, ``.twice`` is one minute."""
 
 
 class Story:
@@ -124,8 +199,16 @@ class Story:
             topic = keeper.make(flow, name, partitions)
             keeper.fill(flow, topic, count)
             keeper.mirror(flow, topic, moved=moved)
+        for name, fates in FATES.items():
+            topic = keeper.make("east", name)
+            keeper.fill("east", topic, 120)
+            keeper.mirror("east", topic, fates=fates)
         keeper.fill("east", f"{keeper.prefix}.read", 100, start=100)
+        open_ones = [keeper.transact(flow) for flow in ("loose", "careful")]
         self.results.append(keeper.compare())
+        open_ones[1].abort_transaction()
+        for producer in open_ones:
+            producer.close()
         self.grow(keeper)
         self.pass_over(keeper)
         self.results.append(keeper.compare())
@@ -194,26 +277,62 @@ PASSED_OVER = {
 
 
 def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(story: Story) -> None:
-    found = story.found(0)
+    found = {name: one for name, one in story.found(0).items() if name[2:] not in FATES}
     assert {name: one.source_records for name, one in found.items()} == {
         "a..whole": 120, "c..whole": 90, "a..moved": 120, "-spread": 120, "a..grown": 60,
-        "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100,
+        "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100, "-tx": 30, "_tx": 20,
     }  # fmt: skip
-    assert story.wrong(0) == {"a..moved": {"missing": 2, "extra": 2}}
-    assert story.told(0) == {("a..moved", "missing", 2), ("a..moved", "extra", 2)}
+    assert {name: counts(one) for name, one in found.items() if counts(one)} == {
+        "a..moved": {"moved": 2}
+    }
+    assert {one for one in story.told(0) if one[0][2:] not in FATES} == {("a..moved", "moved", 2)}
     assert {one.status for name, one in found.items() if name not in ("a..moved", "a..read")} == {
         "verified"
     }
-    moved_samples = found["a..moved"].samples
-    assert [(one.side, one.partition) for one in moved_samples["missing"]] == [("source", 0)] * 2
-    assert [(one.side, one.partition) for one in moved_samples["extra"]] == [("target", 1)] * 2
+    assert sorted((one.side, one.partition) for one in found["a..moved"].samples["moved"]) == [
+        *[("source", 0)] * 2, *[("target", 1)] * 2,
+    ]  # fmt: skip
     assert (found["a..whole"].buckets["verified"], found["-spread"].buckets["verified"]) == (6, 2)
+
+
+@pytest.mark.parametrize("name", FATES)
+def test_each_class_is_found_in_its_partition_and_nothing_else(story: Story, name: str) -> None:
+    expected: dict[str, dict[str, int]] = {}
+    for (partition, _), kind in FATES[name].items():
+        of_kind = expected.setdefault(kind, {})
+        of_kind[str(partition)] = of_kind.get(str(partition), 0) + 1
+    lasting = {kind: some for kind, some in expected.items() if kind not in TOLD_ONCE}
+    first, later = (story.found(run)["a." + name] for run in (0, 2))
+    assert (first.partitions, later.partitions) == (expected, lasting)
+    assert counts(first) == {kind: sum(some.values()) for kind, some in expected.items()}
+    assert counts(later) == {kind: sum(some.values()) for kind, some in lasting.items()}
+    assert sum(later.accounted.values()) == sum(counts(first).values()) - sum(
+        counts(later).values()
+    )
+    assert (first.status, later.status) == ("mismatch", "mismatch" if lasting else "verified")
+    assert (first.source_records, first.verified_records) == (
+        120,
+        120 - sum(counts(later).values()),
+    )
+    findings = {one.kind: one for one in story.results[0].findings if one.topic == first.topic}
+    assert {kind: one.partition for kind, one in findings.items()} == {
+        kind: int(next(iter(some))) for kind, some in expected.items()
+    }
+    assert {kind for kind, one in findings.items() if one.severity == "critical"} == lasting.keys()
+
+
+def test_aborted_records_are_expected_where_the_mirror_copies_them(story: Story) -> None:
+    for run in (0, 1):
+        found = story.found(run)
+        assert {
+            name: (found[name].status, found[name].source_records, found[name].target_records)
+            for name in ("-tx", "_tx")
+        } == {"-tx": ("verified", 30, 30), "_tx": ("verified", 20, 20)}
 
 
 def test_partitions_that_are_new_are_compared_from_their_first_record(story: Story) -> None:
     found = story.found(1)
-    assert counts(found["a..moved"]) == {"missing": 2}
-    assert found["a..moved"].accounted == {"duplicate": 0, "extra": 2}
+    assert counts(found["a..moved"]) == {"moved": 2}
     assert counts(found["a..grown"]) == {"missing": 1}
     assert (found["a..grown"].source_records, found["a..grown"].verified_records) == (100, 99)
     assert [(one.partition, one.offset) for one in found["a..grown"].samples["missing"]] == [(3, 0)]
@@ -236,7 +355,8 @@ def test_what_a_mirror_passed_over_is_told_with_its_number(story: Story) -> None
         ("a..unread", "unverifiable", 60),
         ("a..unread", "unverifiable", 30),  # of each partition
     }
-    assert story.wrong(1).keys() == {*PASSED_OVER, "a..moved", "a..grown"}, "and nothing else"
+    planted = {"a..moved", "a..grown", "a..all", "a..swapped"}
+    assert story.wrong(1).keys() == PASSED_OVER.keys() | planted, "and nothing else"
     assert story.results[2].spark_started is False
     assert story.wrong(2) == story.wrong(1), "and the next runs say the same"
 
@@ -245,7 +365,7 @@ def test_a_state_without_lanes_is_read_anew_and_counts_nothing_twice(story: Stor
     topics = ("a..whole", "c..whole", "a..moved", "-spread", "a..grown")
     before, found = story.found(2), story.found(3)
     assert {name: counts(found[name]) for name in topics if counts(found[name])} == {
-        "a..moved": {"missing": 2, "extra": 2}, "a..grown": {"missing": 1},
+        "a..moved": {"moved": 2}, "a..grown": {"missing": 1},
     }  # fmt: skip
     assert {name: found[name].source_records for name in topics} == {
         name: before[name].source_records for name in topics

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from sample_reports import BEYOND, empty, partition_lag, report, whole
 
+from mirror_report.arguments import parser
 from mirror_report.model import CheckDocument, LagDocument, Report
 from mirror_report.render import figures, rows, schema
 from mirror_report.render import json as render_json
@@ -40,6 +41,17 @@ def test_documents_of_lag_and_check_are_described_too() -> None:
     against("CheckDocument").validate(render_json.document(check))
     with pytest.raises(jsonschema.ValidationError):
         against("LagDocument").validate(render_json.document(check))
+
+
+def test_every_command_that_prints_json_is_described() -> None:
+    (rooms,) = [one for one in parser()._actions if one.dest == "command"]
+    printing = {
+        name
+        for name, one in dict(rooms.choices or {}).items()
+        if "--json" in one._option_string_actions
+    }
+    # What confirm says is for the role alone.
+    assert printing - {"confirm"} == set(schema.DOCUMENTS)
 
 
 def test_every_field_is_described_and_required() -> None:
@@ -78,6 +90,12 @@ def test_unknown_is_null_in_the_document() -> None:
     (row,) = [one for one in plain["lag"] if one["topic"] == "hidden"]
     assert row["lag_records"] is None
     assert plain["flows"][0]["target_cluster_id"] is None
+
+
+def test_what_is_no_number_is_unknown() -> None:
+    row = partition_lag("t", 0, eta_seconds=float("inf"), lag_seconds=float("nan"))
+    (plain,) = render_json.document(report(lag=[row]))["lag"]
+    assert (plain["eta_seconds"], plain["lag_seconds"]) == (None, None)
 
 
 def test_document_is_read_back() -> None:

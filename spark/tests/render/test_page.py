@@ -8,7 +8,7 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
-from sample_reports import COMMAND, NOW, empty, huge, parity, partition_lag, report, whole
+from sample_reports import COMMAND, HOUR, NOW, empty, huge, parity, partition_lag, report, whole
 
 from mirror_report.model import LagPoint, Report
 from mirror_report.render import charts, html
@@ -169,6 +169,13 @@ def test_line_has_a_gap_where_nothing_is_known() -> None:
     assert len(drawn(5, 5, None, 5, 5)["pieces"]) == 2  # type: ignore[arg-type]
     assert drawn(5, 5, None)["now"] is None
     assert len(drawn(5)["pieces"]) == 1  # type: ignore[arg-type]
+
+
+def test_gap_right_after_a_point_is_not_drawn_over() -> None:
+    looks = [(0, 5), (1, None), (HOUR, 5), (HOUR + 1, 7), (9 * HOUR, 7)]
+    points = [LagPoint("f", "t", NOW + at, lag) for at, lag in looks]
+    (line,) = charts.lines(render_json.document(whole(history=points))["history"])
+    assert len(line["pieces"]) == 2
 
 
 def test_topics_that_were_never_behind_are_not_drawn() -> None:

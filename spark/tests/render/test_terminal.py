@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sample_reports import COMMAND, EVIL, empty, parity, partition_lag, report, whole
 
-from mirror_report.model import CLASSES, Report
+from mirror_report.checks.verdict import finding
+from mirror_report.model import CLASSES, GroupParity, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 
@@ -90,6 +91,16 @@ def test_plain_when_piped_and_colourless_if_told(monkeypatch: pytest.MonkeyPatch
 
 def test_markup_in_names_is_shown_not_obeyed() -> None:
     assert EVIL in text_of(report())
+
+
+def test_names_cannot_steer_a_terminal() -> None:
+    evil = "\x1b[2J\x9b31m\nwhole"
+    group = GroupParity("f", evil, "skip", None, None, 3, ())
+    found = finding("group_skip", f"{evil} would skip", f"see {evil}")
+    text = text_of(report(groups=[group], findings=[found]), wide=True)
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert not [line for line in text.splitlines() if line.startswith("whole")]
 
 
 def test_unknown_is_said_and_never_0() -> None:

@@ -8,6 +8,7 @@ from mirror_report.commands.confirmed import Confirmation, confirm
 from mirror_report.commands.measured import LagResult, lag
 from mirror_report.commands.proved import Proof, prove
 from mirror_report.commands.reported import run
+from mirror_report.commands.surveyed import groups
 
 __all__ = [
     "CheckResult",
@@ -20,6 +21,7 @@ __all__ = [
     "compare",
     "confirm",
     "digest",
+    "groups",
     "lag",
     "prove",
     "run",

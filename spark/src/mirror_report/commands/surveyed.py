@@ -8,8 +8,9 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.commands.flows import aliases
-from mirror_report.commands.measured import LagResult
+from mirror_report.commands.failover import look_at_groups
+from mirror_report.commands.flows import Progress, aliases, chosen
+from mirror_report.commands.measured import LagResult, lag
 from mirror_report.config import Flow, Settings
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
@@ -21,26 +22,30 @@ class Survey:
     """Topics and groups of some flows.
 
     :param told: flow -> what the next report has to know; it is kept once this one is out.
+    :param read: flow -> what was read of its groups, likewise.
     """
 
     topics: list[TopicStatus] = field(default_factory=list)
     groups: list[GroupParity] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def keep(self, store: Store) -> None:
-        """Remember what was told.
+        """Remember what was told and read.
 
         :raises StateError: it cannot be written.
         """
-        store.commit("survey", {**store.load("survey"), **self.told})
+        for name, some in (("survey", self.told), ("groups", self.read)):
+            if some:
+                store.commit(name, {**store.load(name), **some})
 
 
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], measured: LagResult) -> Survey:
     """Look at topics and groups of flows whose lag was measured just now."""
     result = Survey()
     manifests: dict[str, dict[str, Any]] = {}
-    for name in ("baseline", "topics", "survey"):
+    for name in ("baseline", "topics", "survey", "groups"):
         try:
             manifests[name] = store.load(name)
         except StateError as error:
@@ -61,6 +66,60 @@ def survey(settings: Settings, store: Store, flows: Sequence[Flow], measured: La
                 result.findings.append(failure(error, flow.name))
                 continue
             result.told[flow.name] = told
+            _groups(settings, clients, flow, measured, manifests["groups"], result)
+    return result
+
+
+def _groups(
+    settings: Settings,
+    clients: Clients,
+    flow: Flow,
+    measured: LagResult,
+    before: Mapping[str, Any],
+    result: Survey,
+) -> None:
+    """Add the flow's groups to the result; MirrorMaker 1 takes none along."""
+    if flow.engine != "mm2" or not flow.consumer_groups:
+        return
+    drained = {
+        (row.topic, row.partition): row.log_end
+        for row in measured.rows
+        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
+    }
+    observed = measured.observed[flow.name]
+    try:
+        found = look_at_groups(
+            settings, clients, flow, observed, drained, before.get(flow.name, {})
+        )
+    except ReportError as error:
+        result.findings.append(failure(error, flow.name))
+        return
+    result.groups.extend(found.rows)
+    result.findings.extend(found.findings)
+    result.read[flow.name] = found.remembered
+
+
+def groups(settings: Settings, flow_name: str | None, progress: Progress) -> Survey:
+    """Look at the groups of the flows alone; what it reads is read again by the next report.
+
+    :returns: of the findings those about groups, and what kept anything from being known.
+    """
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    measured = lag(settings, store, flow_name)
+    result = Survey()
+    result.findings.extend(one for one in measured.findings if one.severity == "unknown")
+    try:
+        before = store.load("groups")
+    except StateError as error:
+        before = {}
+        result.findings.append(failure(error))
+    with open_clients(settings, aliases(flows)) as clients:
+        for flow in flows:
+            if flow.engine != "mm2":
+                progress(f"flow {flow.name}: MirrorMaker 1 takes no groups along")
+            elif flow.name in measured.observed:
+                _groups(settings, clients, flow, measured, before, result)
     return result
 
 

@@ -18,7 +18,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 
 from mirror_report.config import Cluster
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, explained
-from mirror_report.model import GroupMember, GroupSnapshot
+from mirror_report.model import GroupMember, GroupSnapshot, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
@@ -89,6 +89,38 @@ def _described(client: ClusterClient, group_id: str) -> Any:
     for starting in _STARTING:
         if starting.__name__ in str(found["error"] or ""):
             raise starting(found["error"])
+    return found
+
+
+def states(client: ClusterClient) -> dict[str, str]:
+    """Consumer groups our identity may see -> Kafka's word for their state."""
+    with explained(client.cluster, "list groups", "DESCRIBE on the groups"):
+        return {
+            one["group_id"]: str(one.get("group_state") or "Unknown")
+            for one in client.admin.list_groups()
+            if one["protocol_type"] in ("consumer", "")
+        }
+
+
+def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Positions]:
+    """Offsets that groups have committed: group -> topic -> partition -> next offset to read.
+
+    :raises DeniedError: DESCRIBE is missing on one of them.
+    """
+    if not group_ids:
+        return {}
+    shown = ", ".join(sorted(group_ids)[:3])
+    with explained(
+        client.cluster, f"read the offsets of groups {shown}", f"DESCRIBE on groups {shown}"
+    ):
+        answer = with_coordinator(lambda: client.admin.list_group_offsets(dict.fromkeys(group_ids)))
+    found: dict[str, Positions] = {}
+    for group, offsets in answer.items():
+        positions: Positions = {}
+        for at, one in offsets.items():
+            if one.offset >= 0:
+                positions.setdefault(at.topic, {})[at.partition] = int(one.offset)
+        found[group] = positions
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 from typing import Any
 
 from mirror_report.config import Credentials, Flow
@@ -48,25 +49,44 @@ def standing(
         flow.status_topic: _worker,
         flow.offset_syncs_topic: _sync,
     }
-    seen = client.snapshot(None, list(decoders), settings=False)
-    if flow.offset_topic in seen.errors:
-        kind = DeniedError if flow.offset_topic in seen.refused else ClusterError
-        raise kind(f"cluster {client.cluster.alias}: {seen.errors[flow.offset_topic]}")
-    problems = list(seen.errors.values())
+    readable, problems = own_topics(client, list(decoders))
+    refused = problems.pop(flow.offset_topic, None)
+    if refused is not None:
+        raise refused
+    _read(client, credentials, flow, memory, readable, decoders, timeout_seconds)
+    return _standing(flow, memory, readable, [shortly(one) for one in problems.values()])
+
+
+def shortly(error: ClusterError) -> str:
+    """What is wrong, without the cure."""
+    return str(error).partition(". ")[0]
+
+
+def own_topics(
+    client: ClusterClient, names: Collection[str]
+) -> tuple[dict[str, TopicSnapshot], dict[str, ClusterError]]:
+    """Topics MirrorMaker 2 keeps for itself, as far as we may read them, and why not the others.
+
+    A topic that does not exist is in neither.
+    """
+    seen = client.snapshot(None, names, settings=False)
+    who = f"identity {client.cluster.identity} ({client.cluster.username or 'anonymous'})"
+    problems: dict[str, ClusterError] = {
+        name: (DeniedError if name in seen.refused else ClusterError)(
+            f"cluster {client.cluster.alias}: {why}"
+        )
+        for name, why in seen.errors.items()
+    }
     readable: dict[str, TopicSnapshot] = {}
     for name, topic in seen.topics.items():
         if topic.operations is None or "READ" in topic.operations:
             readable[name] = topic
-            continue
-        lacks = (
-            f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
-            f"({client.cluster.username or 'anonymous'}) may not read {name}"
-        )
-        if name == flow.offset_topic:
-            raise DeniedError(f"{lacks}. Grant it READ on topic {name}")
-        problems.append(lacks)
-    _read(client, credentials, flow, memory, readable, decoders, timeout_seconds)
-    return _standing(flow, memory, readable, problems)
+        else:
+            problems[name] = DeniedError(
+                f"cluster {client.cluster.alias}: {who} may not read {name}. Grant it READ on "
+                f"topic {name}"
+            )
+    return readable, problems
 
 
 def _read(

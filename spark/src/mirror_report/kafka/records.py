@@ -47,7 +47,7 @@ def oldest_waiting(
     left = {TopicPartition(*at): ends for at, ends in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
     with explained(cluster, "read records", "READ on the topics"):
-        consumer = KafkaConsumer(**options)
+        consumer = reader(options)
         try:
             consumer.assign(list(left))
             for at, (position, _) in left.items():
@@ -66,6 +66,16 @@ def oldest_waiting(
         finally:
             consumer.close(autocommit=False)
     return ages
+
+
+def reader(options: Mapping[str, Any]) -> Any:
+    """A consumer that asks for topics without making them.
+
+    kafka-python has an option for that and does not hand it on to what sends the request.
+    """
+    consumer = KafkaConsumer(**options)
+    consumer._cluster.config["allow_auto_create_topics"] = False
+    return consumer
 
 
 @dataclass
@@ -154,7 +164,7 @@ def catch_up(
     deadline = time.monotonic() + timeout_seconds
     names = ", ".join(sorted({at.topic for at in waiting}))
     with explained(cluster, f"read {names}", f"READ on topics {names}"):
-        consumer = KafkaConsumer(**options)
+        consumer = reader(options)
         try:
             consumer.assign(list(waiting))
             for at, (_, tail, _) in waiting.items():

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity.digest import LOW_39, SUMS_64, normalise
 from mirror_report.parity.summary import BY_LANE, LASTING, NEWS
 
+NEAR_MS = 3_600_000
+"""How far from what is new leftovers are looked at again."""
 BUCKET = ("flow", "topic", "lane", "bucket")
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
 WHOLE_TOPIC = -1
@@ -66,7 +68,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     order: that can be told of a partition whose records of the bucket are the same on both sides
     and lie side by side.
 
-    :param digests: merged digests, both sides, :func:`with_lanes`.
+    :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
     :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal,
         disordered (the same records in another order), pair.
@@ -78,7 +80,8 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     partitions = placed.groupBy(*BUCKET, "partition").agg(
         F.count_if(unmirrored).alias("unmirrored"),
         F.max(F.when(F.col("side") == "source", F.col("ts_max"))).alias("ts_max"),
-        F.count_if(F.col("side") == "source").alias("origins"),
+        F.min(_on("source", "origin")).alias("one_origin"),
+        F.max(_on("source", "origin")).alias("other_origin"),
         *(
             F.coalesce(kind(_on(side, name)), F.lit(0)).cast("bigint").alias(f"{name}_{side}")
             for side in _SIDES
@@ -95,7 +98,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     ordered = normalise(partitions, _of_sides(SUMS_64)).withColumn(
         "disordered",
         _same()
-        & (F.col("origins") == 1)
+        & F.coalesce(F.col("one_origin") == F.col("other_origin"), F.lit(False))
         & _side_by_side("source")
         & _side_by_side("target")
         & (_order("source") != _order("target")),
@@ -141,9 +144,10 @@ def judge(
     :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
     :param run_id: the present run.
     :param untold: earlier runs whose report nobody got: what they found is news still.
-    :returns: the buckets with due, candidate (a drill has to decide), settled, status, accountable
-        (the next run will call it verified) and the count of each class; of :data:`NEWS` what is
-        told once counts while it is news, and is ``accounted_*`` afterwards.
+    :returns: the buckets with due, candidate (a drill has to decide, or to decide again, if it is
+        settled), settled, status, accountable (the next run will call it verified) and the count
+        of each class; of :data:`NEWS` what is told once counts while it is news, and is
+        ``accounted_*`` afterwards.
     """
     run = F.col("run_id")
     old = results.select(
@@ -176,9 +180,18 @@ def judge(
         .withColumn("settled", settled)
         .withColumn("unequal", unequal)
         .withColumn("blind", blind)
-        .withColumn(
-            "candidate", F.col("due") & F.col("unequal") & ~F.col("blind") & ~F.col("settled")
-        )
+        .withColumn("differs", F.col("due") & F.col("unequal") & ~F.col("blind"))
+    )
+    # What was left over here may be the other half of what is new elsewhere in the topic.
+    topic = Window.partitionBy("flow", "topic")
+    fresh = F.when(F.col("differs") & ~F.col("settled"), F.col("bucket"))
+    near = F.col("bucket").between(
+        F.min(fresh).over(topic) - NEAR_MS, F.max(fresh).over(topic) + NEAR_MS
+    )
+    unpaired = F.col("missing") + F.col("extra") > 0
+    state = state.withColumn(
+        "candidate",
+        F.col("differs") & (~F.col("settled") | (unpaired & F.coalesce(near, F.lit(False)))),
     )
     # An old result holds while its bucket differs: settled, or not due for a new drill.
     carried = F.col("unequal") & ~F.col("blind")

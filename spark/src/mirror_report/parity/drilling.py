@@ -51,15 +51,17 @@ class Driller:
         self.standing = Standing(run, session)
 
     def drill(
-        self, judged: DataFrame, merged: DataFrame, old: DataFrame
+        self, judged: DataFrame, digests: DataFrame, old: DataFrame
     ) -> tuple[DataFrame, list[dict[str, Any]]]:
         """Results with those of this run in them, and samples of what was found.
 
-        :param judged: :func:`mirror_report.parity.compare.judge`; ``merged``: digests with lanes;
+        :param judged: :func:`mirror_report.parity.compare.judge`; ``digests``: those with lanes;
             ``old``: results of earlier runs.
         """
         run = self.run
-        differing = judged.filter("candidate").orderBy("bucket").limit(MAX_CANDIDATES + 1)
+        differing = (
+            judged.filter("candidate").orderBy("settled", "bucket").limit(MAX_CANDIDATES + 1)
+        )
         rows = [row.asDict() for row in differing.collect()]
         if len(rows) > MAX_CANDIDATES:
             run.left_candidates = judged.filter("candidate").count() - MAX_CANDIDATES
@@ -71,8 +73,9 @@ class Driller:
             return self.shelf.results(), []
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
         looks = self.sandwich({row["flow"] for row in rows})
-        rows = [row for row in rows if row["flow"] in looks]
-        extents = self._extents(merged, rows)
+        rows = sorted((row for row in rows if row["flow"] in looks), key=lambda row: row["bucket"])
+        extents = self._extents(digests, rows)
+        rows = self._readable(rows, extents, looks)
         done: list[dict[str, Any]] = []
         samples: list[dict[str, Any]] = []
         outcomes = [kept]
@@ -109,18 +112,33 @@ class Driller:
         )  # fmt: skip
 
     def _extents(
-        self, merged: DataFrame, rows: Sequence[Mapping[str, Any]]
+        self, digests: DataFrame, rows: Sequence[Mapping[str, Any]]
     ) -> dict[Key, list[dict[str, Any]]]:
         """Bucket -> where its digested records lie."""
         found: dict[Key, list[dict[str, Any]]] = {_key(row): [] for row in rows}
         extents = (
-            merged.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
+            digests.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
             .groupBy(*compare.BUCKET, "side", "origin", "partition")
             .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
         )
         for row in extents.collect():
             found[_key(row.asDict())].append(row.asDict())
         return found
+
+    def _readable(
+        self,
+        rows: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+    ) -> list[dict[str, Any]]:
+        """All but what an earlier run saw and nobody can see again: that is not forgotten."""
+        starts, _, _ = self._news({(row["flow"], row["topic"]) for row in rows}, looks)
+        return [
+            row
+            for row in rows
+            if not row["settled"]
+            or all(one["off_min"] >= starts.get(_part(one), -1) for one in extents[_key(row)])
+        ]
 
     def _batches(
         self,

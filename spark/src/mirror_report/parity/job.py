@@ -88,14 +88,14 @@ class Job:
         if len(run.memory.digests) > MAX_DIGEST_DIRECTORIES:
             run.memory.digests = [self.shelf.write(digest.merge(rows).coalesce(1), "digest-merged")]
             rows = self.shelf.digests()
-        merged = compare.with_lanes(digest.merge(rows), self.standing.by_partition)
+        digests = compare.with_lanes(rows, self.standing.by_partition)
         looks = {look.flow.name: look for look in run.looks}
         positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
-        buckets = compare.by_bucket(merged, self.standing.position_table(positions)).persist()
+        buckets = compare.by_bucket(digests, self.standing.position_table(positions)).persist()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()
         judged = compare.judge(buckets, topics, old, run.request.run_id, run.memory.untold)
-        results, samples = self.driller.drill(judged.persist(), merged, old)
+        results, samples = self.driller.drill(judged.persist(), digests, old)
         final = compare.judge(buckets, topics, results, run.request.run_id, run.memory.untold)
         summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
         telling.remember(run, summaries, samples)

@@ -6,11 +6,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.summary import ADDED, LASTING, NEWEST, NEWS, STATUSES
+from mirror_report.parity.compare import WHOLE_TOPIC
+from mirror_report.parity.summary import ADDED, BY_LANE, LASTING, NEWEST, NEWS, STATUSES
 
 HOUR_MS = 3_600_000
 STRIP_HOURS = 48
-UNCOMPARED = (*LASTING, "reordered", "unverifiable", "expired")
+UNCOMPARED = (*LASTING, "unverifiable", "expired")
 """Classes whose records are not verified although their bucket was compared."""
 
 
@@ -38,7 +39,8 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     )
     good = (F.col("status") == "verified") & _before("first_bad")
     good_next = ((F.col("status") == "verified") | F.col("accountable")) & _before("first_bad_next")
-    uncompared = sum((F.col(name) for name in UNCOMPARED), start=F.lit(0))
+    out_of_order = F.when(F.col("lane") == WHOLE_TOPIC, 0).otherwise(F.col(BY_LANE))
+    uncompared = sum((F.col(name) for name in UNCOMPARED), start=out_of_order)
     compared = F.greatest(F.col("n_source") - uncompared, F.lit(0))
     open_mismatch = (F.col("status") == "mismatch") & ~F.col("settled")
     settled_mismatch = (F.col("status") == "mismatch") & F.col("settled")

@@ -41,12 +41,14 @@ def _at(point: Row) -> int:
 def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
     first, last = _at(points[0]), _at(points[-1])
     span = max(1, last - first)
-    # The highest of each stretch of time, so that no peak is lost.
+    # The highest of each stretch of time, so that no peak is lost, and no gap either.
     thinned: list[tuple[int, int | None]] = []
-    for _, some in groupby(points, lambda one: (_at(one) - first) * (POINTS - 1) // span):
-        known = [one for one in some if one["lag_records"] is not None]
-        top = max(known, key=lambda one: int(one["lag_records"]), default=None)
-        thinned.append((0, None) if top is None else (_at(top), int(top["lag_records"])))
+    for _, stretch in groupby(points, lambda one: (_at(one) - first) * (POINTS - 1) // span):
+        some = [(_at(one), one["lag_records"]) for one in stretch]
+        known = [one for one in some if one[1] is not None]
+        thinned += some[:1] if known and some[0][1] is None else []
+        thinned.append(max(known, key=lambda one: one[1], default=some[0]))
+        thinned += some[-1:] if known and some[-1][1] is None else []
     highest = max((value for _, value in thinned if value is not None), default=0)
     places = [
         None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,12 @@ from typing import Any
 UNKNOWN = "unknown"
 NOTHING = "-"
 NEVER = "never"
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """Text that leaves a terminal alone: names of groups may hold any character."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None) -> str:

@@ -25,6 +25,7 @@ ROWS = 300
 CHARTS = 24
 STRIPS = 60
 REASONS = 50
+DAY = "%d %b %H:%MZ"
 LONGEST = 2000
 """Characters of a text on the page."""
 
@@ -104,7 +105,8 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     never = any(one["catches_up"] is False for one in late)
     etas = [one["eta_seconds"] for one in late]
     verified = sum(one["verified_records"] for one in parity)
-    through = [one["verified_through_ms"] for one in parity if one["verified_through_ms"]]
+    due = [one["verified_through_ms"] for one in parity if one["newest_due_ms"] is not None]
+    through = figures.UNKNOWN if None in due else figures.moment(min(due, default=None), DAY)
     breach = rows.known_minimum(parity, "breach_seconds")
     ready = len([one for one in groups if one["readiness"] == 1])
     shown = [
@@ -112,7 +114,7 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         ("records verified", figures.number(verified), None),
         (
             "verified through, at least",
-            figures.moment(min(through, default=None), "%d %b %H:%MZ"),
+            through,
             None,
         ),
         ("records behind", figures.number(behind if lag else None), None),

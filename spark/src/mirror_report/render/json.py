@@ -11,6 +11,7 @@ from typing import Any, cast, get_args, get_type_hints
 from mirror_report.model import (
     ApartDocument,
     CheckDocument,
+    GroupsDocument,
     LagDocument,
     ProofDocument,
     Report,
@@ -25,10 +26,12 @@ class DocumentError(ReportError):
 
 
 def document(
-    one: Report | LagDocument | CheckDocument | ApartDocument | ProofDocument,
+    one: Report | LagDocument | CheckDocument | ApartDocument | GroupsDocument | ProofDocument,
 ) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
-    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
+    text = json.dumps(dataclasses.asdict(one))
+    # JSON has no word for what is not a number; nor is it known.
+    plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return plain
 
 

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from mirror_report.render import figures
+
 LONGEST = 400
 """Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
 
@@ -27,7 +29,7 @@ def answer(document: Mapping[str, Any]) -> str:
 
 def line(severity: str, text: str, values: Mapping[str, str]) -> str:
     """One line; what would end the sentence or the line early is replaced."""
-    plain = " ".join(text.replace("|", "/").split())
+    plain = figures.plain(" ".join(text.replace("|", "/").split()))
     if len(plain) > LONGEST:
         plain = plain[: LONGEST - 3] + "..."
     data = " ".join(f"{name}={value};;;0" for name, value in values.items())

@@ -13,10 +13,26 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mirror_report.model import CheckDocument, LagDocument, ProofDocument, Report
+from mirror_report.model import (
+    ApartDocument,
+    CheckDocument,
+    GroupsDocument,
+    LagDocument,
+    ProofDocument,
+    Report,
+)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-DOCUMENTS = (Report, LagDocument, CheckDocument, ProofDocument)
+DOCUMENTS: Mapping[str, type] = {
+    "run": Report,
+    "show": Report,
+    "lag": LagDocument,
+    "check": CheckDocument,
+    "groups": GroupsDocument,
+    "prove": ProofDocument,
+    "compare": ApartDocument,
+}
+"""Command -> what it prints with ``--json``."""
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
@@ -41,7 +57,7 @@ def derive(version: str) -> dict[str, Any]:
     """
     major = version.partition(".")[0]
     defs: dict[str, Any] = {}
-    for document in DOCUMENTS:
+    for document in DOCUMENTS.values():
         _record(document, defs)
         pattern = rf"^{major}\.\d+\.\d+$"
         defs[document.__name__]["properties"]["schema_version"]["pattern"] = pattern
@@ -50,10 +66,11 @@ def derive(version: str) -> dict[str, Any]:
         "$id": f"mirror-report/{major}",
         "title": "Documents of mirror-report",
         "description": (
-            "At the root the report of one run (`run --json`, `show --json`); "
-            "`lag --json` is #/$defs/LagDocument, `check --json` #/$defs/CheckDocument, "
-            "`prove --json` #/$defs/ProofDocument. Unknown is null, never 0. Within a major "
-            "version fields are only added."
+            "At the root the report of one run. "
+            + "; ".join(
+                f"{command} --json: #/$defs/{one.__name__}" for command, one in DOCUMENTS.items()
+            )
+            + ". Unknown is null, never 0. Within a major version fields are only added."
         ),
         "$ref": "#/$defs/Report",
         "$defs": dict(sorted(defs.items())),
@@ -87,8 +104,9 @@ def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
 
 def _documented(kind: type) -> tuple[str, dict[str, str]]:
     """First sentence of a record's docstring, and what its ``:param`` lines say."""
-    summary, *rest = re.split(r"^:param (\w+):", inspect.getdoc(kind) or "", flags=re.MULTILINE)
-    plain = [" ".join(one.replace("``", "").split()) for one in rest]
+    whole = (inspect.getdoc(kind) or "").replace("``", "")
+    summary, *rest = re.split(r"^:param (\w+):", whole, flags=re.MULTILINE)
+    plain = [" ".join(one.split()) for one in rest]
     return summary.partition("\n")[0], dict(zip(plain[::2], plain[1::2], strict=True))
 
 

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from mirror_report.render import figures
 from mirror_report.render.columns import Column, Tone, shown
 from mirror_report.render.rows import Row
 
@@ -34,7 +35,7 @@ def table(
     :param wide: leave no column out, however narrow the terminal is.
     """
     left = shown(columns, rows)
-    cells = {one: [one.cell(row) for row in rows] for one in left}
+    cells = {one: [figures.plain(one.cell(row)) for row in rows] for one in left}
     widths = {one: max(map(cell_len, (one.title, *cells[one]))) for one in left}
     spared: list[str] = []
     while not wide and sum(widths[one] + len(GAP) for one in left) - len(GAP) > out.width:

@@ -35,10 +35,13 @@ def show(
     """
     verdict = report["verdict"]
     whole = verdict["exit_code"] == 0 and not report["findings"] and not wide
-    _line(out, (verdict["text"], STYLES[verdict["severity"]]), ("; " if whole else "\n", ""),
-          (_summary(report, page), ""))  # fmt: skip
+    said = (verdict["text"], STYLES[verdict["severity"]])
+    summary = (_summary(report, page), "")
     if whole:
+        _line(out, said, ("; ", ""), summary)
         return
+    _line(out, said)
+    _line(out, summary)
     findings(report["findings"], out, wide=wide)
     told = {one["message"] for one in report["findings"]}
     for one in report["errors"]:
@@ -48,7 +51,7 @@ def show(
         table("Flows", columns.flows(), report["flows"], out, wide=True)
     lag(report["lag"], out, wide=wide)
     parity(report["parity"], out, wide=wide)
-    _groups(report["groups"], out, wide=wide)
+    groups(report["groups"], out, wide=wide)
     _topics(report["topics"], out, wide=wide)
 
 
@@ -77,11 +80,12 @@ def verdict_line(verdict: Row, out: Console) -> None:
 def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print findings, each with what to do next, in lines of their own that nothing wraps."""
     shown = found if wide else found[:FINDINGS]
+    width = max((len(one["kind"]) for one in shown), default=0)
     for one in shown:
         severity: Tone = "ok" if one["accounted"] else one["severity"]
         accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
         _line(out, (f"{one['severity']:<8}", STYLES[severity]),
-              (f" {one['kind']}  {figures.said(one)}{accounted}", ""))  # fmt: skip
+              (f" {one['kind']:<{width}}  {figures.said(one)}{accounted}", ""))  # fmt: skip
         if one["action"] and not one["accounted"]:
             _line(out, ("         what to do next: ", "dim"), (one["action"], ""))
     left = Counter(one["kind"] for one in found[len(shown) :])
@@ -112,9 +116,9 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
         table(title, columns.mismatches(single), single, out, wide=True)
 
 
-def _groups(groups: Sequence[Row], out: Console, *, wide: bool) -> None:
+def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    some = rows.groups_worst_first(groups)
+    some = rows.groups_worst_first(found)
     _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
     single = rows.group_partitions(some)
     if wide and single:
@@ -172,4 +176,5 @@ def _worst(
 
 def _line(out: Console, *parts: tuple[str, str]) -> None:
     """Print a line that is neither wrapped nor cut."""
-    out.print(Text.assemble(*parts), soft_wrap=True)
+    out.print(Text.assemble(*((figures.plain(text), style) for text, style in parts)),
+              soft_wrap=True)  # fmt: skip

@@ -1,0 +1,154 @@
+"""What to say of the groups a flow takes along, and what to do about it: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mirror_report.checks.remedies import journal, tool
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import Finding, GroupParity, GroupPartition, GroupState
+
+SHOWN = 20
+Judge = Callable[[Flow, Cluster, str, Sequence[GroupPartition]], Finding]
+
+
+def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Finding]:
+    """One finding for each group, topic and thing that is wrong."""
+    found: list[Finding] = []
+    for group in groups:
+        for state, say in SAID.items():
+            wrong: dict[str, list[GroupPartition]] = {}
+            for one in group.partitions:
+                if one.state == state:
+                    wrong.setdefault(one.topic, []).append(one)
+            found += [say(flow, target, group.group, some) for some in wrong.values()]
+    return found
+
+
+def _skip(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    count = sum(one.skip or 0 for one in rows)
+    least = "" if all(one.image_exact for one in rows) else "at least "
+    gone = all((one.target_offset or 0) <= (one.image or 0) for one in rows)
+    action = (
+        f"{flow.target} no longer holds what the group has not read: raise retention.ms of "
+        f"{rows[0].target_topic} there, and let the group catch up on {flow.source}"
+        if gone
+        else f"Put it back before it moves: {reset(target, group, rows)}. Then find out who "
+        f"commits for it on {flow.target}"
+    )
+    return finding(
+        "group_skip",
+        f"group {group} would never read {least}{count} records of {rows[0].topic} if it moved to "
+        f"{flow.target} now ({_numbers(rows)}): its position there lies beyond the one on "
+        f"{flow.source}",
+        action,
+        flow=flow.name,
+        topic=rows[0].topic,
+        count=count,
+    )
+
+
+def _reread(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    count = sum(one.reread or 0 for one in rows)
+    least = "" if all(one.image_exact for one in rows) else "at least "
+    return finding(
+        "group_reread",
+        f"group {group} would read {least}{count} records of {rows[0].topic} again if it moved to "
+        f"{flow.target} now ({_numbers(rows)})",
+        f"Before a planned move, with the group stopped: {reset(target, group, rows)}. To keep it "
+        "closer, let it commit more often on the source, and lower "
+        "sync.group.offsets.interval.seconds and emit.checkpoints.interval.seconds of flow "
+        f"{flow.name}; warn.reread_records is the bound",
+        flow=flow.name,
+        topic=rows[0].topic,
+        count=count,
+    )
+
+
+def _unmapped(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    there = rows[0].target_topic
+    earliest = _tool(target, group, "--topic", _places(there, rows), "--to-earliest", "--execute")
+    return finding(
+        "group_unmapped",
+        f"group {group}: no offset sync reaches back to its position in {rows[0].topic} "
+        f"({_numbers(rows)}), so nothing tells where it is on {flow.target}",
+        f"Let the group catch up on {flow.source}, where MirrorMaker 2 translates what lies behind "
+        f"its first sync. If it has to move now, it loses nothing from the beginning: {earliest}",
+        flow=flow.name,
+        topic=rows[0].topic,
+        count=len(rows),
+    )
+
+
+def _stale(flow: Flow, _: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    return finding(
+        "group_stale",
+        f"group {group} moved on in {rows[0].topic} and its position on {flow.target} did not "
+        f"follow ({_numbers(rows)})",
+        f"Look for MirrorCheckpoint in {journal(flow)}; mirror-report check tells whether a "
+        f"permission on group {group} is missing. systemctl restart {flow.instance}.service "
+        "starts its task again",
+        flow=flow.name,
+        topic=rows[0].topic,
+        count=len(rows),
+    )
+
+
+def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    mapped = [one for one in rows if one.image is not None]
+    return finding(
+        "group_unknown",
+        f"whether group {group} would skip records of {rows[0].topic} on {flow.target} cannot be "
+        f"told ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
+        f"mirror-report groups --flow {flow.name} looks again"
+        + (
+            f". To be safe before it moves, with a few records read again: "
+            f"{reset(target, group, mapped)}"
+            if mapped
+            else ""
+        ),
+        flow=flow.name,
+        topic=rows[0].topic,
+        count=len(rows),
+    )
+
+
+SAID: Mapping[GroupState, Judge] = {
+    "skip": _skip,
+    "unknown": _unknown,
+    "stale": _stale,
+    "unmapped": _unmapped,
+    "reread": _reread,
+}
+
+
+def reset(target: Cluster, group: str, rows: Sequence[GroupPartition]) -> str:
+    """Command that puts a group on the target where it would miss nothing; it must be stopped."""
+    offsets = [(one.target_topic, one.partition, one.image) for one in rows[:SHOWN]]
+    if len(offsets) == 1:
+        topic, partition, offset = offsets[0]
+        words = ("--topic", f"{topic}:{partition}", "--to-offset", str(offset), "--execute")
+        return _tool(target, group, *words)
+    lines = " ".join(f"{topic},{partition},{offset}" for topic, partition, offset in offsets)
+    more = f" (and {len(rows) - SHOWN} partitions more)" if len(rows) > SHOWN else ""
+    return (
+        f"printf '%s\\n' {lines} > offsets.csv && "
+        + _tool(target, group, "--from-file", "offsets.csv", "--execute")
+        + more
+    )
+
+
+def _tool(target: Cluster, group: str, *words: str) -> str:
+    return tool(target, "kafka-consumer-groups.sh", "--group", group, "--reset-offsets", *words)
+
+
+def _places(topic: str, rows: Sequence[GroupPartition]) -> str:
+    return f"{topic}:{','.join(str(one.partition) for one in rows)}"
+
+
+def _numbers(rows: Sequence[GroupPartition]) -> str:
+    shown = ", ".join(str(one.partition) for one in rows[:SHOWN])
+    return f"partition{'s' if len(rows) > 1 else ''} {shown}" + (
+        ", ..." if len(rows) > SHOWN else ""
+    )

@@ -1,0 +1,235 @@
+"""What consumer groups would lose or read again if they moved to the target now: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mirror_report.checks.images import Image, image
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    GroupOffsets,
+    GroupParity,
+    GroupPartition,
+    GroupPlace,
+    GroupState,
+    OffsetSync,
+    PartitionSnapshot,
+    Place,
+    Translation,
+)
+
+INACTIVE = ("Empty", "Dead")
+INTERVALS = 3
+"""A checkpoint is stale when it did not follow its group for so many of MirrorMaker 2's looks."""
+WORST: tuple[GroupState, ...] = (
+    "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
+)  # fmt: skip
+
+Late = dict[str, tuple[list[int] | None, int]]
+"""Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past
+it."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything the groups of one flow are judged by.
+
+    :param source: taken after ``target``, and both after the groups' offsets; ``drained``: source
+        partitions the mirror was through with before -> their log end then.
+    :param proofs: places found by comparing records, instead of by syncs.
+    :param bound: records that may be read again in one partition; ``None``: any number.
+    :param late: of the last report.
+    """
+
+    flow: Flow
+    source: ClusterSnapshot
+    target: ClusterSnapshot
+    translation: Translation
+    drained: Mapping[Place, int] = field(default_factory=dict)
+    proofs: Mapping[GroupPlace, int] = field(default_factory=dict)
+    bound: int | None = None
+    late: Late = field(default_factory=dict)
+
+    @property
+    def now_ms(self) -> int:
+        """When the source was looked at."""
+        return self.source.taken_at_ms
+
+    def partitions(
+        self, topic: str, number: int
+    ) -> tuple[PartitionSnapshot | None, PartitionSnapshot | None]:
+        """A partition of the source and its copy, as far as they are there."""
+        ours = self.source.topics.get(topic)
+        theirs = self.target.topics.get(self.flow.target_topic(topic))
+        return (
+            ours.partitions.get(number) if ours else None,
+            theirs.partitions.get(number) if theirs else None,
+        )
+
+    def image(self, group: str, topic: str, number: int, offset: int) -> Image | None:
+        """Where an offset of the source is on the target; ``None``: a side is not known."""
+        here, there = self.partitions(topic, number)
+        if here is None or there is None or offset > here.end:
+            return None
+        offset = max(offset, here.log_start)
+        found = image(
+            offset,
+            self.translation.syncs.get((topic, number), ()),
+            here,
+            there,
+            drained=self.drained.get((topic, number)) == offset == here.end,
+        )
+        if found.exact:
+            return found
+        proof = self.proofs.get((group, topic, number))
+        if proof is not None:
+            return found.proved(proof)
+        checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
+        if checkpoint is None or checkpoint.upstream > offset:
+            return found
+        # MirrorMaker 2 may have known nearer syncs when it wrote this, and never goes too far.
+        return found.at_least(checkpoint.downstream)
+
+
+def places(flow: Flow, groups: Iterable[GroupOffsets]) -> list[tuple[GroupOffsets, str, int, int]]:
+    """Group, topic, partition and offset on the source of all that the flow mirrors."""
+    return [
+        (group, topic, number, offset)
+        for group in groups
+        for topic, some in sorted(group.source.items())
+        if flow.matches(topic)
+        for number, offset in sorted(some.items())
+    ]
+
+
+def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, tuple[int, Image]]:
+    """Places that comparing records may find: offset on the source, and what is known.
+
+    Those come first where the target's position may lie too far.
+    """
+    found: list[tuple[int, GroupPlace, int, Image]] = []
+    for group, topic, number, offset in places(scene.flow, groups):
+        known = scene.image(group.group, topic, number, offset)
+        here, there = scene.partitions(topic, number)
+        if known is None or known.exact or known.candidate is None or not here or not there:
+            continue
+        if offset >= here.end or known.candidate >= there.end:
+            continue
+        target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
+        beyond = target is not None and target > (known.offset or 0)
+        at = max(offset, here.log_start)
+        found.append((0 if beyond else 1, (group.group, topic, number), at, known))
+    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda one: one[:3])}
+
+
+def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupParity], Late]:
+    """Rows of the groups, and what the next report has to know."""
+    rows: dict[str, list[tuple[GroupPartition, bool | None]]] = {}
+    late: Late = {}
+    for group, topic, number, offset in places(scene.flow, groups):
+        known = scene.image(group.group, topic, number, offset)
+        checkpoint = (scene.translation.checkpoints or {}).get((group.group, topic, number))
+        target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
+        key = f"{group.group} {topic} {number}"
+        if known is not None and _behind(scene, known, offset, checkpoint, target):
+            said = [checkpoint.upstream, checkpoint.downstream] if checkpoint else None
+            former = scene.late.get(key)
+            since = former[1] if former and former[0] == said else scene.now_ms
+            late[key] = (said, since)
+        waited_ms = scene.now_ms - late[key][1] if key in late else 0
+        rows.setdefault(group.group, []).append(
+            _partition(
+                scene, group, topic, number, known, checkpoint,
+                stale=waited_ms > INTERVALS * scene.flow.checkpoint_seconds * 1000,
+            )
+        )  # fmt: skip
+    return [_group(scene.flow, name, some) for name, some in rows.items()], late
+
+
+def _behind(
+    scene: Scene, known: Image, offset: int, checkpoint: OffsetSync | None, target: int | None
+) -> bool:
+    """Whether MirrorMaker 2 has something to tell the target and has not told it yet.
+
+    It writes a new checkpoint only where that moves the group on the target.
+    """
+    if known.translated is None or scene.translation.checkpoints is None:
+        return False
+    if checkpoint is None or target is None:
+        return True
+    return checkpoint.upstream < offset and checkpoint.downstream < known.translated
+
+
+def _partition(
+    scene: Scene,
+    group: GroupOffsets,
+    topic: str,
+    number: int,
+    known: Image | None,
+    checkpoint: OffsetSync | None,
+    *,
+    stale: bool,
+) -> tuple[GroupPartition, bool | None]:
+    """One row, and whether the group is ready there; ``None``: it is not to be told."""
+    there = scene.flow.target_topic(topic)
+    target = group.target.get(there, {}).get(number)
+    place = known.offset if known else None
+    active = group.target_state not in (*INACTIVE, None)
+    reread = skip = most = None
+    if known is not None and place is not None and target is not None and not active:
+        _, partition = scene.partitions(topic, number)
+        # What has left the target's log cannot be read there any more.
+        begins = max(target, partition.log_start if partition else 0)
+        reread, skip = max(0, place - begins), _skip(known, place, begins)
+        most = max(0, (place if known.exact else known.at_most) - begins)
+    ready = skip == 0 and (scene.bound is None or (most or 0) <= scene.bound)
+    reasons: list[tuple[bool, GroupState]] = [
+        (active, "active_on_target"),
+        (known is None, "unknown"),
+        (place is None, "unmapped"),
+        (stale and target is None, "stale"),
+        (target is None, "not_synced"),
+        (skip is None, "unknown"),
+        (bool(skip), "skip"),
+        (stale, "stale"),
+        (not ready, "reread"),
+    ]
+    ready_state: GroupState = "ready"
+    state = next((state for holds, state in reasons if holds), ready_state)
+    row = GroupPartition(
+        topic, there, number, state, group.source[topic][number], place,
+        known is not None and known.exact,
+        (checkpoint.upstream, checkpoint.downstream) if checkpoint else None,
+        max(0.0, (scene.now_ms - checkpoint.timestamp_ms) / 1000) if checkpoint else None,
+        target, reread, skip,
+    )  # fmt: skip
+    return row, None if active else ready
+
+
+def _skip(known: Image, place: int, begins: int) -> int | None:
+    """Records that would never be read; where the place is not known exactly, at least so many."""
+    if begins <= place:
+        return 0
+    if known.exact:
+        return begins - place
+    return begins - known.at_most if begins > known.at_most else None
+
+
+def _group(
+    flow: Flow, group: str, rows: Sequence[tuple[GroupPartition, bool | None]]
+) -> GroupParity:
+    partitions = tuple(row for row, _ in rows)
+    judged = [ready for _, ready in rows if ready is not None]
+    rereads = [one.reread for one in partitions if one.reread is not None]
+    skips = [one.skip for one in partitions if one.skip is not None]
+    return GroupParity(
+        flow.name,
+        group,
+        min((one.state for one in partitions), key=WORST.index),
+        sum(judged) / len(judged) if judged else None,
+        sum(rereads) if rereads else None,
+        sum(skips) if skips else None,
+        partitions,
+    )

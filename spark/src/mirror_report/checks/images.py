@@ -1,0 +1,73 @@
+"""Where on the target a group would have to go on to miss nothing and repeat nothing: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mirror_report.model import OffsetSync, PartitionSnapshot
+
+
+@dataclass(frozen=True)
+class Image:
+    """The place on the target of an offset of the source.
+
+    :param offset: of the record that stands at the source's offset; ``None``: nothing leads there.
+    :param exact: otherwise it lies at or after ``offset``.
+    :param at_most: it lies at or before this.
+    :param translated: what MirrorMaker 2 makes of the offset with the same syncs; it is never
+        beyond the true place.
+    :param candidate: where it would be if every record since the last sync was copied once.
+    """
+
+    offset: int | None
+    exact: bool
+    at_most: int
+    translated: int | None = None
+    candidate: int | None = None
+
+    def proved(self, offset: int) -> Image:
+        """The same, found to be at one offset."""
+        return Image(offset, True, offset, self.translated)
+
+    def at_least(self, offset: int) -> Image:
+        """The same, known not to be before an offset."""
+        known = max(self.offset or 0, min(offset, self.at_most))
+        return replace(self, offset=known)
+
+
+def image(
+    offset: int,
+    syncs: Sequence[OffsetSync],
+    here: PartitionSnapshot,
+    there: PartitionSnapshot,
+    *,
+    drained: bool,
+) -> Image:
+    """Translate one offset.
+
+    Two syncs with as many offsets between them on one side as on the other prove that every record
+    between them was copied once and nothing else got in.
+
+    :param offset: next one to read, within the source's log.
+    :param syncs: of the partition, oldest first.
+    :param here: the source's partition, ``there``: the target's, asked before the source's.
+    :param drained: the mirror has copied everything below the source's end.
+    """
+    fitting = [one for one in syncs if one.upstream < here.end and one.downstream < there.end]
+    below = [one for one in fitting if one.upstream <= offset]
+    above = [one for one in fitting if one.upstream > offset]
+    at_most = above[0].downstream if above else there.end
+    if drained and offset >= here.end:
+        known = below[-1].downstream + 1 if below else None
+        return Image(there.end, True, there.end, known)
+    if not below:
+        return Image(None, False, at_most)
+    last = below[-1]
+    passed = offset - last.upstream
+    if passed == 0:
+        return Image(last.downstream, True, last.downstream, last.downstream)
+    translated, candidate = last.downstream + 1, last.downstream + passed
+    if above and above[0].upstream - last.upstream == above[0].downstream - last.downstream:
+        return Image(candidate, True, candidate, translated)
+    return Image(translated, False, max(translated, at_most), translated, candidate)

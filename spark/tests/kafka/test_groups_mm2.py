@@ -1,0 +1,231 @@
+"""Consumer groups that a real MirrorMaker 2 takes along, and every topic of its source.
+
+Comes before ``test_mm2.py``, which goes on with the same process and at last replaces it.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+from mm2_lab import Lab, admin, until
+
+from mirror_report import commands
+from mirror_report.config import Settings, Warn
+from mirror_report.kafka import checkpoints
+from mirror_report.kafka.groups import with_coordinator
+from mirror_report.model import GroupParity, GroupPartition, Report, TopicStatus
+
+pytestmark = pytest.mark.usefixtures("without_spark")
+POSITIONS = {
+    "follow-end": 1000, "follow-behind": 257, "follow-skips": 157, "follow-active": 100,
+}  # fmt: skip
+
+
+@dataclass
+class Followed:
+    """A topic of plain records, one of transactions, and one that is to go."""
+
+    lab: Lab
+    bulk: Lab
+    gone: Lab
+
+    @property
+    def settings(self) -> Settings:
+        """One flow of the three, and of groups."""
+        names = [one.topic for one in (self.lab, self.bulk, self.gone)]
+        changes = {
+            "name": "followed", "topics": names, "include": "|".join(names),
+            "consumer_groups": ["follow-.*"], "groups_exclude": ["follow-not"],
+            "checkpoint_seconds": 1,
+        }  # fmt: skip
+        return replace(self.lab.settings(changes), warn=Warn(reread_records=0))
+
+    def report(self) -> Report:
+        """The whole report, as far as it needs no Spark."""
+        return commands.run(self.settings, None, lambda _: None)
+
+
+def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    with admin(bootstrap) as client:
+        where = {TopicPartition(topic, 0): OffsetAndMetadata(offset, "", -1)}
+        with_coordinator(lambda: client.alter_group_offsets(group, where))
+
+
+def committed(lab: Lab, group: str) -> int | None:
+    with admin(lab.target) as client:
+        found = with_coordinator(lambda: client.list_group_offsets({group: None}))[group]
+    one = found.get(TopicPartition(lab.mirrored, 0))
+    return None if one is None else int(one.offset)
+
+
+@pytest.fixture(scope="module")
+def followed(make: Callable[[str, str], Lab]) -> Followed:
+    """Everything mirrored, and the groups' positions taken along as far as they are."""
+    found = Followed(*(make("prefix", name) for name in ("followed", "followed-bulk", "gone")))
+    for lab in (found.lab, found.bulk, found.gone):
+        lab.create()
+    found.lab.mirror.start("prefix")
+    found.lab.produce(1000)
+    found.gone.produce(10)
+    with contextlib.closing(
+        KafkaProducer(bootstrap_servers=found.bulk.source, transactional_id=found.bulk.topic)
+    ) as producer:
+        producer.init_transactions()
+        for first in range(0, 50, 10):
+            producer.begin_transaction()
+            for number in range(first, first + 10):
+                producer.send(found.bulk.topic, value=b"%d" % number)
+            producer.commit_transaction()
+    for group, offset in POSITIONS.items():
+        commit(found.lab.source, group, found.lab.topic, offset)
+    # Two markers lie before it, so it is the 26th record.
+    commit(found.lab.source, "follow-bulk", found.bulk.topic, 27)
+    commit(found.lab.source, "follow-not", found.lab.topic, 1)
+    commit(found.lab.target, "follow-skips", found.lab.mirrored, 400)
+    found.lab.drained()
+    found.bulk.drained(markers=1)
+    until(lambda: all(committed(found.lab, group) is not None for group in POSITIONS))
+    until(lambda: committed(found.bulk, "follow-bulk") is not None)
+    until(lambda: committed(found.lab, "follow-end") == 1000)
+    return found
+
+
+@contextlib.contextmanager
+def at_work(lab: Lab, group: str) -> Iterator[None]:
+    """A consumer of the mirrored topic that is a member of a group, and commits nothing."""
+    consumer = KafkaConsumer(bootstrap_servers=lab.target, group_id=group, enable_auto_commit=False)
+    consumer.subscribe([lab.mirrored])
+    end = threading.Event()
+
+    def poll() -> None:
+        while not end.is_set():
+            consumer.poll(timeout_ms=100)
+        consumer.close(autocommit=False)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        with admin(lab.target) as client:
+            until(lambda: client.describe_groups([group])[group]["group_state"] == "Stable")
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def reports(followed: Followed) -> tuple[Report, Report]:
+    """One report while a topic has just gone and a group works on the target, and one more."""
+    with at_work(followed.lab, "follow-active"):
+        followed.report()
+        with admin(followed.lab.source) as client:
+            client.delete_topics([followed.gone.topic])
+            until(lambda: followed.gone.topic not in client.list_topics())
+        return followed.report(), followed.report()
+
+
+@pytest.fixture(scope="module")
+def groups(reports: tuple[Report, Report]) -> Mapping[str, GroupParity]:
+    return {one.group: one for one in reports[0].groups}
+
+
+def only(group: GroupParity) -> GroupPartition:
+    (one,) = group.partitions
+    return one
+
+
+def test_every_group_of_the_flow_is_there(groups: Mapping[str, GroupParity]) -> None:
+    assert {name: one.state for name, one in groups.items()} == {
+        "follow-end": "ready", "follow-behind": "reread", "follow-skips": "skip",
+        "follow-active": "active_on_target", "follow-bulk": "reread", "follow-not": "not_synced",
+    }  # fmt: skip
+
+
+def test_group_at_the_end_is_ready_at_the_end(groups: Mapping[str, GroupParity]) -> None:
+    one = only(groups["follow-end"])
+    assert (one.source_offset, one.image, one.image_exact, one.target_offset) == (
+        1000, 1000, True, 1000,
+    )  # fmt: skip
+    assert (one.reread, one.skip, groups["follow-end"].readiness) == (0, 0, 1.0)
+
+
+def test_group_behind_reads_again_what_mirrormaker_2_rounds_down(
+    groups: Mapping[str, GroupParity],
+) -> None:
+    one = only(groups["follow-behind"])
+    assert (one.image, one.image_exact, one.skip) == (257, True, 0)
+    assert one.target_offset is not None
+    assert 0 < one.target_offset < 257
+    assert one.reread == 257 - one.target_offset
+    assert one.checkpoint == (257, one.target_offset)
+
+
+def test_position_too_far_on_the_target_is_a_skip(
+    reports: tuple[Report, Report], groups: Mapping[str, GroupParity]
+) -> None:
+    one = only(groups["follow-skips"])
+    assert (one.image, one.image_exact, one.target_offset, one.skip) == (157, True, 400, 243)
+    (said,) = [one for one in reports[0].findings if one.kind == "group_skip"]
+    assert (said.severity, said.count) == ("critical", 243)
+    assert "--topic east.prefix-followed:0 --to-offset 157 --execute" in said.action
+
+
+def test_place_between_markers_is_found_by_comparing_a_record(
+    groups: Mapping[str, GroupParity],
+) -> None:
+    one = only(groups["follow-bulk"])
+    assert (one.source_offset, one.image, one.image_exact) == (27, 25, True)
+    assert one.target_offset is not None
+    assert one.reread == 25 - one.target_offset
+
+
+def test_without_syncs_that_reach_back_a_position_is_unmapped(
+    followed: Followed, reports: tuple[Report, Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reports
+    # MirrorMaker 2 does not take this one along, so there is no checkpoint of it either.
+    commit(followed.lab.source, "alone", followed.lab.topic, 257)
+    monkeypatch.setattr(checkpoints, "SYNCS_READ", 1)
+    (flow,) = followed.settings.flows
+    settings = replace(
+        followed.settings,
+        flows=(replace(flow, consumer_groups=("alone", "follow-.*")),),
+        state_directory=followed.bulk.directory / "blind",
+    )
+    found = {one.group: one for one in commands.groups(settings, None, lambda _: None).groups}
+    assert found["alone"].state == "unmapped"
+    # The mirror is through, so this one needs none.
+    assert found["follow-end"].state == "ready"
+
+
+def topics(report: Report) -> dict[str, TopicStatus]:
+    return {one.topic: one for one in report.topics}
+
+
+def test_every_topic_of_the_source_has_a_row(
+    followed: Followed, reports: tuple[Report, Report]
+) -> None:
+    found = topics(reports[0])
+    one = found[followed.lab.topic]
+    assert (one.selected, one.reason, one.source_partitions, one.target_partitions) == (
+        True, "", 1, 1,
+    )  # fmt: skip
+    assert one.differences == ()
+    assert (found["__consumer_offsets"].selected, found["__consumer_offsets"].reason) == (
+        False, "no pattern of topics matches",
+    )  # fmt: skip
+
+
+def test_topic_deleted_on_the_source_is_said_once(
+    followed: Followed, reports: tuple[Report, Report]
+) -> None:
+    for report, times in zip(reports, (1, 0), strict=True):
+        row = topics(report)[followed.gone.topic]
+        assert (row.selected, row.source_partitions, row.target_partitions) == (False, None, 1)
+        assert row.reason.startswith("orphaned")
+        said = [one.topic for one in report.findings if one.kind == "orphaned"]
+        assert said == [followed.gone.topic] * times

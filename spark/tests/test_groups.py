@@ -1,0 +1,428 @@
+"""What a group that moved to the target now would lose or read again, and what is said of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirror_report.checks import failover, groups
+from mirror_report.checks.images import image
+from mirror_report.config import Cluster, Flow
+from mirror_report.kafka import checkpoints
+from mirror_report.kafka.probe import Seen
+from mirror_report.kafka.records import Tail
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    GroupOffsets,
+    GroupParity,
+    OffsetSync,
+    PartitionSnapshot,
+    TopicSnapshot,
+    Translation,
+)
+
+NOW = 1_800_000_000_000
+FLOW = Flow(
+    "orders", "east", "west", "t.*", "mm2", topics=("t.*",), group_id="east-mm2",
+    replication_policy="prefix", consumer_groups=("billing.*",), instance="mirrormaker",
+    offset_syncs_topic="syncs", checkpoints_topic="checkpoints",
+)  # fmt: skip
+WEST = Cluster("west", ("west1:9092",))
+# Until 200 every record was copied once; 50 of the next were copied twice.
+SYNCS = ((0, 0), (100, 100), (200, 200), (300, 350))
+
+
+def log(end: int, start: int = 0) -> PartitionSnapshot:
+    return PartitionSnapshot(start, end, end)
+
+
+def syncs(some: Sequence[tuple[int, int]]) -> tuple[OffsetSync, ...]:
+    return tuple(OffsetSync(*one, NOW - 1000) for one in some)
+
+
+def found(
+    offset: int, some: Sequence[tuple[int, int]] = SYNCS, *, ends: tuple[int, int] = (400, 450),
+    drained: bool = False,
+) -> tuple[int | None, bool, int]:  # fmt: skip
+    one = image(offset, syncs(some), log(ends[0]), log(ends[1]), drained=drained)
+    return one.offset, one.exact, one.at_most
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (100, (100, True, 100)),
+        (150, (150, True, 150)),
+        (300, (350, True, 350)),
+        # Between these two syncs the target got more than the source had.
+        (250, (201, False, 350)),
+        # Behind the last one nothing is proved.
+        (320, (351, False, 450)),
+    ],
+)
+def test_image_is_exact_where_syncs_prove_it(offset: int, expected: Any) -> None:
+    assert found(offset) == expected
+
+
+def test_offset_below_every_sync_has_no_image() -> None:
+    assert found(50, SYNCS[1:]) == (None, False, 100)
+    assert found(50, ()) == (None, False, 450)
+
+
+def test_source_end_of_a_mirror_that_is_through_is_the_target_end() -> None:
+    assert found(400, drained=True) == (450, True, 450)
+    assert found(0, (), ends=(0, 0), drained=True) == (0, True, 0)
+    assert found(400) == (351, False, 450)
+    assert found(399, drained=True) == (351, False, 450)
+
+
+def test_syncs_beyond_the_logs_are_of_a_former_topic() -> None:
+    assert found(150, [*SYNCS, (900, 300)]) == (150, True, 150)
+    assert found(250, [(0, 0), (200, 500)]) == (1, False, 450)
+
+
+@settings(deadline=None)
+@given(
+    copies=st.one_of(
+        st.lists(st.integers(1, 3), min_size=1, max_size=40),
+        st.lists(st.integers(0, 1), min_size=1, max_size=40),
+    ),
+    at=st.integers(0, 39),
+    chosen=st.sets(st.integers(0, 39)),
+)
+def test_exact_images_are_true_and_bounds_hold(
+    copies: list[int], at: int, chosen: set[int]
+) -> None:
+    """Against a mirror that writes records more than once, or passes some over."""
+    first: list[int | None] = []
+    end = 0
+    for count in copies:
+        first.append(end if count else None)
+        end += count
+    at = min(at, len(copies) - 1)
+    true = next((place for place in first[at:] if place is not None), end)
+    some = [(u, d) for u, d in enumerate(first) if d is not None and u in chosen]
+    one = image(at, syncs(some), log(len(copies)), log(end), drained=False)
+    if one.offset is None:
+        assert not any(upstream <= at for upstream, _ in some)
+    elif one.exact:
+        assert one.offset == true
+    else:
+        assert one.offset <= true <= one.at_most
+
+
+# Groups
+
+
+def topic(name: str, *parts: PartitionSnapshot) -> TopicSnapshot:
+    return TopicSnapshot(name, "id", dict(enumerate(parts)), {}, None)
+
+
+def cluster(*topics: TopicSnapshot) -> ClusterSnapshot:
+    return ClusterSnapshot("c", "c", NOW, {one.name: one for one in topics})
+
+
+def scene(
+    *, ends: tuple[int, int] = (400, 450), starts: tuple[int, int] = (0, 0),
+    checkpoint: tuple[int, int] | None = (150, 101), **more: Any,
+) -> groups.Scene:  # fmt: skip
+    written = {} if checkpoint is None else {
+        ("billing", "t", 0): OffsetSync(*checkpoint, NOW - 60_000)
+    }  # fmt: skip
+    given: dict[str, Any] = {
+        "flow": FLOW, "bound": 10,
+        "source": cluster(topic("t", log(ends[0], starts[0]))),
+        "target": cluster(topic("east.t", log(ends[1], starts[1]))),
+        "translation": Translation({("t", 0): syncs(SYNCS)}, written),
+    } | more  # fmt: skip
+    return groups.Scene(**given)
+
+
+def group(source: int, target: int | None, state: str | None = "Empty") -> GroupOffsets:
+    return GroupOffsets(
+        "billing", {"t": {0: source}}, {} if target is None else {"east.t": {0: target}}, state
+    )
+
+
+def judged(one: GroupOffsets, **more: Any) -> GroupParity:
+    (row,), _ = groups.parities(scene(**more), [one])
+    return row
+
+
+def states(one: GroupParity) -> tuple[str, int | None, int | None, float | None]:
+    assert one.state == one.partitions[0].state
+    return one.state, one.reread, one.skip, one.readiness
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (150, 150, ("ready", 0, 0, 1.0)),
+        (150, 140, ("ready", 10, 0, 1.0)),
+        (150, 139, ("reread", 11, 0, 0.0)),
+        (150, 157, ("skip", 0, 7, 0.0)),
+        # Only bounds are known here: 201 at least, 350 at most.
+        (250, 195, ("reread", 6, 0, 0.0)),
+        (250, 220, ("unknown", 0, None, 0.0)),
+        (250, 353, ("skip", 0, 3, 0.0)),
+        (150, None, ("not_synced", None, None, 0.0)),
+    ],
+)
+def test_state_follows_from_the_image(source: int, target: int | None, expected: Any) -> None:
+    assert states(judged(group(source, target))) == expected
+
+
+def test_row_shows_what_it_rests_on() -> None:
+    (row,) = judged(group(150, 140)).partitions
+    assert (row.topic, row.target_topic, row.partition) == ("t", "east.t", 0)
+    assert (row.source_offset, row.image, row.image_exact, row.target_offset) == (
+        150, 150, True, 140,
+    )  # fmt: skip
+    assert (row.checkpoint, row.checkpoint_age_seconds) == ((150, 101), 60)
+
+
+def test_without_a_bound_everything_may_be_read_again() -> None:
+    assert states(judged(group(150, 0), bound=None)) == ("ready", 150, 0, 1.0)
+
+
+def test_without_a_sync_below_it_a_position_is_unmapped() -> None:
+    none = Translation({("t", 0): syncs(SYNCS[2:])}, {})
+    assert states(judged(group(150, 0), translation=none)) == ("unmapped", None, None, 0.0)
+
+
+def test_drained_mirror_needs_no_sync() -> None:
+    none = Translation({}, {})
+    ready = judged(group(400, 450), translation=none, drained={("t", 0): 400})
+    assert states(ready) == ("ready", 0, 0, 1.0)
+    # It was through with less than there is now.
+    later = judged(group(400, 450), translation=none, drained={("t", 0): 390})
+    assert later.state == "unmapped"
+
+
+@pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "Unknown"])
+def test_group_that_works_on_the_target_has_positions_of_its_own(state: str) -> None:
+    assert states(judged(group(150, 300, state))) == ("active_on_target", None, None, None)
+
+
+@pytest.mark.parametrize("state", ["Empty", "Dead", None])
+def test_group_that_rests_on_the_target_is_judged(state: str | None) -> None:
+    assert judged(group(150, 157, state)).state == "skip"
+
+
+def test_topic_that_is_not_mirrored_is_not_the_flows_matter() -> None:
+    other = GroupOffsets("billing", {"other": {0: 5}}, {}, None)
+    assert groups.parities(scene(), [other]) == ([], {})
+
+
+def test_position_without_a_partition_on_the_target_is_unknown() -> None:
+    assert judged(group(150, 1), target=cluster()).state == "unknown"
+
+
+def test_position_beyond_the_end_of_the_source_is_unknown() -> None:
+    assert judged(group(500, 1)).state == "unknown"
+
+
+def test_what_the_target_no_longer_holds_is_skipped() -> None:
+    row = judged(group(150, 140), starts=(0, 160))
+    assert states(row) == ("skip", 0, 10, 0.0)
+    # Nor does the source: the group would not have read it either.
+    assert states(judged(group(150, 140), starts=(160, 160))) == ("ready", 0, 0, 1.0)
+
+
+def test_compared_record_makes_a_bound_exact() -> None:
+    (row,) = judged(group(250, 205), proofs={("billing", "t", 0): 203}).partitions
+    assert (row.image, row.image_exact, row.skip, row.state) == (203, True, 2, "skip")
+
+
+def test_checkpoint_is_a_bound_where_syncs_say_less() -> None:
+    row = judged(group(250, 220), checkpoint=(240, 230))
+    assert (row.partitions[0].image, row.state, row.reread) == (230, "reread", 10)
+    # It is about a later position.
+    assert judged(group(250, 220), checkpoint=(260, 230)).state == "unknown"
+    none = Translation({}, {("billing", "t", 0): OffsetSync(150, 140, NOW)})
+    assert judged(group(150, 140), translation=none, bound=400).state == "ready"
+
+
+def test_records_are_compared_where_syncs_prove_nothing() -> None:
+    wanted = groups.unproved(scene(), [group(250, 1)])
+    ((offset, known),) = wanted.values()
+    assert (offset, known.offset, known.candidate) == (250, 201, 250)
+    assert groups.unproved(scene(), [group(150, 1)]) == {}
+    assert groups.unproved(scene(), [group(400, 1)]) == {}, "no record stands there"
+
+
+def test_positions_that_may_be_too_far_are_compared_first() -> None:
+    some = [
+        replace(group(250, target), group=f"billing-{number}")
+        for number, target in enumerate((1, 240, 2))
+    ]
+    first, *_ = groups.unproved(scene(), some)
+    assert first == ("billing-1", "t", 0)
+
+
+def late(seen: groups.Scene, one: GroupOffsets) -> tuple[str, groups.Late]:
+    (row,), remembered = groups.parities(seen, [one])
+    return row.state, remembered
+
+
+def test_checkpoint_that_does_not_follow_is_stale_after_a_while() -> None:
+    one, seen = group(190, 1), scene(bound=None, checkpoint=(90, 1))
+    state, first = late(seen, one)
+    assert (state, list(first)) == ("ready", ["billing t 0"])
+    source = replace(seen.source, taken_at_ms=NOW + 181_000)
+    assert late(replace(seen, source=source, late=first), one)[0] == "stale"
+    soon = replace(seen.source, taken_at_ms=NOW + 179_000)
+    assert late(replace(seen, source=soon, late=first), one)[0] == "ready"
+    # A newer checkpoint begins the waiting anew.
+    other = scene(bound=None, checkpoint=(95, 2), source=source, late=first)
+    assert late(other, one)[0] == "ready"
+
+
+def test_checkpoint_at_the_groups_position_is_never_stale() -> None:
+    assert late(scene(), group(150, 150)) == ("ready", {})
+
+
+def test_checkpoint_that_could_not_be_moved_is_never_stale() -> None:
+    # Both 160 and 190 are one past the sync at 100 for MirrorMaker 2.
+    assert late(scene(checkpoint=(160, 101)), group(190, 185)) == ("ready", {})
+
+
+def test_group_that_never_reached_the_target_is_stale_after_a_while() -> None:
+    one = group(150, None)
+    state, first = late(scene(checkpoint=None), one)
+    assert (state, len(first)) == ("not_synced", 1)
+    source = replace(scene().source, taken_at_ms=NOW + 200_000)
+    assert late(scene(checkpoint=None, source=source, late=first), one)[0] == "stale"
+
+
+def test_checkpoints_that_could_not_be_read_make_nothing_stale() -> None:
+    blind = Translation({("t", 0): syncs(SYNCS)}, None)
+    assert late(scene(translation=blind), group(190, 150))[1] == {}
+
+
+def test_group_is_as_bad_as_its_worst_partition_and_as_ready_as_their_share() -> None:
+    part = log(400)
+    seen = scene(
+        source=cluster(topic("t", *[part] * 4)),
+        target=cluster(topic("east.t", *[log(450)] * 4)),
+        translation=Translation({("t", p): syncs(SYNCS) for p in range(3)}, {}),
+    )
+    one = GroupOffsets(
+        "billing", {"t": dict.fromkeys(range(4), 150)},
+        {"east.t": {0: 150, 1: 100, 2: 160, 3: 1}}, "Empty",
+    )  # fmt: skip
+    (row,), _ = groups.parities(seen, [one])
+    assert [part.state for part in row.partitions] == ["ready", "reread", "skip", "unmapped"]
+    assert (row.state, row.readiness, row.reread, row.skip) == ("skip", 0.25, 50, 10)
+
+
+# What is said
+
+
+def said(*rows: GroupParity) -> list[Finding]:
+    one = failover.judge(FLOW, WEST, rows)
+    assert all(each.action and each.flow == "orders" for each in one)
+    return one
+
+
+def test_ready_groups_and_those_at_work_are_no_finding() -> None:
+    assert said(judged(group(150, 150)), judged(group(150, 300, "Stable"))) == []
+    assert said(judged(group(150, None))) == []
+
+
+def test_skip_is_critical_with_the_command_that_mends_it() -> None:
+    (one,) = said(judged(group(150, 157)))
+    assert (one.severity, one.kind, one.topic, one.count) == ("critical", "group_skip", "t", 7)
+    assert "never read 7 records" in one.message
+    assert (
+        "kafka-consumer-groups.sh --bootstrap-server west1:9092 --group billing --reset-offsets "
+        "--topic east.t:0 --to-offset 150 --execute" in one.action
+    )
+
+
+def test_skip_for_retention_asks_for_longer_retention() -> None:
+    (one,) = said(judged(group(150, 140), starts=(0, 160)))
+    assert "retention.ms" in one.action
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "count", "words"),
+    [
+        (judged(group(150, 100)), "group_reread", 50, "read 50 records of t again"),
+        (judged(group(250, 100)), "group_reread", 101, "at least 101 records"),
+        (judged(group(250, 220)), "group_unknown", 1, "--to-offset 201 --execute"),
+        (judged(group(50, 1), translation=Translation({}, {})), "group_unmapped", 1,
+         "--topic east.t:0 --to-earliest --execute"),
+        (judged(group(190, 1), checkpoint=(90, 1), late={"billing t 0": ([90, 1], NOW - 200_000)}),
+         "group_stale", 1, "journalctl -u mirrormaker.service"),
+    ],
+)  # fmt: skip
+def test_other_states_are_warnings(row: GroupParity, kind: str, count: int, words: str) -> None:
+    (one,) = said(row)
+    assert (one.severity, one.kind, one.count) == ("warning", kind, count)
+    assert words in one.message + one.action
+
+
+def test_several_partitions_are_reset_together() -> None:
+    (first,) = judged(group(150, 157)).partitions
+    row = GroupParity("orders", "billing", "skip", 0, 0, 14, (first, replace(first, partition=1)))
+    (one,) = said(row)
+    assert "printf '%s\\n' east.t,0,150 east.t,1,150 > offsets.csv && " in one.action
+    assert "--from-file offsets.csv --execute" in one.action
+
+
+# What is read
+
+
+def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
+    tail = Tail()
+    decode = checkpoints._syncs_into(tail)
+    for upstream, downstream in pairs:
+        value = upstream.to_bytes(8, "big") + downstream.to_bytes(8, "big")
+        found = decode(SimpleNamespace(key=b"\0\1t\0\0\0\0", value=value, timestamp=NOW))
+        assert found is not None
+        tail.latest[found[0]] = found[1]
+    (some,) = checkpoints._syncs(tail).values()
+    return [(one.upstream, one.downstream) for one in some]
+
+
+def test_syncs_add_up_oldest_first() -> None:
+    assert fed((0, 0), (100, 101), (200, 202)) == [(0, 0), (100, 101), (200, 202)]
+
+
+def test_source_offset_that_goes_back_makes_older_syncs_worthless() -> None:
+    assert fed((0, 0), (100, 100), (50, 180), (90, 220)) == [(50, 180), (90, 220)]
+
+
+def test_repeated_source_offset_keeps_the_newest_place() -> None:
+    assert fed((0, 0), (100, 100), (100, 130)) == [(0, 0), (100, 130)]
+
+
+def test_old_syncs_are_thinned_out_and_the_way_back_stays() -> None:
+    kept = [one for one, _ in fed(*((n * 100, n * 100) for n in range(5000)))]
+    assert len(kept) <= 2 * checkpoints.SYNCS_KEPT
+    newest = kept[-1]
+    assert (kept[0], newest) == (0, 499_900)
+    for offset in range(0, newest, 1000):
+        below = max(one for one in kept if one <= offset)
+        assert offset - below <= newest - offset + 100
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Seen(1, b"a", 5), Seen(7, b"a", 5), True),
+        (Seen(1, b"a", 5), Seen(7, b"a", 6), False),
+        (Seen(1, b"a", 5), Seen(7, b"b", 5), False),
+        (Seen(1, b"a", 5), Seen(7, b"a", None), True),
+    ],
+)
+def test_copies_agree_in_content_and_time_unless_a_broker_stamps_them(
+    one: Seen, other: Seen, same: bool
+) -> None:
+    assert one.same_as(other) is same
