@@ -12,14 +12,30 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror_report.checks import content
 from mirror_report.config import Flow, Settings
-from mirror_report.model import ClusterSnapshot, Finding, ParityResult, Positions, ReportError
-from mirror_report.parity import FINGERPRINT_VERSION, archives, looking, scans, summary, telling
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    OffsetSync,
+    ParityResult,
+    Place,
+    Positions,
+    ReportError,
+)
+from mirror_report.parity import (
+    FINGERPRINT_VERSION,
+    aligning,
+    archives,
+    looking,
+    scans,
+    summary,
+    telling,
+)
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
 from mirror_report.parity.looking import Look
@@ -49,6 +65,14 @@ class TakeSnapshots(Protocol):
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target."""
+
+    def syncs(
+        self, flow: Flow, memory: Mapping[str, Any]
+    ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
+        """Take MirrorMaker 2's offset syncs since an earlier look, and what the next has to know.
+
+        :param memory: what that look returned.
+        """
 
 
 @dataclass(frozen=True)
@@ -211,10 +235,15 @@ class Run:
                 ]
                 for topic, some in share.guests.items()
             }  # fmt: skip
+            baseline = self.baselines.get(look.flow.name) or {}
+            aligned = aligning.align(
+                self, look.flow, baseline, look.source, look.positions, look.target
+            )
             look.plan = planning.plan_flow(
-                look.flow, self.memory, self.baselines.get(look.flow.name) or {}, look.source,
-                look.target, guests=guests, elsewhere=share.elsewhere, doubtful=share.doubtful,
+                look.flow, self.memory, baseline, look.source, look.target,
+                guests=guests, elsewhere=share.elsewhere, doubtful=share.doubtful,
             )  # fmt: skip
+            aligning.cap(self, aligned, look.plan, look.source, look.target)
         for flow, topic in looking.misplaced(self.looks, self.memory):
             self._leave(flow, topic)
         for look in self.looks:

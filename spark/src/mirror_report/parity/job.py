@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import compare, digest, going, sealing, summary, telling, totals
+from mirror_report.parity import (
+    aligning,
+    alignment,
+    compare,
+    digest,
+    going,
+    sealing,
+    summary,
+    telling,
+    totals,
+)
 from mirror_report.parity.deadline import Deadline, OutOfTimeError
 from mirror_report.parity.drilling import Driller
 from mirror_report.parity.errors import ParityError
@@ -119,7 +129,11 @@ class Job:
 
     def _buckets(self) -> tuple[DataFrame, DataFrame]:
         """All digests with their lanes, and both sides of each bucket next to each other."""
-        digests = compare.with_lanes(self.shelf.digests(), self.standing.by_partition)
+        rows = self.shelf.digests()
+        spans = aligning.spans(self.run)
+        if spans:
+            rows = alignment.realign(rows, table(self.session, alignment.SPANS_SCHEMA, spans))
+        digests = compare.with_lanes(rows, self.standing.by_partition)
         looks = {look.flow.name: look for look in self.run.looks}
         positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
         table_of = self.standing.position_table(positions)

@@ -118,6 +118,9 @@ class Memory:
     :param removals: what went from the target and was not looked at yet.
     :param scans: flow -> compacted topic on the target -> what its last scan found, as
         :class:`mirror_report.parity.scans.Scan` says.
+    :param alignments: flow -> topic on the target that is cut by offsets -> ids of both sides,
+        whether it was made anew, and by partition a :class:`mirror_report.parity.cuts.Track`.
+    :param syncs: flow -> what was read of its offset syncs.
     :param untold: flow -> runs since its last report, this one included: what they found is news.
     :param news: findings that are said once, and that no report has told yet.
     :param finished: flow -> the run that said all of its news, if it came to its end.
@@ -142,6 +145,8 @@ class Memory:
     scrubbed_at_ms: int = 0
     removals: list[Removal] = field(default_factory=list)
     scans: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    alignments: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    syncs: dict[str, dict[str, Any]] = field(default_factory=dict)
     untold: dict[str, list[str]] = field(default_factory=dict)
     news: list[Finding] = field(default_factory=list)
     finished: dict[str, str] = field(default_factory=dict)
@@ -211,6 +216,8 @@ class Memory:
             scrubbed_at_ms=int(data["scrubbed_at_ms"]),
             removals=[Removal(**one) for one in data["removals"]],
             scans={flow: dict(topics) for flow, topics in data["scans"].items()},
+            alignments={flow: dict(one) for flow, one in data.get("alignments", {}).items()},
+            syncs=dict(data.get("syncs", {})),
             untold={flow: list(runs) for flow, runs in data["untold"].items()},
             news=[Finding(**one) for one in data["news"]],
             finished=dict(data["finished"]),
@@ -250,6 +257,8 @@ class Memory:
             "scrubbed_at_ms": self.scrubbed_at_ms,
             "removals": [asdict(one) for one in self.removals],
             "scans": self.scans,
+            "alignments": self.alignments,
+            "syncs": self.syncs,
             "untold": self.untold,
             "news": [asdict(one) for one in self.news],
             "finished": self.finished,
@@ -277,6 +286,14 @@ class Memory:
         """Whether no report has told yet what a run found of a flow."""
         return run_id in self.untold.get(flow, [])
 
+    def untimed(self, flow: str, topic: str) -> bool:
+        """Whether no record of a topic of the target carried a timestamp on the source."""
+        if self.alignments.get(flow, {}).get(topic, {}).get("untimed"):
+            return True
+        known = self.summaries.get(flow, {}).get(topic, {}).get("now", {})
+        newest = known.get("newest_due_ms")
+        return newest is not None and newest < 0
+
     def forget(self, flow: str) -> None:
         """Drop all that is remembered of a flow, except for its rows."""
         self.sides = {key: one for key, one in self.sides.items() if key[0] != flow}
@@ -289,6 +306,7 @@ class Memory:
             self.scans,
             self.totals,
             self.scrubbed,
+            self.alignments,
         ):
             kept.pop(flow, None)
 

@@ -153,7 +153,8 @@ def _plan_topic(
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    chosen = strategies.choose(flow, [one.topic for one in feeds], on_target)
+    untimed = memory.untimed(flow.name, topic)
+    chosen = strategies.choose(flow, [one.topic for one in feeds], on_target, untimed=untimed)
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
     if not plan.judged and len({feeder(flow.name, one)[0] for one in origins}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")

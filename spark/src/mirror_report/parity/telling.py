@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
-from mirror_report.parity import scans, summary, watched
+from mirror_report.parity import aligning, scans, summary, watched
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.plan import TopicPlan
 from mirror_report.parity.ranges import feeder
@@ -69,9 +69,10 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, status="skipped", reason=plan.skip)
     if plan.strategy == "latest_by_key":
         last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
-        return scans.told(empty, last, run.memory.untold.get(plan.flow, []), plan.why)
+        untold = run.memory.untold.get(plan.flow, [])
+        return _covered(scans.told(empty, last, untold, plan.why), 0)
     if not plan.judged:
-        return _unproved(run, plan, empty)
+        return _covered(_unproved(run, plan, empty), 0)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
     here = (plan.flow, plan.topic)
     unread = sum(one.records for one in run.backlog if (one.flow, one.topic) == here)
@@ -93,7 +94,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
             reason=reason,
             counts={**empty.counts, "unverifiable": expired},
         )
-        return _covered(found, expired + below)
+        return _covered(_beside_cuts(run, plan, found), expired + below)
     said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
 
@@ -105,7 +106,28 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
     if unread and since is not None and filled.verified_through_ms is not None:
         # What waits is not older than what was read last, but for records that come late.
         filled = replace(filled, verified_through_ms=min(filled.verified_through_ms, since))
-    return replace(filled, **summary.status(filled, unread, expired))
+    told = replace(filled, **summary.status(filled, unread, expired))
+    return _covered(_beside_cuts(run, plan, told), expired + below)
+
+
+def _beside_cuts(run: Run, plan: TopicPlan, told: TopicParity) -> TopicParity:
+    """Add what lies in no bucket of a topic that is cut by offsets."""
+    if plan.strategy != aligning.STRATEGY:
+        return told
+    look = next(one for one in run.looks if one.flow.name == plan.flow)
+    beside = aligning.outside(run, plan, look.source)
+    unverifiable = (told.counts["unverifiable"] or 0) + beside.unaligned
+    harmless = told.status in ("verified", "in_flight", "skipped")
+    unaligned = f"{beside.unaligned} records were mirrored before anything aligned them"
+    return replace(
+        told,
+        source_records=told.source_records + beside.straddling + beside.unaligned + beside.open,
+        skipped_records=told.skipped_records + beside.straddling,
+        in_flight_records=told.in_flight_records + beside.open,
+        counts={**told.counts, "unverifiable": unverifiable},
+        status="unverifiable" if harmless and beside.unaligned else told.status,
+        reason=unaligned if harmless and beside.unaligned else told.reason or plan.why,
+    )
 
 
 def _covered(topic: TopicParity, uncompared: int) -> TopicParity:
