@@ -80,9 +80,13 @@ class Lab:
         """One reader of readers.py, in a process of its own."""
         settings = {
             "kafka": str(self.kafka), "jars": str(self.jars), "source": self.source,
-            "target": self.target, "topic": "full", "records": self.records // 6 * 6,
+            "target": self.target, "topic": "full", "records": self.records,
             "record_bytes": self.record_bytes, "heap": "1g", **changes,
         }  # fmt: skip
+        # The tool that fills topics does not fill partitions evenly, nor twice the same.
+        settings["ends"] = {
+            side: ends(str(settings[side]), str(settings["topic"])) for side in ("source", "target")
+        }
         done = subprocess.run(
             [sys.executable, str(HERE / "readers.py"), name], input=json.dumps(settings),
             capture_output=True, text=True, check=False, env=ENVIRONMENT,
@@ -178,13 +182,22 @@ def create(address: str, topics: Sequence[str]) -> None:
     admin.close()
 
 
+def ends(address: str, topic: str) -> list[int]:
+    """Log end offsets; zeros where there is no such topic."""
+    consumer = KafkaConsumer(bootstrap_servers=address)
+    parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    found = consumer.end_offsets(parts) if topic in consumer.topics() else {}
+    consumer.close()
+    return [found.get(one, 0) for one in parts]
+
+
 def commit(address: str, group: str, topics: Sequence[str]) -> None:
     """Commit the ends of topics, as a mirror that has copied everything does."""
     consumer = KafkaConsumer(bootstrap_servers=address, group_id=group, enable_auto_commit=False)
     parts = [TopicPartition(one, number) for one in topics for number in range(PARTITIONS)]
     consumer.assign(parts)
-    ends = consumer.end_offsets(parts)
-    consumer.commit({one: OffsetAndMetadata(end, "", -1) for one, end in ends.items()})
+    reached = consumer.end_offsets(parts)
+    consumer.commit({one: OffsetAndMetadata(end, "", -1) for one, end in reached.items()})
     consumer.close()
 
 

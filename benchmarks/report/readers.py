@@ -83,15 +83,14 @@ def spark(settings: Settings, jobs: list[list[str]], kind: str) -> dict[str, flo
         jars_directory=settings["jars"],
         fetch=settings.get("fetch", {}),
     )
-    share = settings["records"] // PARTITIONS
 
     def frame(session_: Any, sides: list[str]) -> Any:
         parts = []
         for side in sides:
             ranges = [
-                Range("f", side, settings["topic"], settings["topic"], number, 0, share,
+                Range("f", side, settings["topic"], settings["topic"], number, 0, end,
                       settings["record_bytes"])
-                for number in range(PARTITIONS)
+                for number, end in enumerate(settings["ends"][side])
             ]  # fmt: skip
             connect = source.connection(how, Cluster(side, (settings[side],)), None, ranges)
             parts.append(source.read(session_, ranges, connect))

@@ -50,6 +50,12 @@ def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
     assert (only.origin, only.topic, only.start, only.end) == ("t", "east.t", 12, 20)
 
 
+def test_without_a_baseline_a_bundle_begins_where_the_log_does() -> None:
+    assert made().topics["t"].ranges["0"] == (5, 20)
+    past = bundle.describe(FLOW, "source", snapshot(topic("t")), None, {"t": {"0": 99}}, 60_000)
+    assert past.topics["t"].ranges["0"] == (20, 20), "a baseline past the end leaves nothing"
+
+
 def test_a_target_that_writes_its_own_timestamps_cannot_be_compared_by_them() -> None:
     rewritten = topic("east.t", **{"message.timestamp.type": "LogAppendTime"})
     found = bundle.describe(FLOW, "target", snapshot(rewritten), None, {}, 60_000)

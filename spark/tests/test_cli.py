@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from mirror_report import cli, commands
 from mirror_report.checks.verdict import finding
+from mirror_report.launch import submit
 from mirror_report.state.store import Store
 
 SECRET = "s3cret-value"
@@ -271,3 +273,12 @@ def test_metrics_that_cannot_be_written_are_a_finding_of_every_format(
     assert (code, len(found)) == (3, 1)
     assert "mirror_report.prom" in found[0]["message"]
     assert found[0]["action"]
+
+
+def test_spark_submit_finds_a_file_that_is_the_whole_command_line() -> None:
+    path = Path(submit.__file__)
+    argv = [sys.executable, str(path), "--version"]
+    environment = {**os.environ, "PYTHONPATH": str(path.parents[2])}
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    assert path.suffix == ".py"
+    assert done.stdout.startswith("mirror-report ")

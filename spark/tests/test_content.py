@@ -110,7 +110,9 @@ def test_a_topic_that_nothing_compares_names_the_proof() -> None:
 
 
 def lane(number: int, **changes: Any) -> dict[str, Any]:
-    zero = dict.fromkeys((*summary.ADDED, *CLASSES), 0) | dict.fromkeys(summary.NEWEST)
+    zero = dict.fromkeys((*summary.ADDED, *CLASSES), 0) | dict.fromkeys(
+        (*summary.NEWEST, *summary.OLDEST)
+    )
     return {"flow": "f", "topic": "t", "lane": number, "hours": [], **zero, **changes}
 
 

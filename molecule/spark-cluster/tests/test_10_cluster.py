@@ -97,10 +97,12 @@ def test_spark_submit_runs_the_same_program(lab):
         f"PATH={site}/bin:/usr/bin:/bin", f"CREDENTIALS_DIRECTORY={CREDENTIALS}",
         "JAVA_HOME=/usr/lib/jvm/java-17-openjdk-amd64", f"PYSPARK_PYTHON={site}/bin/python",
         "sh", "-c",
-        f"jars=$(ls /opt/mirror-report/jars/*.jar | paste -sd,); exec {site}/bin/spark-submit "
+        "jars=$(ls /opt/mirror-report/jars/*.jar | paste -sd,); "
+        f"program=$(ls {site}/lib/python3*/site-packages/mirror_report/launch/submit.py); "
+        f"exec {site}/bin/spark-submit "
         "--master spark://master1:7077 --conf spark.driver.host=mirror1 --driver-memory 512m "
         "--conf spark.executor.memory=512m "
-        f"--jars $jars {site}/bin/mirror-report run --json",
+        "--jars $jars $program run --json",
     ]  # fmt: skip
     # kafka-python wants the raw passwords, which executors do not get.
     with_passwords(lab)
@@ -128,6 +130,8 @@ def test_credentials_are_taken_back(lab):
     lab.playbook("report.yml", {"mirror_report_executor_credentials": False})
     for name in (*WORKERS, "mirror1"):
         assert lab.host(name).run("test", "-e", CREDENTIALS, check=False).status == 1
+    lab.produce("orders", count=100)  # or Spark would not be needed
+    lab.wait_mirrored("orders", list(COUNTS))
     status, document = lab.report("run")
     assert status == 3
     assert "mirror_report_executor_credentials" in json.dumps(document)

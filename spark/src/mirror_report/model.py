@@ -371,6 +371,10 @@ class TopicParity:
     :param newest_due_ms: timestamp of the newest record that should be verified by now.
     :param samples: class -> at most 20 samples.
     :param strategy: how the content is compared.
+    :param due_records: records that should be verified by now, those never compared among them.
+    :param coverage: share of them that is; ``None``: nothing is due, or it is not known.
+    :param expired_records: records that were read on the target and left it since, as its retention
+        allows.
     :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
         has begun to; ``None``: nothing waits, or retention has no bound.
     :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
@@ -396,6 +400,9 @@ class TopicParity:
     partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     strategy: Strategy = "timestamp"
     breach_seconds: float | None = None
+    due_records: int | None = None
+    coverage: float | None = None
+    expired_records: int | None = None
     strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
 
 

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from mirror_report.config import Cluster, Credentials, Flow, Settings
-from mirror_report.kafka import groups, mm2
+from mirror_report.kafka import groups, mm2, syncs
 from mirror_report.kafka.snapshot import ClusterClient, connect
 from mirror_report.model import (
     ClusterSnapshot,
     GroupSnapshot,
+    OffsetSync,
+    Place,
     Positions,
     ReportError,
     Standing,
@@ -247,3 +250,10 @@ class Take:
         """Take a snapshot of the target's mirrored topics."""
         with open_clients(self._settings, [flow.target]) as clients:
             return target_snapshot(clients, flow)
+
+    def syncs(
+        self, flow: Flow, memory: Mapping[str, Any]
+    ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
+        """Take the offset syncs since an earlier look, see :func:`kafka.syncs.since`."""
+        with open_clients(self._settings, [flow.target]) as clients:
+            return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)

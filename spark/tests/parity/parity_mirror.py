@@ -15,7 +15,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
 from pyspark.sql import SparkSession
 
-from mirror_report.config import Cluster, Flow, Settings
+from mirror_report.config import Budget, Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
 from mirror_report.model import CLASSES, ParityResult, TopicParity
 from mirror_report.observe import Take
@@ -47,6 +47,7 @@ class Mirror:
             flows=(flow,),
             state_directory=state,
             spark=SparkSettings(master="local[2]"),
+            budget=Budget(scrub_bytes=0),
         )
         self.store = Store(state)
         self.runs = 0

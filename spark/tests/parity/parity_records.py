@@ -308,7 +308,7 @@ def late(source: list[Record], target: list[Record]) -> int:
     sequences: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for content, (on_source, on_target) in copies.items():
         where = {one.partition for one in on_source}
-        if len(where) != 1 or len(on_target) < len(on_source):
+        if len(where) != 1 or len(on_target) != len(on_source):
             continue
         first = min(on_target, key=lambda one: (one.partition, one.offset))
         keyed = None

@@ -266,6 +266,7 @@ ORDERS: dict[str, tuple[list[int], dict[str, int], dict[str, int]]] = {
         [1, 0, *range(3, 30)], {"reordered": 1, "missing": 1}, {"reordered": 1, "missing": 1},
     ),
     f"{KEPT}-again from five on": ([*range(10), *range(5, 30)], {"duplicate": 5}, {}),
+    f"{KEPT}-one early and in its place": ([5, *range(30)], {"duplicate": 1}, {}),
     "two of a key swapped": ([7, *range(1, 7), 0, *range(8, 30)], {"reordered": 1}, {}),
     "two of other keys swapped": ([1, 0, *range(2, 30)], {}, {}),
 }  # fmt: skip

@@ -100,7 +100,7 @@ class Story:
             mirror.produce(self.topic(name), 200)
             mirror.copy(self.topic(name), faults={"swapped": 2} if name == "swapped" else faults)
         mirror.produce(self.topic("behind"))
-        mirror.copy(self.topic("behind"), limit=20)
+        mirror.copy(self.topic("behind"), limit=10)
         for name in ("late", "again", "gone", "expired"):
             mirror.produce(self.topic(name), 120)
         self.lost = [
@@ -211,7 +211,7 @@ def test_what_lies_past_the_position_is_in_flight(story: Story) -> None:
     found = story.of(0, "behind")
     assert (found.status, counts(found)) == ("in_flight", {})
     assert found.in_flight_records == found.source_records == RECORDS
-    assert found.target_records == 60
+    assert found.target_records == 30
 
 
 def test_records_that_arrive_late_are_no_longer_missing(story: Story) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror_report.config import Cluster, Flow, Spark
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Finding, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
 from mirror_report.parity.errors import ParityError, explain
 from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
@@ -52,6 +52,10 @@ def planned(
         cluster(source_topic),
         cluster(*([target_topic] if target_topic else [])),
     )
+
+
+def loaded(text: str) -> Memory:
+    return Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE, Path("/state"))
 
 
 def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
@@ -159,10 +163,12 @@ def test_a_deleted_target_is_noticed() -> None:
     ]
 
 
-def test_a_source_topic_that_is_gone_is_skipped() -> None:
+def test_a_source_topic_that_is_gone_is_left_behind() -> None:
     known = memory(source=SideMemory("id", {0: 0}, {0: 8}))
     found = plan.plan_flow(FLOW, known, {}, cluster(), cluster(topic()))
-    assert [(one.topic, one.skip) for one in found.topics] == [("t", plan.GONE)]
+    assert found.topics == []
+    assert [(one.topic, one.origins) for one in found.departed] == [("t", ("t",))]
+    assert [(one.side, one.origin) for one in found.drops] == [("source", "t"), ("target", "t")]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -253,9 +259,45 @@ def test_what_is_remembered_survives_the_manifest() -> None:
     known.summaries = {"f": {"t": {"now": {"missing": 1}}}}
     known.baselines = {"f": basis(FLOW, BASELINE)}
     text = json.dumps(known.dump())
-    assert Memory.load(json.loads(text), FINGERPRINT_VERSION, MINUTE) == known
-    other = Memory.load(json.loads(text), FINGERPRINT_VERSION, 2 * MINUTE)
-    assert other == Memory(FINGERPRINT_VERSION, 2 * MINUTE), "other buckets cannot be compared"
+    assert loaded(text) == known
+    assert loaded("{}") == Memory(FINGERPRINT_VERSION, MINUTE), "nothing was remembered yet"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("fingerprint_version", FINGERPRINT_VERSION + 1, "Install the release that wrote it"),
+        ("format", 1, "Install the release that wrote it"),
+        ("bucket_ms", 2 * MINUTE, "Set bucket_seconds back"),
+        ("sides", [{"flow": "f"}], "damaged"),
+        ("gaps", None, "damaged"),
+    ],
+)
+def test_what_cannot_be_gone_on_from_is_refused_with_the_cure(
+    name: str, value: Any, told: str
+) -> None:
+    manifest = memory(source=SideMemory("id", {0: 1}, {0: 8})).dump()
+    with pytest.raises(ParityError, match=told) as error:
+        loaded(json.dumps({**manifest, name: value}))
+    assert "mv /state/parity.json /state/parity " in str(error.value)
+
+
+def test_news_are_kept_until_a_report_has_told_them() -> None:
+    known = memory()
+    one = Finding("critical", "reset", "f", "t", None, None, "reset", "look")
+    known.now_runs("1", ["f"], lambda _: False)
+    known.news.append(one)
+    again = loaded(json.dumps(known.dump()))
+    again.now_runs("2", ["f"], lambda run: run == "1")
+    assert again.news == [one], "run 1 did not come to its end"
+    again.finished["f"] = "2"
+    again.now_runs("3", ["f"], lambda _: False)
+    assert (again.news, again.untold) == ([one], {"f": ["2", "3"]}), "nobody got the report of 2"
+    again.finished["f"] = "3"
+    again.now_runs("4", ["other"], lambda _: True)
+    assert again.news == [one], "a run of another flow"
+    again.now_runs("5", ["f"], lambda _: True)
+    assert (again.news, again.untold["f"]) == ([], ["5"])
 
 
 def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
@@ -370,3 +412,21 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 )
 def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
     assert told in explain(text)
+
+
+def test_what_was_found_is_news_until_a_report_of_its_flow_is_written() -> None:
+    reports: set[str] = set()
+    one = Memory(FINGERPRINT_VERSION, MINUTE)
+
+    def run(name: str, *flows: str, told: bool = False) -> dict[str, list[str]]:
+        one.now_runs(name, flows, reports.__contains__)
+        if told:
+            reports.add(name)
+        return one.untold
+
+    assert run("1", "f", "g") == {"f": ["1"], "g": ["1"]}
+    assert run("2", "f", told=True) == {"f": ["1", "2"], "g": ["1"]}
+    assert one.is_news("f", "1"), "the report of the second run still tells it"
+    assert run("3", "f", "g") == {"f": ["3"], "g": ["1", "3"]}
+    assert (one.is_news("f", "1"), one.is_news("g", "1")) == (False, True)
+    assert loaded(json.dumps(one.dump())).untold == one.untold

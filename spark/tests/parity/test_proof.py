@@ -112,6 +112,7 @@ def test_a_run_says_that_rewritten_timestamps_leave_nothing_to_compare_by(story:
     behind = story.of(story.ran, "behind")
     assert found_in(behind) == {"unverifiable": 60}
     assert behind.in_flight_records == 140
+    assert (behind.due_records, behind.coverage) == (60, 0)
     assert story.of(story.ran, "kept").strategy == "timestamp"
 
 

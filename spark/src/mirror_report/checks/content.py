@@ -63,6 +63,8 @@ def _found(topic: TopicParity, kind: str, action: str) -> Finding:
     text = TEXTS[kind]
     if kind == "unverifiable" and topic.strategy == "none":
         text = f"records cannot be compared while they move: {topic.reason}"
+    elif kind == "unverifiable" and topic.strategy == "offset_syncs":
+        text = f"{text}: {topic.reason}"
     return finding(
         kind,
         f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}",
@@ -123,10 +125,11 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
         "unverifiable": "Run the report more often than retention removes records; "
         f"{remedies.renew(flow)} starts anew",
     }  # fmt: skip
-    if kind == "unverifiable" and topic.strategy == "none":
+    if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
+        renew = f". {remedies.renew(flow)} leaves them out" if topic.strategy != "none" else ""
         return (
             "Stop the producers, wait until the mirror has caught up, then mirror-report prove "
-            f"--flow {topic.flow} --topic {topic.topic}"
+            f"--flow {topic.flow} --topic {topic.topic}{renew}"
         )
     return texts[kind]
 

@@ -43,7 +43,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "altered_timestamp": ("warning", "records arrived with another timestamp"),
     "expired": ("ok", "records left the target by its retention before they were compared"),
     "unverifiable": ("warning", "records that can no longer be compared"),
-    "skipped": ("warning", "records that are not compared, such as compacted topics"),
+    "skipped": ("warning", "content that is not compared, such as of a topic the source has lost"),
     "coverage": ("warning", "the verified share of the records due is below its bound"),
     "backlog": ("warning", "records are due and were left for the next run"),
     "offset_shift": ("warning", "offsets of source and target drifted apart (MirrorMaker 2)"),

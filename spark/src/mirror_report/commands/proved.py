@@ -82,7 +82,8 @@ def prove(
         if name in before.target.errors:
             found[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
         elif chosen.strategy == "latest_by_key":
-            found[name] = _empty(flow, name, origins, "skipped", chosen.reason)
+            reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
+            found[name] = _empty(flow, name, origins, "skipped", reason)
         elif any(one in waiting for one in origins):
             count = sum(waiting.get(one, 0) for one in origins)
             found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")

@@ -58,7 +58,8 @@ def run(
     if readable:
         progress("comparing content")
         parity, problem = _parity(
-            dataclasses.replace(settings, flows=readable),
+            settings,
+            tuple(one.name for one in readable),
             store,
             run_id,
             progress,
@@ -103,6 +104,7 @@ def run(
 
 def _parity(
     settings: Settings,
+    flows: tuple[str, ...],
     store: Store,
     run_id: str,
     progress: Progress,
@@ -113,7 +115,7 @@ def _parity(
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(settings, Take(settings, memories), store, run_id)
+        request = ParityRequest(settings, Take(settings, memories), store, run_id, flows)
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)
@@ -187,10 +189,7 @@ def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -
 def _coverage(topics: Sequence[TopicParity]) -> float | None:
     """Verified share of the records that are due; ``None`` if nothing is due."""
     verified = sum(one.verified_records for one in topics)
-    due = sum(
-        max(one.verified_records, one.source_records - one.in_flight_records - one.skipped_records)
-        for one in topics
-    )
+    due = sum(one.due_records or 0 for one in topics)
     return None if due == 0 else verified / due
 
 

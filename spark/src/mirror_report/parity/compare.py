@@ -9,7 +9,8 @@ that does not has a single lane per topic.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -135,7 +136,7 @@ def judge(
     topics: DataFrame,
     results: DataFrame,
     run_id: str,
-    untold: Collection[str] = (),
+    untold: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> DataFrame:
     """What is known of each bucket.
 
@@ -143,18 +144,19 @@ def judge(
     :param topics: :data:`TOPICS_SCHEMA`; buckets of other topics are left out.
     :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
     :param run_id: the present run.
-    :param untold: earlier runs whose report nobody got: what they found is news still.
+    :param untold: flow -> runs whose report nobody got: what they found is news still.
     :returns: the buckets with due, candidate (a drill has to decide, or to decide again, if it is
         settled), settled, status, accountable (the next run will call it verified) and the count
         of each class; of :data:`NEWS` what is told once counts while it is news, and is
         ``accounted_*`` afterwards.
     """
     run = F.col("run_id")
+    unread_news = [f"{flow}/{one}" for flow, runs in untold.items() for one in runs]
     old = results.select(
         *BUCKET,
         F.col("pair").alias("known_pair"),
         (run == run_id).alias("this_run"),
-        run.isin(run_id, *untold).alias("news"),
+        ((run == run_id) | F.concat_ws("/", "flow", run).isin(*unread_news)).alias("news"),
         *_KNOWN,
     )
     known = (
@@ -170,7 +172,9 @@ def judge(
     settled = F.coalesce(F.col("known_pair") == F.col("pair"), F.lit(False)) & (
         (F.col("in_flight") == 0) | F.col("this_run")
     )
-    due = ~F.col("skipped") & F.col("mirrored") & ~F.col("unread")
+    # While records are unread a difference says nothing; what agrees or was drilled holds.
+    decided = ~F.col("unread") | F.col("equal") | settled
+    due = ~F.col("skipped") & F.col("mirrored") & decided
     unequal = ~F.col("skipped") & ~F.col("equal")
     blind = unequal & F.col("due") & F.col("nothing_to_compare")
     state = (

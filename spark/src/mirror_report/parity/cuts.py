@@ -90,6 +90,8 @@ def advance(
         if not cuts or seen is None:
             cuts, seen = cuts or [one], one
             continue
+        if one.upstream <= seen.upstream and one.downstream <= seen.downstream:
+            continue  # read again
         if one.downstream < seen.downstream or one.upstream < cuts[0].upstream:
             return None
         surplus = (seen.upstream - seen.downstream) - (one.upstream - one.downstream)

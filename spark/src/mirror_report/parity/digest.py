@@ -73,7 +73,8 @@ def digest(records: DataFrame) -> DataFrame:
     hashed = records.select(
         *KEYS,
         "offset",
-        fingerprint.timestamp_ms().alias("ts"),
+        # What is not cut by the records' times has the time its bucket is called by.
+        F.coalesce("compared_ms", "bucket").alias("ts"),
         fingerprint.record_hash(1).alias("h1"),
         fingerprint.record_hash(2).alias("h2"),
         F.expr("length(key)").cast("bigint").alias("key_length"),

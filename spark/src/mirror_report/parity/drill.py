@@ -140,12 +140,13 @@ def _late(groups: DataFrame) -> DataFrame:
     """Say in ``late`` which records come after one that they preceded on the source.
 
     Order is that of one log; of a mirror that keeps no partitions, that of one key in it. Equal
-    records count once, where the first of them is, and not if some are missing.
+    records count once, where the first of them is, and only if both sides have as many: of copies
+    nobody can say which one is out of place.
     """
     spread = F.col("lane") == WHOLE_TOPIC
     ordered = (
         (F.col("n_source") > 0)
-        & (F.col("n_target") >= F.col("n_source"))
+        & (F.col("n_target") == F.col("n_source"))
         & (F.col("source_log") == F.col("other_log"))
         & ~(spread & F.col("key_length").isNull())
     )

@@ -13,28 +13,21 @@ from mirror_report.model import Finding, PartitionSnapshot, ReportError
 from mirror_report.parity import compare, digest, drill, ranges
 from mirror_report.parity import plan as planning
 from mirror_report.parity.deadline import Deadline, OutOfTimeError
+from mirror_report.parity.extents import Key, bounded, key, part
+from mirror_report.parity.going import SLACK_MS
 from mirror_report.parity.ranges import Range, Side, feeder
 from mirror_report.parity.reading import CHUNK_BYTES, Reader
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.sides import record_bytes
 from mirror_report.parity.standing import Standing
 
 if TYPE_CHECKING:
-    from mirror_report.parity.engine import Look, Run
+    from mirror_report.parity.engine import Run
+    from mirror_report.parity.looking import Look
 
 MAX_CANDIDATES = 2_000
 """Buckets looked at in one run; the oldest of them first."""
-
-PART = ("flow", "side", "origin", "partition")
-EXTENT_SCHEMA = (
-    f"{compare.BUCKET_SCHEMA}, side string, origin string, partition int, off_min bigint, "
-    "off_max bigint"
-)
-"""Where the digested records of one bucket lie in one partition."""
-FOLLOWING_SCHEMA = "flow string, side string, origin string, partition int, following bigint"
-"""How far each partition was digested."""
-
-Key = tuple[Any, ...]
 
 
 class Driller:
@@ -115,14 +108,14 @@ class Driller:
         self, digests: DataFrame, rows: Sequence[Mapping[str, Any]]
     ) -> dict[Key, list[dict[str, Any]]]:
         """Bucket -> where its digested records lie."""
-        found: dict[Key, list[dict[str, Any]]] = {_key(row): [] for row in rows}
+        found: dict[Key, list[dict[str, Any]]] = {key(row): [] for row in rows}
         extents = (
             digests.join(F.broadcast(self._chosen(rows)), on=list(compare.BUCKET), how="left_semi")
             .groupBy(*compare.BUCKET, "side", "origin", "partition")
             .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
         )
         for row in extents.collect():
-            found[_key(row.asDict())].append(row.asDict())
+            found[key(row.asDict())].append(row.asDict())
         return found
 
     def _readable(
@@ -137,7 +130,7 @@ class Driller:
             row
             for row in rows
             if not row["settled"]
-            or all(one["off_min"] >= starts.get(_part(one), -1) for one in extents[_key(row)])
+            or all(one["off_min"] >= starts.get(part(one), -1) for one in extents[key(row)])
         ]
 
     def _batches(
@@ -183,7 +176,9 @@ class Driller:
         candidates = self._candidates(rows, extents, starts)
         fresh = {one: self.standing.positions(look, looks) for one, look in looks.items()}
         left = drill.leftovers(
-            self._bounded(records, rows, extents, following),
+            bounded(
+                self.session, records, [one for row in rows for one in extents[key(row)]], following
+            ),
             candidates,
             self.standing.position_table(fresh),
         ).persist()
@@ -202,10 +197,10 @@ class Driller:
     ) -> DataFrame:
         gaps = self.standing.gaps()
         gone = {
-            (*_key(one), one["side"])
+            (*key(one), one["side"])
             for some in extents.values()
             for one in some
-            if one["off_min"] < starts.get(_part(one), -1)
+            if one["off_min"] < starts.get(part(one), -1)
         }
         return table(
             self.session, drill.CANDIDATES_SCHEMA,
@@ -217,42 +212,17 @@ class Driller:
                         <= gaps.get((row["flow"], row["topic"], side), -(2**62))
                         for side in ranges.SIDES
                     },
-                    **{f"{side}_gone": (*_key(row), side) in gone for side in ranges.SIDES},
+                    **{f"{side}_gone": (*key(row), side) in gone for side in ranges.SIDES},
+                    "allowed_from_ms": self._kept_from(row),
                 }
                 for row in rows
             ],
         )  # fmt: skip
 
-    def _bounded(
-        self,
-        records: DataFrame,
-        rows: Sequence[Mapping[str, Any]],
-        extents: Mapping[Key, list[dict[str, Any]]],
-        following: Mapping[Key, int],
-    ) -> DataFrame:
-        """Records that the digests of the buckets stand for, and those that are new.
-
-        One read serves many buckets; what it meets of a bucket beside that was sealed before.
-        """
-        parts = [one for row in rows for one in extents[_key(row)]]
-        bounds = table(self.session, EXTENT_SCHEMA, parts)
-        ends = table(
-            self.session, FOLLOWING_SCHEMA,
-            [{**dict(zip(PART, part, strict=True)), "following": offset}
-             for part, offset in following.items()],
-        )  # fmt: skip
-        digested = F.col("offset").between(F.col("off_min"), F.col("off_max"))
-        new = F.col("offset") >= F.coalesce(F.col("following"), F.lit(0))
-        return (
-            records.join(
-                F.broadcast(bounds),
-                on=[*compare.BUCKET, "side", "origin", "partition"],
-                how="left",
-            )
-            .join(F.broadcast(ends), on=list(PART), how="left")
-            .filter(F.coalesce(digested, F.lit(False)) | new)
-            .drop("off_min", "off_max", "following")
-        )
+    def _kept_from(self, row: Mapping[str, Any]) -> int | None:
+        """No record of the topic younger than this had to leave the target."""
+        side = self.run.memory.sides.get((row["flow"], "target", row["topic"]))
+        return None if side is None else side.kept_from_ms + SLACK_MS
 
     def sandwich(self, flows: set[str]) -> dict[str, Look]:
         """Fresh looks: positions, then target, then source. A flow that fails is left out.
@@ -323,7 +293,7 @@ class Driller:
         """What is still there of the records that the digests of some buckets stand for."""
         found = []
         for row in rows:
-            for one in extents[_key(row)]:
+            for one in extents[key(row)]:
                 flow, side, origin = one["flow"], one["side"], one["origin"]
                 logs, _ = self._logs_now(looks, flow, side, origin)
                 log = logs.get(one["partition"])
@@ -369,12 +339,4 @@ class Driller:
         via, name = feeder(flow, origin)
         look = looks[via]
         snapshot = (look.source if side == "source" else look.target).topics.get(name)
-        return ranges.RECORD_BYTES if snapshot is None else planning.record_bytes(snapshot)
-
-
-def _key(row: Mapping[str, Any]) -> Key:
-    return tuple(row[name] for name in compare.BUCKET)
-
-
-def _part(row: Mapping[str, Any]) -> Key:
-    return tuple(row[name] for name in PART)
+        return ranges.RECORD_BYTES if snapshot is None else record_bytes(snapshot)

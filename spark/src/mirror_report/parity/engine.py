@@ -12,25 +12,36 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror_report.checks import content
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
     Finding,
+    OffsetSync,
     ParityResult,
+    Place,
     Positions,
     ReportError,
 )
-from mirror_report.parity import FINGERPRINT_VERSION, archives, scans, summary, telling
+from mirror_report.parity import (
+    FINGERPRINT_VERSION,
+    aligning,
+    archives,
+    looking,
+    scans,
+    summary,
+    telling,
+)
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
-from mirror_report.parity.memory import Memory, basis
-from mirror_report.parity.plan import FlowPlan
-from mirror_report.parity.ranges import Range, feeder, within_budget
+from mirror_report.parity.looking import Look
+from mirror_report.parity.memory import Memory, Removal, basis
+from mirror_report.parity.ranges import Range, feeder, guest, within_budget
+from mirror_report.parity.sides import Drop
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -39,6 +50,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 MANIFEST = "parity"
+SCRUB_IDLE_MS = 86_400_000
+"""Nothing new for so long: Spark is started all the same, to read again what was verified."""
 
 
 class TakeSnapshots(Protocol):
@@ -53,15 +66,28 @@ class TakeSnapshots(Protocol):
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target."""
 
+    def syncs(
+        self, flow: Flow, memory: Mapping[str, Any]
+    ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
+        """Take MirrorMaker 2's offset syncs since an earlier look, and what the next has to know.
+
+        :param memory: what that look returned.
+        """
+
 
 @dataclass(frozen=True)
 class ParityRequest:
-    """What a run is asked to do, within ``settings.budget``."""
+    """What a run is asked to do, within ``settings.budget``.
+
+    :param flows: names of the flows to compare; ``None``: all. The others still count where they
+        feed the same topics.
+    """
 
     settings: Settings
     take: TakeSnapshots
     store: Store
     run_id: str
+    flows: tuple[str, ...] | None = None
 
 
 def run_parity(
@@ -71,20 +97,9 @@ def run_parity(
 
     :param progress: told in a line what is being done.
     :param open_session: how to get a Spark session; by default one of our own.
-    :raises ParityError: nothing could be compared; what was remembered before still holds.
+    :raises ReportError: nothing could be compared; what was remembered before still holds.
     """
     return Run(request, progress, open_session).go()
-
-
-@dataclass
-class Look:
-    """One flow in this run."""
-
-    flow: Flow
-    plan: FlowPlan
-    positions: Positions
-    source: ClusterSnapshot
-    target: ClusterSnapshot
 
 
 class Run:
@@ -98,14 +113,23 @@ class Run:
         self.progress = progress
         self.open_session = open_session
         self.started = time.monotonic()
+        self.now_ms = int(time.time() * 1000)
         self.bucket_ms = self.settings.bucket_seconds * 1000
-        self.memory = Memory.load(request.store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms)
-        self.memory.now_runs(request.run_id, request.store.was_told)
-        self.baselines = request.store.load("baseline")
-        self.directory = request.store.parity_directory
-        self.findings: list[Finding] = []
+        store = request.store
+        self.memory = Memory.load(
+            store.load(MANIFEST), FINGERPRINT_VERSION, self.bucket_ms, store.directory
+        )
+        self.flows = [
+            one for one in self.settings.flows if request.flows is None or one.name in request.flows
+        ]
+        names = {one.name for one in self.flows}
+        self.memory.now_runs(request.run_id, sorted(names), store.was_told)
+        self.baselines = store.load("baseline")
+        self.directory = store.parity_directory
+        self.findings = [one for one in self.memory.news if one.flow in names]
         self.looks: list[Look] = []
-        self.drops: list[planning.Drop] = []
+        self.drops: list[Drop] = []
+        self.reopened: list[tuple[str, str]] = []
         self.backlog: list[Range] = []
         self.braked: dict[str, int] = {}
         self.left_candidates = 0
@@ -115,13 +139,18 @@ class Run:
 
     def go(self) -> ParityResult:
         """Look at every flow, compare what is new, and tell what is known."""
-        for flow in self.settings.flows:
+        self._forget_flows()
+        for flow in self.flows:
             self._look_at(flow)
+        self._plan()
+        self.remember_begin()
         ranges = [one for look in self.looks for one in look.plan.ranges]
+        braked = self.braked_topics()
+        held = [one for one in ranges if (one.flow, one.topic) in braked]
+        free = [one for one in ranges if (one.flow, one.topic) not in braked]
         budget = self.settings.budget
-        free = [one for one in ranges if one.flow not in self.braked]
         now, later = within_budget(free, budget.max_bytes, budget.max_records)
-        self.backlog = later + [one for one in ranges if one.flow in self.braked]
+        self.backlog = later + held
         self.scans = scans.wanted(self, now)
         needed = self._spark_is_needed(now)
         if needed:
@@ -129,18 +158,21 @@ class Run:
         else:
             self.progress("nothing new on either side: Spark is not started")
             self.remember_positions()
-            self._commit()
         topics = [telling.tell(self, one) for look in self.looks for one in look.plan.topics]
+        # What is said once has been said, unless this run's report is never written.
+        for look in self.looks:
+            self.memory.finished[look.flow.name] = self.request.run_id
+        self.commit()
         for topic in topics:
             flow = self.settings.flow(topic.flow)
             self.findings += content.findings(topic, flow, self.settings.clusters)
-        records = sum(one.records for one in self.backlog)
+        records = sum(one.records for one in self.backlog if (one.flow, one.topic) not in braked)
         if records or self.left_candidates:
             self.findings.append(telling.backlog(self, records))
         return ParityResult(
             topics=topics,
             findings=self.findings,
-            backlog_records=records,
+            backlog_records=sum(one.records for one in self.backlog),
             backlog_bytes=int(sum(one.bytes for one in self.backlog)),
             spark_started=needed,
             seconds=round(time.monotonic() - self.started, 3),
@@ -148,18 +180,31 @@ class Run:
 
     # -- looking -----------------------------------------------------------------------------
 
+    def say_once(self, finding: Finding) -> None:
+        """Say something that no later run will find again."""
+        if finding not in self.findings:
+            self.findings.append(finding)
+            self.memory.news.append(finding)
+
+    def _forget_flows(self) -> None:
+        """Drop what rests on another baseline than the present one, or on no flow at all."""
+        flows = {flow.name: flow for flow in self.settings.flows}
+        for name in sorted(self.memory.baselines):
+            baseline = self.baselines.get(name) or {}
+            if name not in flows or self.memory.baselines[name] != basis(flows[name], baseline):
+                self.memory.forget(name)
+                self.memory.baselines.pop(name)
+                self.drops.append(Drop(name))
+
     def _look_at(self, flow: Flow) -> None:
-        baseline = self.baselines.get(flow.name) or {}
-        rests_on = basis(flow, baseline)
-        if self.memory.baselines.get(flow.name, rests_on) != rests_on:
-            self.memory.forget(flow.name)
-            self.drops.append(planning.Drop(flow.name))
-        self.memory.baselines[flow.name] = rests_on
+        take = self.request.take
         try:
-            source = self.request.take.source(flow)
-            positions = self.request.take.positions(flow)
-            target = self.request.take.target(flow)
+            source = take.source(flow)
+            positions = take.positions(flow)
+            look = Look(flow, positions, source, take.target(flow))
         except ReportError as error:
+            # The report of this run tells nothing of the flow.
+            self.memory.untold[flow.name].remove(self.request.run_id)
             self.findings.append(
                 Finding(
                     "unknown", "parity_unavailable", flow.name, None, None, None,
@@ -168,37 +213,96 @@ class Run:
                 )
             )  # fmt: skip
             return
-        plan = planning.plan_flow(flow, self.memory, baseline, source, target)
-        judged = {one.topic for one in plan.topics if one.judged}
-        plan.ranges = [one for one in plan.ranges if one.topic in judged]
-        self.drops += plan.drops
-        self.looks.append(Look(flow, plan, positions, source, target))
+        self.looks.append(look)
+        baseline = self.baselines.get(flow.name) or {}
         behind = planning.behind(flow, baseline, positions, source)
         bound = self.settings.budget.max_lag_records
         if bound is not None and behind > bound:
             self.braked[flow.name] = behind
             self.findings.append(telling.braked(flow, behind, bound))
+
+    def _plan(self) -> None:
+        shares = looking.shares(self.settings.flows, self.looks, self.memory)
+        for look in self.looks:
+            share = shares[look.flow.name]
+            guests = {
+                topic: [
+                    planning.feed_of(
+                        other.flow, name, self.baselines.get(other.flow.name) or {}, other.source,
+                        guest(other.flow.name, name),
+                    )
+                    for other, name in some
+                ]
+                for topic, some in share.guests.items()
+            }  # fmt: skip
+            baseline = self.baselines.get(look.flow.name) or {}
+            aligned = aligning.align(
+                self, look.flow, baseline, look.source, look.positions, look.target
+            )
+            look.plan = planning.plan_flow(
+                look.flow, self.memory, baseline, look.source, look.target,
+                guests=guests, elsewhere=share.elsewhere, doubtful=share.doubtful,
+            )  # fmt: skip
+            aligning.cap(self, aligned, look.plan, look.source, look.target)
+        for flow, topic in looking.misplaced(self.looks, self.memory):
+            self._leave(flow, topic)
+        for look in self.looks:
+            self._take_up(look)
+
+    def _leave(self, flow: str, topic: str) -> None:
+        """Drop a topic that another flow judges from now on."""
+        target = {one.name: one for one in self.settings.flows}
+        origins = [
+            origin for owner, side, origin in self.memory.sides
+            if (owner, side) == (flow, "source")
+            and _leads_to(target, *feeder(owner, origin)) == topic
+        ]  # fmt: skip
+        self.memory.forget_topic(flow, topic, origins)
+        self.drops += [Drop(flow, "source", one) for one in origins]
+        self.drops.append(Drop(flow, "target", topic))
+
+    def _take_up(self, look: Look) -> None:
+        plan, memory = look.plan, self.memory
+        self.drops += plan.drops
         for one in plan.reopened:
-            self.findings.append(summary.reopened_finding(one))
+            self.say_once(summary.reopened_finding(one))
+            memory.forget_numbers(one.flow, one.topic)
+            self.reopened.append((one.flow, one.topic))
         for gap in plan.gaps:
             if gap.end > gap.start:
-                self.findings.append(summary.gap_finding(gap))
-        self.memory.gaps += plan.gaps
-        for drop in plan.drops:
-            for topic in {one.topic for one in plan.reopened if one.origin == drop.origin}:
-                self.memory.summaries.get(flow.name, {}).pop(topic, None)
+                self.say_once(summary.gap_finding(gap))
+        memory.gaps += plan.gaps
+        reopened = {(one.flow, one.topic) for one in plan.reopened}
+        memory.removals += [one for one in plan.removals if (one.flow, one.topic) not in reopened]
+        for gone in plan.departed:
+            self.say_once(telling.departed(gone))
+            memory.forget_topic(gone.flow, gone.topic, gone.origins)
+            self.reopened.append((gone.flow, gone.topic))
 
     def _spark_is_needed(self, ranges: list[Range]) -> bool:
-        if ranges or self.scans or self.memory.open_work or self.drops:
+        memory = self.memory
+        if ranges or self.scans or memory.open_work or self.drops:
             return True
+        known = {look.flow.name: memory.summaries.get(look.flow.name, {}) for look in self.looks}
+        in_flight = any(
+            one.get("buckets_in_flight") for topics in known.values() for one in topics.values()
+        )
         for look in self.looks:
-            known = self.memory.summaries.get(look.flow.name, {})
-            moved = self.memory.positions.get(look.flow.name) != _relevant(look)
-            if moved and any(one.get("buckets_in_flight") for one in known.values()):
+            before = memory.positions.get(look.flow.name, {})
+            if in_flight and before != self._relevant(look):
                 return True
-            if look.plan.gaps and known:
+            if look.plan.gaps and known[look.flow.name]:
                 return True
-        return False
+        if any(self._may_be_early(one) for one in memory.removals):
+            return True
+        scrubbed = self.settings.budget.scrub_bytes and memory.digests
+        return bool(scrubbed) and self.now_ms - memory.scrubbed_at_ms > SCRUB_IDLE_MS
+
+    def _may_be_early(self, one: Removal) -> bool:
+        """Whether something went that retention had not to remove, as far as is known by now."""
+        said = self.memory.summaries.get(one.flow, {}).get(one.topic, {}).get("now", {})
+        newest = said.get("newest_due_ms")
+        return newest is None or newest > one.kept_from_ms
 
     # -- comparing ---------------------------------------------------------------------------
 
@@ -227,27 +331,19 @@ class Run:
             job.judge()
             job.scan()
 
-    def remember_positions(self) -> None:
-        """Keep the positions that were judged by."""
-        for look in self.looks:
-            self.memory.positions[look.flow.name] = _relevant(look)
-
-    def remember_read(self, ranges: Iterable[Range]) -> None:
-        """Move the memory of how far was read to the end of some ranges."""
-        for one in ranges:
-            key = (one.flow, one.side, one.origin)
-            side = self.memory.sides[key]
-            self.memory.sides[key] = replace(side, next={**side.next, one.partition: one.end})
-
     def feeders(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
         plans = [one for look in self.looks for one in look.plan.topics if one.flow == flow]
-        return {feeder(flow, origin)[0] for one in plans for origin in one.origins}
+        return {flow, *(feeder(flow, origin)[0] for one in plans for origin in one.origins)}
 
     def braked_topics(self) -> set[tuple[str, str]]:
-        """Topics left alone because their mirror is too far behind."""
+        """Topics left alone because a mirror that feeds them is too far behind."""
         plans = [one for look in self.looks for one in look.plan.topics]
-        return {(one.flow, one.topic) for one in plans if one.flow in self.braked}
+        return {
+            (one.flow, one.topic)
+            for one in plans
+            if any(feeder(one.flow, origin)[0] in self.braked for origin in one.origins)
+        }
 
     def spend(self, ranges: Iterable[Range]) -> None:
         """Count what is read against the budget."""
@@ -266,16 +362,45 @@ class Run:
             or self.read_records + sum(one.records for one in ranges) <= budget.max_records
         )
 
-    def _commit(self) -> None:
+    # -- remembering -------------------------------------------------------------------------
+
+    def remember_positions(self) -> None:
+        """Keep the positions that were judged by; those of other topics stay as they were."""
         for look in self.looks:
-            for key, side in look.plan.begin.items():
-                self.memory.sides.setdefault(key, side)
-        self.request.store.commit(MANIFEST, self.memory.dump())
+            self.memory.positions[look.flow.name] = self._relevant(look)
+
+    def _relevant(self, look: Look) -> Positions:
+        """Positions to remember: of the topics that are judged in this run those of now."""
+        judged = {
+            feeder(one.flow, origin)
+            for each in self.looks
+            for one in each.plan.topics
+            for origin in one.origins
+            if one.judged
+        }
+        mine = [name for flow, name in judged if flow == look.flow.name]
+        before = self.memory.positions.get(look.flow.name, {})
+        there = {name: one for name, one in before.items() if name in look.source.topics}
+        return there | {name: dict(look.positions.get(name, {})) for name in mine}
+
+    def remember_read(self, ranges: Iterable[Range]) -> None:
+        """Move the memory of how far was read to the end of some ranges."""
+        for one in ranges:
+            key = (one.flow, one.side, one.origin)
+            side = self.memory.sides[key]
+            self.memory.sides[key] = replace(side, next={**side.next, one.partition: one.end})
+
+    def remember_begin(self) -> None:
+        """Take over ids and log starts as they are now, and what was found to be read anew."""
+        for look in self.looks:
+            self.memory.sides.update(look.plan.begin)
+            baseline = self.baselines.get(look.flow.name) or {}
+            self.memory.baselines[look.flow.name] = basis(look.flow, baseline)
 
     def commit(self) -> None:
         """Put the memory in place, then remove rows it no longer names."""
-        self._commit()
-        named = {*self.memory.digests, self.memory.results}
+        self.request.store.commit(MANIFEST, self.memory.dump())
+        named = self.memory.named()
         for run in self.directory.iterdir() if self.directory.is_dir() else ():
             kept = [one for one in run.iterdir() if f"{run.name}/{one.name}" in named]
             for one in run.iterdir():
@@ -285,7 +410,5 @@ class Run:
                 shutil.rmtree(run, ignore_errors=True)
 
 
-def _relevant(look: Look) -> Positions:
-    return {
-        topic: dict(parts) for topic, parts in look.positions.items() if topic in look.source.topics
-    }
+def _leads_to(flows: dict[str, Flow], via: str, name: str) -> str | None:
+    return flows[via].target_topic(name) if via in flows else None

@@ -82,8 +82,9 @@ EXPLANATIONS = (
         "no space is left for Spark's scratch files or the state. Free some, or set TMPDIR",
     ),
     (
-        ("PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE"),
-        "the parity state is damaged. Run mirror-report baseline --renew and start anew",
+        ("PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE", "is not a Parquet file"),
+        "the parity state is damaged. Move parity.json and parity in the state directory away: "
+        "mirror-report run then compares everything since the baseline anew",
     ),
 )
 

@@ -7,23 +7,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import compare, digest, summary, telling, totals
+from mirror_report.parity import (
+    aligning,
+    alignment,
+    compare,
+    digest,
+    going,
+    sealing,
+    summary,
+    telling,
+    totals,
+)
 from mirror_report.parity.deadline import Deadline, OutOfTimeError
 from mirror_report.parity.drilling import Driller
+from mirror_report.parity.errors import ParityError
 from mirror_report.parity.ranges import Range
 from mirror_report.parity.reading import Reader
 from mirror_report.parity.scanning import Scanner
+from mirror_report.parity.scrubbing import Scrubber
 from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.standing import Standing
+from mirror_report.state.store import anew
 
 if TYPE_CHECKING:
     from mirror_report.parity.engine import Run
 
-MAX_DIGEST_DIRECTORIES = 8
+COLUMNS = f"{digest.SCHEMA}; {compare.RESULTS_SCHEMA}"
 
 
 class Job:
@@ -37,13 +50,25 @@ class Job:
         self.reader = Reader(run, session, self.shelf, deadline)
         self.standing = Standing(run, session)
         self.driller = Driller(run, session, self.shelf, self.reader, deadline)
+        self.scrubber = Scrubber(run, session, self.shelf, self.reader, deadline)
 
     def read(self, wanted: list[Range]) -> None:
-        """Digest what is new, after leaving out what no longer counts."""
-        for look in self.run.looks:
-            for key, side in look.plan.begin.items():
-                self.run.memory.sides[key] = side
-        if self.run.drops:
+        """Digest what is new, after leaving out what no longer counts.
+
+        :raises ParityError: the rows of earlier runs are of another layout, or damaged.
+        """
+        memory = self.run.memory
+        if not memory.baselines.keys() - {one.flow for one in self.run.drops if one.side is None}:
+            memory.digests, memory.sealed, memory.results = [], [], None
+        if memory.named() and memory.columns != COLUMNS:
+            where = self.run.request.store.directory
+            raise ParityError(
+                "the parity state was written by another release, which keeps other columns. "
+                f"Install that one, or start anew: {anew(where)}"
+            )
+        self.shelf.check()
+        memory.columns = COLUMNS
+        if self.run.drops and memory.named():
             self._drop()
         self.reader.read(wanted)
 
@@ -61,46 +86,66 @@ class Job:
         run.commit()
 
     def _drop(self) -> None:
-        """Leave out digests that no longer describe what is there."""
+        """Leave out rows that no longer describe what is there."""
         run = self.run
-        topics = [one for look in run.looks for one in look.plan.reopened]
-        flows = [one for one in run.drops if one.side is None]
-        rows = self.shelf.digests()
-        results = self.shelf.results()
+        rows, sealed, results = self.shelf.digests(), self.shelf.sealed(), self.shelf.results()
         for drop in run.drops:
             of_drop = F.col("flow") == drop.flow
-            if drop.side is not None:
+            if drop.side is None:
+                results = results.filter(~of_drop)
+            else:
                 of_drop &= (F.col("side") == drop.side) & (F.col("origin") == drop.origin)
-            rows = rows.filter(~of_drop)
-        for flow in flows:
-            results = results.filter(F.col("flow") != flow.flow)
-        for one in topics:
-            results = results.filter(~((F.col("flow") == one.flow) & (F.col("topic") == one.topic)))
-        kept = self.shelf.write(rows, "digest-kept")
-        run.memory.results = self.shelf.write(results, "results-kept")
-        run.memory.digests = [kept]
+            rows, sealed = rows.filter(~of_drop), sealed.filter(~of_drop)
+        for flow, topic in run.reopened:
+            of_topic = (F.col("flow") == flow) & (F.col("topic") == topic)
+            results, sealed = results.filter(~of_topic), sealed.filter(~of_topic)
+        run.memory.digests = [self.shelf.write(rows.coalesce(1), "digest-kept")]
+        if run.memory.sealed:
+            run.memory.sealed = [self.shelf.write(sealed.coalesce(1), "sealed-kept")]
+        run.memory.results = self.shelf.write(results.coalesce(1), "results-kept")
 
     def judge(self) -> None:
-        """Compare all digests, drill where they differ, and put the result in place."""
-        run = self.run
+        """Compare all digests, drill where they differ, and take over what was found."""
+        run, memory = self.run, self.run.memory
         run.progress("comparing digests")
-        rows = self.shelf.digests()
-        if len(run.memory.digests) > MAX_DIGEST_DIRECTORIES:
-            run.memory.digests = [self.shelf.write(digest.merge(rows).coalesce(1), "digest-merged")]
-            rows = self.shelf.digests()
-        digests = compare.with_lanes(rows, self.standing.by_partition)
-        looks = {look.flow.name: look for look in run.looks}
-        positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
-        buckets = compare.by_bucket(digests, self.standing.position_table(positions)).persist()
+        digests, buckets = self._buckets()
+        if self.scrubber.scrub(buckets, digests):
+            buckets.unpersist()
+            digests, buckets = self._buckets()
         topics = table(self.session, compare.TOPICS_SCHEMA, self.standing.topic_rows())
         old = self.shelf.results()
-        judged = compare.judge(buckets, topics, old, run.request.run_id, run.memory.untold)
-        results, samples = self.driller.drill(judged.persist(), digests, old)
-        final = compare.judge(buckets, topics, results, run.request.run_id, run.memory.untold)
+        run_id = run.request.run_id
+        judged = compare.judge(buckets, topics, old, run_id, memory.untold).persist()
+        self._watch(digests, judged)
+        results, samples = self.driller.drill(judged, digests, old)
+        final = compare.judge(buckets, topics, results, run_id, memory.untold).persist()
         summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
         telling.remember(run, summaries, samples)
-        run.memory.open_work = bool(run.backlog) or bool(
-            sum(row["candidates"] for row in summaries)
-        )
+        memory.open_work = any(row["candidates"] for row in summaries)
         run.remember_positions()
-        run.commit()
+        sealing.compact(run, self.shelf, digests, final)
+        for frame in (final, judged, buckets):
+            frame.unpersist()
+
+    def _buckets(self) -> tuple[DataFrame, DataFrame]:
+        """All digests with their lanes, and both sides of each bucket next to each other."""
+        rows = self.shelf.digests()
+        spans = aligning.spans(self.run)
+        if spans:
+            rows = alignment.realign(rows, table(self.session, alignment.SPANS_SCHEMA, spans))
+        digests = compare.with_lanes(rows, self.standing.by_partition)
+        looks = {look.flow.name: look for look in self.run.looks}
+        positions = {one: self.standing.positions(look, looks) for one, look in looks.items()}
+        table_of = self.standing.position_table(positions)
+        return digests, compare.by_bucket(digests, table_of).persist()
+
+    def _watch(self, digests: DataFrame, judged: DataFrame) -> None:
+        """Find out of what went from the target whether it had to; the drill tells of the rest."""
+        memory = self.run.memory
+        if not memory.removals:
+            return
+        told = judged.filter("due and unequal").select(*compare.BUCKET)
+        rows = digests.join(told, on=list(compare.BUCKET), how="left_anti").select(*digest.COLUMNS)
+        both = rows.unionByName(self.shelf.sealed().select(*digest.COLUMNS))
+        memory.gone = going.add(memory.gone, going.judge(self.session, both, memory.removals))
+        memory.removals = []

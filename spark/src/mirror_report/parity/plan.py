@@ -5,42 +5,16 @@ No Spark, no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
 from mirror_report.parity import strategies
-from mirror_report.parity.memory import Gap, Memory, SideMemory, offsets
-from mirror_report.parity.ranges import RECORD_BYTES, Range, Side
-
-GONE = "no longer on the source: nothing is left to compare with"
-
-
-@dataclass(frozen=True)
-class Reopened:
-    """A side of a topic whose digests no longer describe what is there.
-
-    :param kind: ``topic_reset`` (another topic of that name) or ``rewind`` (the log got shorter).
-    """
-
-    kind: Literal["topic_reset", "rewind"]
-    flow: str
-    side: Side
-    topic: str
-    origin: str
-    partition: int | None
-    detail: str
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Digest rows to leave out: a whole flow, or one side of one topic."""
-
-    flow: str
-    side: Side | None = None
-    origin: str | None = None
+from mirror_report.parity.memory import Memory, offsets
+from mirror_report.parity.ranges import feeder
+from mirror_report.parity.sides import Drop, Place, Reopened, SideNow, Wanted, changed, plan_side
 
 
 @dataclass(frozen=True)
@@ -68,19 +42,32 @@ class TopicPlan:
         return known and self.strategy in strategies.BY_BUCKET
 
 
+@dataclass(frozen=True)
+class Feed:
+    """A source topic that feeds a topic of the target.
+
+    :param origin: its name, or a guest (:func:`mirror_report.parity.ranges.guest`).
+    :param recorded: what the baseline holds of it; ``based``: whether its flow has a baseline.
+    :param isolation: which of its records count.
+    """
+
+    origin: str
+    topic: TopicSnapshot
+    taken_at_ms: int
+    recorded: Mapping[str, Any] | None
+    based: bool
+    isolation: str
+
+
 @dataclass
-class FlowPlan:
+class FlowPlan(Wanted):
     """What one flow needs in this run.
 
-    :param begin: how far each side of each topic had been read before, ids as they are now.
+    :param departed: topics that are no longer on the source, with what fed them.
     """
 
     topics: list[TopicPlan] = field(default_factory=list)
-    ranges: list[Range] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    reopened: list[Reopened] = field(default_factory=list)
-    drops: list[Drop] = field(default_factory=list)
-    begin: dict[tuple[str, Side, str], SideMemory] = field(default_factory=dict)
+    departed: list[TopicPlan] = field(default_factory=list)
 
 
 def plan_flow(
@@ -89,157 +76,125 @@ def plan_flow(
     baseline: Mapping[str, Any],
     source: ClusterSnapshot,
     target: ClusterSnapshot,
+    *,
+    guests: Mapping[str, Sequence[Feed]] | None = None,
+    elsewhere: Collection[str] = (),
+    doubtful: Mapping[str, str] | None = None,
 ) -> FlowPlan:
     """Ranges to read for one flow.
 
     :param baseline: the flow's entry of the manifest ``baseline``; empty if there is none.
     :param source: taken first; ``target`` after it and after the positions.
+    :param guests: topic of the target -> what other flows bring there.
+    :param elsewhere: topics of the target that another flow judges.
+    :param doubtful: topic of the target -> why it cannot be judged now.
     """
     done = FlowPlan()
-    feeds: dict[str, list[str]] = {}
-    for name in sorted(source.topics):
-        if flow.matches(name):
-            feeds.setdefault(flow.target_topic(name), []).append(name)
-    for name in sorted(source.errors):
-        if flow.matches(name) and name not in source.topics:
+    feeds: dict[str, list[Feed]] = {}
+    for name in sorted(filter(flow.matches, source.topics)):
+        one = feed_of(flow, name, baseline, source)
+        feeds.setdefault(flow.target_topic(name), []).append(one)
+    for name in sorted(filter(flow.matches, source.errors)):
+        if name not in source.topics:
             topic = flow.target_topic(name)
             done.topics.append(
                 TopicPlan(flow.name, topic, (name,), unknown=f"source: {source.errors[name]}")
             )
             feeds.pop(topic, None)
-    for topic, origins in feeds.items():
-        _plan_topic(done, flow, topic, tuple(origins), memory, baseline, source, target)
-    planned = {one.topic for one in done.topics}
-    for name in sorted({key[2] for key in memory.sides if key[:2] == (flow.name, "source")}):
-        topic = flow.target_topic(name)
-        if topic not in planned and flow.matches(name):
-            planned.add(topic)
-            done.topics.append(TopicPlan(flow.name, topic, (name,), skip=GONE))
+    for topic, some in feeds.items():
+        origins = tuple(one.origin for one in some)
+        if topic in (doubtful or {}):
+            unknown = (doubtful or {})[topic]
+            done.topics.append(TopicPlan(flow.name, topic, origins, unknown=unknown))
+        elif topic not in elsewhere:
+            all_of_it = [*some, *(guests or {}).get(topic, ())]
+            _plan_topic(done, flow, topic, all_of_it, memory, target)
+    planned = {one.topic for one in done.topics} | set(elsewhere)
+    left: dict[str, list[str]] = {}
+    for owner, side, origin in sorted(memory.sides):
+        if (owner, side) == (flow.name, "source") and feeder(owner, origin)[0] == owner:
+            left.setdefault(flow.target_topic(origin), []).append(origin)
+    for topic, names in left.items():
+        if topic in planned:
+            continue
+        done.departed.append(TopicPlan(flow.name, topic, tuple(names)))
+        done.drops += [Drop(flow.name, "source", name) for name in names]
+        done.drops.append(Drop(flow.name, "target", topic))
     return done
+
+
+def feed_of(
+    flow: Flow, name: str, baseline: Mapping[str, Any], source: ClusterSnapshot, origin: str = ""
+) -> Feed:
+    """One source topic of a flow.
+
+    :param origin: what the judging flow calls it, if that is another.
+    """
+    recorded = baseline.get("topics", {}).get(name)
+    return Feed(
+        origin or name, source.topics[name], source.taken_at_ms, recorded, bool(baseline),
+        flow.source_isolation,
+    )  # fmt: skip
 
 
 def _plan_topic(
     done: FlowPlan,
     flow: Flow,
     topic: str,
-    origins: tuple[str, ...],
+    feeds: Sequence[Feed],
     memory: Memory,
-    baseline: Mapping[str, Any],
-    source: ClusterSnapshot,
     target: ClusterSnapshot,
 ) -> None:
-    recorded = baseline.get("topics", {})
-    known = [recorded[name] for name in origins if name in recorded]
+    known = [one.recorded for one in feeds if one.recorded is not None]
     skips = [one["skip_through_ms"] for one in known if one.get("skip_through_ms") is not None]
     on_target = target.topics.get(topic)
+    origins = tuple(one.origin for one in feeds)
     plan = TopicPlan(flow.name, topic, origins, skip_through_ms=max(skips, default=None))
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    chosen = strategies.choose(flow, [source.topics[name] for name in origins], on_target)
+    untimed = memory.untimed(flow.name, topic)
+    chosen = strategies.choose(flow, [one.topic for one in feeds], on_target, untimed=untimed)
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
+    if not plan.judged and len({feeder(flow.name, one)[0] for one in origins}) > 1:
+        plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
     done.topics.append(plan)
     if not plan.judged:
         return
-    sides: list[tuple[Side, str, TopicSnapshot, int]] = [
-        ("source", name, source.topics[name], source.taken_at_ms) for name in origins
-    ]
-    if on_target is None and (flow.name, "target", topic) in memory.sides:
+    sides = [
+        SideNow(
+            Place(flow.name, "source", one.origin, topic, one.isolation),
+            one.topic, one.taken_at_ms, one.recorded, one.based,
+        )
+        for one in feeds
+    ]  # fmt: skip
+    deleted = on_target is None and (flow.name, "target", topic) in memory.sides
+    if deleted:
         done.reopened.append(
             Reopened("topic_reset", flow.name, "target", topic, topic, None, "deleted")
         )
         done.drops.append(Drop(flow.name, "target", topic))
     if on_target is not None:
-        sides.append(("target", topic, on_target, target.taken_at_ms))
-    for side, origin, snapshot, taken_at_ms in sides:
-        # Sources that share a target topic share its baseline there.
-        start = (
-            recorded.get(origin)
-            if side == "source"
-            else _latest([recorded.get(name) for name in origins])
-        )
-        _plan_side(
-            done,
-            _Place(flow.name, side, origin, topic, flow.isolation(side)),
-            memory,
-            baseline,
-            start,
-            snapshot,
-            taken_at_ms,
-        )
+        place = Place(flow.name, "target", topic, topic, flow.target_isolation)
+        start = _on_target(known)
+        based = any(one.based for one in feeds)
+        sides.append(SideNow(place, on_target, target.taken_at_ms, start, based))
+    # Sealed rows of one side cannot be held against a new log of the other.
+    sealed = bool(memory.totals.get(flow.name, {}).get(topic))
+    anew = sealed and (deleted or any(changed(one, memory) for one in sides))
+    for one in sides:
+        plan_side(done, one, memory, anew=anew)
 
 
-@dataclass(frozen=True)
-class _Place:
-    flow: str
-    side: Side
-    origin: str
-    topic: str
-    isolation: str
-
-
-def _plan_side(
-    done: FlowPlan,
-    place: _Place,
-    memory: Memory,
-    baseline: Mapping[str, Any],
-    start: Mapping[str, Any] | None,
-    snapshot: TopicSnapshot,
-    taken_at_ms: int,
-) -> None:
-    key = (place.flow, place.side, place.origin)
-    remembered = memory.sides.get(key)
-    floor = offsets((start or {}).get(place.side) or {})
-    known_id = remembered.topic_id if remembered else (start or {}).get(f"{place.side}_id")
-    reset = bool(known_id) and known_id != snapshot.topic_id
-    shrunk = sorted(
-        partition
-        for partition, read in (remembered.next if remembered else floor).items()
-        if partition in snapshot.partitions and snapshot.partitions[partition].end < read
-    )
-    if reset:
-        done.reopened.append(
-            Reopened("topic_reset", *_where(place), None, f"{known_id} → {snapshot.topic_id}")
-        )
-    elif shrunk:
-        for partition in shrunk:
-            read = (remembered.next if remembered else floor)[partition]
-            end = snapshot.partitions[partition].end
-            done.reopened.append(Reopened("rewind", *_where(place), partition, f"{read} → {end}"))
-    if reset or shrunk:
-        done.drops.append(Drop(place.flow, place.side, place.origin))
-        if place.side == "source" and (reset or remembered is not None):
-            # What the old log held may be on the target and can no longer be read here.
-            done.gaps.append(Gap(*_where(place), -1, 0, 0, taken_at_ms))
-        remembered = None
-        if reset:
-            floor = {}
-    first: dict[int, int] = {}
-    following: dict[int, int] = {}
-    for partition, log in sorted(snapshot.partitions.items()):
-        # Without a baseline, history begins with what is there at the first look.
-        begin = floor.get(partition, 0 if baseline and not reset else log.log_start)
-        wanted = remembered.next.get(partition, begin) if remembered else min(begin, log.end)
-        if log.log_start > wanted:
-            done.gaps.append(Gap(*_where(place), partition, wanted, log.log_start, taken_at_ms))
-        read = max(wanted, log.log_start)
-        first[partition] = remembered.first.get(partition, read) if remembered else read
-        following[partition] = read
-        end = log.end_for(place.isolation)
-        if end > read:
-            done.ranges.append(
-                Range(
-                    place.flow,
-                    place.side,
-                    place.origin,
-                    place.topic,
-                    partition,
-                    read,
-                    end,
-                    record_bytes(snapshot),
-                )
-            )
-    done.begin[key] = SideMemory(snapshot.topic_id, first, following)
+def _on_target(known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Where the target began by the baseline of all that feeds it: by the earliest of them."""
+    if not known:
+        return None
+    begun: dict[str, int] = {}
+    for one in known:
+        for partition, offset in (one.get("target") or {}).items():
+            begun[partition] = min(offset, begun.get(partition, offset))
+    return {"target": begun, "target_id": known[-1].get("target_id")}
 
 
 def behind(
@@ -280,20 +235,3 @@ def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Position
         }
         for topic, parts in positions.items()
     }
-
-
-def record_bytes(snapshot: TopicSnapshot) -> float:
-    """Expected size of one record of a topic, by the size of its logs."""
-    records = sum(log.end - log.log_start for log in snapshot.partitions.values())
-    if not snapshot.bytes or records <= 0:
-        return RECORD_BYTES
-    return max(1.0, snapshot.bytes / records)
-
-
-def _latest(recorded: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
-    known = [one for one in recorded if one is not None]
-    return known[-1] if known else None
-
-
-def _where(place: _Place) -> tuple[str, Side, str, str]:
-    return place.flow, place.side, place.topic, place.origin

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
-from mirror_report.parity import alignment, digest, ranges, source
+from mirror_report.parity import aligning, alignment, digest, ranges, source
 from mirror_report.parity.deadline import READING_SHARE, Deadline, OutOfTimeError
 from mirror_report.parity.ranges import Range
+from mirror_report.parity.session import table
 from mirror_report.parity.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ class Reader:
 
     def records(self, wanted: Iterable[Range]) -> DataFrame:
         """All records of some ranges with their buckets, whatever the flow and side."""
-        return alignment.place(fetch(self.session, self.run.settings, wanted), self.run.bucket_ms)
+        wanted = list(wanted)
+        rows = aligning.spans(self.run, wanted)
+        spans = table(self.session, alignment.SPANS_SCHEMA, rows) if rows else None
+        fetched = fetch(self.session, self.run.settings, wanted)
+        return alignment.place(fetched, self.run.bucket_ms, spans)
 
     def read(self, wanted: list[Range]) -> None:
         """Digest what is new, piece by piece; each piece is remembered when it is done."""
@@ -120,7 +125,7 @@ class Reader:
                 if ranges.feeder(one.flow, one.origin)[0] != look.flow.name:
                     continue
                 topic = now[one.side].topics.get(ranges.feeder(one.flow, one.origin)[1])
-                known = look.plan.begin[one.flow, one.side, one.origin].topic_id
+                known = self.run.memory.sides[one.flow, one.side, one.origin].topic_id
                 log = topic.partitions.get(one.partition) if topic else None
                 if (
                     topic is None
@@ -130,6 +135,7 @@ class Reader:
                     or log.end < one.end
                 ):
                     found.add((one.flow, one.topic))
+        for look in self.run.looks:
             look.plan.topics = [
                 replace(one, unknown="it changed or vanished while it was read")
                 if (one.flow, one.topic) in found

@@ -16,7 +16,8 @@ from mirror_report.parity.scans import Subject
 from mirror_report.parity.session import table
 
 if TYPE_CHECKING:
-    from mirror_report.parity.engine import Look, Run
+    from mirror_report.parity.engine import Run
+    from mirror_report.parity.looking import Look
 
 
 class Scanner:
@@ -50,8 +51,9 @@ class Scanner:
             subjects = [*(one for one in subjects if one not in again), *fresh]
         for one in subjects:
             last = scans.last_of(run.memory.scans, one.flow.name, one.topic)
+            untold = run.memory.untold.get(one.flow.name, [])
             found = scans.result(
-                one, run.request.run_id, _of(one, rows), _of(one, samples), last, run.memory.untold
+                one, run.request.run_id, _of(one, rows), _of(one, samples), last, untold
             )
             run.memory.scans.setdefault(one.flow.name, {})[one.topic] = asdict(found)
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.parity import compare, digest
+from mirror_report.parity.errors import ParityError
 from mirror_report.parity.memory import Memory
 from mirror_report.parity.session import table
+from mirror_report.state.store import anew
 
 
 class Shelf:
@@ -40,6 +42,9 @@ class Shelf:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+        self.memory.files[known_as] = {
+            one.name: one.stat().st_size for one in path.iterdir() if one.suffix == ".parquet"
+        }
         return known_as
 
     def read(self, names: str | Sequence[str], schema: str) -> DataFrame:
@@ -49,6 +54,23 @@ class Shelf:
             return table(self.session, schema, [])
         paths = [str(self.directory / one) for one in wanted]
         return self.session.read.schema(schema).parquet(*paths)
+
+    def check(self) -> None:
+        """Make sure that all rows that count are there.
+
+        :raises ParityError: a file is not as it was written.
+        """
+        for name in sorted(self.memory.named()):
+            for file, size in self.memory.files.get(name, {}).items():
+                path = self.directory / name / file
+                if not path.is_file() or path.stat().st_size != size:
+                    raise ParityError(
+                        f"{path} is damaged or gone. Start anew: {anew(self.directory.parent)}"
+                    )
+
+    def sealed(self) -> DataFrame:
+        """Digest rows of sealed hours."""
+        return self.read(self.memory.sealed, digest.SCHEMA)
 
     def digests(self) -> DataFrame:
         """All digest rows; those of one key add up."""

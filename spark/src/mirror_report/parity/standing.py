@@ -12,7 +12,8 @@ from mirror_report.parity.ranges import feeder
 from mirror_report.parity.session import table
 
 if TYPE_CHECKING:
-    from mirror_report.parity.engine import Look, Run
+    from mirror_report.parity.engine import Run
+    from mirror_report.parity.looking import Look
 
 
 class Standing:
@@ -21,6 +22,7 @@ class Standing:
     def __init__(self, run: Run, session: SparkSession) -> None:
         self.run = run
         self.session = session
+        self.flows = {one.name for one in run.settings.flows}
         self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
 
     def positions(self, look: Look, looks: Mapping[str, Look]) -> list[dict[str, Any]]:
@@ -33,9 +35,13 @@ class Standing:
             if (flow, side) != (look.flow.name, "source"):
                 continue
             via, name = feeder(flow, origin)
-            if via not in looks:
+            if via not in self.flows or (via in looks and name not in looks[via].source.topics):
+                # Nothing more is going to come of it: what was read is due.
+                committed = dict.fromkeys(begun.first, 2**62)
+            elif via in looks:
+                committed = looks[via].positions.get(name, {})
+            else:
                 continue
-            committed = looks[via].positions.get(name, {})
             rows += [
                 {
                     "flow": flow,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirror_report.config import Flow
 from mirror_report.model import Strategy, TopicSnapshot
 from mirror_report.parity.ranges import Range
 
-BY_BUCKET: tuple[Strategy, ...] = ("timestamp",)
+BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")
 """Strategies that compare what is new, bucket by bucket."""
 
 
@@ -40,7 +40,7 @@ class Subject:
 
 def choose(
     flow: Flow,
-    sources: Iterable[TopicSnapshot],
+    sources: Sequence[TopicSnapshot],
     target: TopicSnapshot | None,
     *,
     untimed: bool = False,
@@ -67,9 +67,11 @@ def choose(
         reason = "records of the source have no timestamps"
     else:
         return Choice("timestamp")
-    if flow.engine == "mm2":
-        return Choice("offset_syncs", reason)
-    return Choice("none", f"{reason}, and MirrorMaker 1 says nothing of offsets on the target")
+    if flow.engine == "mm1":
+        return Choice("none", f"{reason}, and MirrorMaker 1 says nothing of offsets on the target")
+    if len(sources) > 1:
+        return Choice("none", f"{reason}, and several topics feed this one")
+    return Choice("offset_syncs", reason)
 
 
 def is_compacted(topic: TopicSnapshot) -> bool:

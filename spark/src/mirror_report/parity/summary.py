@@ -8,7 +8,7 @@ from typing import Any
 
 from mirror_report.model import CLASSES, Finding, ParityStatus, Sample, TopicParity
 from mirror_report.parity.memory import Gap
-from mirror_report.parity.plan import Reopened
+from mirror_report.parity.sides import Reopened
 
 WHOLE = "*"
 """What stands for the partitions of a topic whose mirror does not keep them."""
@@ -31,7 +31,9 @@ ADDED = (
     *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
-"""Numbers of a lane that add up to those of its topic, and those of which the newest counts."""
+OLDEST = ("in_flight_since_ms",)
+"""Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
+of which the oldest does."""
 
 
 def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -47,12 +49,14 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         one = topics.setdefault(
             (flow, topic),
             {"flow": flow, "topic": topic, "lanes": {}}
-            | dict.fromkeys(ADDED, 0) | dict.fromkeys(NEWEST),
+            | dict.fromkeys(ADDED, 0) | dict.fromkeys((*NEWEST, *OLDEST)),
         )  # fmt: skip
         for name in ADDED:
             one[name] += row[name]
         for name in NEWEST:
             one[name] = max((x for x in (one[name], row[name]) if x is not None), default=None)
+        for name in OLDEST:
+            one[name] = min((x for x in (one[name], row[name]) if x is not None), default=None)
         one["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
             "hours": [list(hour) for hour in row["hours"]],

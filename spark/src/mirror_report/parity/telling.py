@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
-from mirror_report.parity import scans, summary
+from mirror_report.parity import aligning, scans, summary, watched
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.plan import TopicPlan
+from mirror_report.parity.ranges import feeder
 
 if TYPE_CHECKING:
     from mirror_report.parity.engine import Run
@@ -32,10 +33,11 @@ def remember(run: Run, rows: list[dict[str, Any]], samples: list[dict[str, Any]]
     for row in rows:
         flow, topic = row.pop("flow"), row.pop("topic")
         known = run.memory.summaries[flow].get(topic, {})
+        news = run.memory.is_news(flow, str(known.get("run_id")))
         merged = {}
         for name in CLASSES:
             found = fresh.get((flow, topic), {}).get(name, [])
-            told = name in summary.TOLD_ONCE and known.get("run_id", "") not in run.memory.untold
+            told = name in summary.TOLD_ONCE and not news
             old = [] if told else known.get("samples", {}).get(name, [])
             both = [*found, *(one for one in old if one not in found)]
             if row[name] and both:
@@ -67,32 +69,134 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, status="skipped", reason=plan.skip)
     if plan.strategy == "latest_by_key":
         last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
-        return scans.told(empty, last, run.memory.untold, plan.why)
+        untold = run.memory.untold.get(plan.flow, [])
+        return _covered(scans.told(empty, last, untold, plan.why), 0)
     if not plan.judged:
-        return _unproved(run, plan, empty)
+        return _covered(_unproved(run, plan, empty), 0)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
-    unread = sum(
-        one.records for one in run.backlog if (one.flow, one.topic) == (plan.flow, plan.topic)
-    )
+    here = (plan.flow, plan.topic)
+    unread = sum(one.records for one in run.backlog if (one.flow, one.topic) == here)
     expired = sum(
         gap.end - gap.start
         for gap in run.memory.gaps
-        if (gap.flow, gap.topic, gap.side) == (plan.flow, plan.topic, "source")
+        if (gap.flow, gap.topic, gap.side) == (*here, "source")
+    )
+    below = watched.unread_below(
+        [one for one in run.backlog if (one.flow, one.topic) == here],
+        {look.flow.name: look.positions for look in run.looks},
     )
     if known is None:
         reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
         status: ParityStatus = "unverifiable" if expired else "in_flight"
-        return replace(
+        found = replace(
             empty,
             status=status,
             reason=reason,
             counts={**empty.counts, "unverifiable": expired},
         )
-    said = known["now"] if known["run_id"] in run.memory.untold else known["next"]
-    filled = summary.filled(empty, said, known["samples"])
+        return _covered(_beside_cuts(run, plan, found), expired + below)
+    said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
+    filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
+
     unverifiable = (filled.counts["unverifiable"] or 0) + expired
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
-    return replace(filled, **summary.status(filled, unread, expired))
+    filled = _watched(run, plan, filled, said.get("in_flight_since_ms"))
+    filled = _covered(filled, expired + below)
+    since = said.get("in_flight_since_ms")
+    if unread and since is not None and filled.verified_through_ms is not None:
+        # What waits is not older than what was read last, but for records that come late.
+        filled = replace(filled, verified_through_ms=min(filled.verified_through_ms, since))
+    told = replace(filled, **summary.status(filled, unread, expired))
+    return _covered(_beside_cuts(run, plan, told), expired + below)
+
+
+def _beside_cuts(run: Run, plan: TopicPlan, told: TopicParity) -> TopicParity:
+    """Add what lies in no bucket of a topic that is cut by offsets."""
+    if plan.strategy != aligning.STRATEGY:
+        return told
+    look = next(one for one in run.looks if one.flow.name == plan.flow)
+    beside = aligning.outside(run, plan, look.source)
+    unverifiable = (told.counts["unverifiable"] or 0) + beside.unaligned
+    harmless = told.status in ("verified", "in_flight", "skipped")
+    unaligned = f"{beside.unaligned} records were mirrored before anything aligned them"
+    return replace(
+        told,
+        source_records=told.source_records + beside.straddling + beside.unaligned + beside.open,
+        skipped_records=told.skipped_records + beside.straddling,
+        in_flight_records=told.in_flight_records + beside.open,
+        counts={**told.counts, "unverifiable": unverifiable},
+        status="unverifiable" if harmless and beside.unaligned else told.status,
+        reason=unaligned if harmless and beside.unaligned else told.reason or plan.why,
+    )
+
+
+def _covered(topic: TopicParity, uncompared: int) -> TopicParity:
+    """Say how much of what is due is verified.
+
+    :param uncompared: what is due and was never compared: expired, or not read yet.
+    """
+    settled = topic.source_records - topic.in_flight_records - topic.skipped_records
+    due = max(topic.verified_records, settled) + uncompared
+    return replace(topic, due_records=due, coverage=topic.verified_records / due if due else None)
+
+
+def _with_sealed(run: Run, topic: TopicParity) -> TopicParity:
+    """Add what was sealed to what is judged in every run."""
+    total = run.memory.totals.get(topic.flow, {}).get(topic.topic)
+    if not total:
+        return topic
+    through, newest = (
+        max((one for one in pair if one is not None), default=None)
+        for pair in (
+            (topic.verified_through_ms, total["through_ms"]),
+            (topic.newest_due_ms, total["newest_ms"]),
+        )
+    )
+    return replace(
+        topic,
+        source_records=topic.source_records + total["source_records"],
+        target_records=topic.target_records + total["target_records"],
+        verified_records=topic.verified_records + total["verified_records"],
+        buckets={**topic.buckets,
+                 "verified": topic.buckets["verified"] + total["buckets_verified"]},
+        verified_through_ms=through,
+        newest_due_ms=newest,
+    )  # fmt: skip
+
+
+def _watched(run: Run, plan: TopicPlan, topic: TopicParity, oldest: int | None) -> TopicParity:
+    """Add what became of verified records, and the time that is left for the others.
+
+    :param oldest: of what is not verified yet, in milliseconds.
+    """
+    here = (plan.flow, plan.topic)
+    entries = [one for one in run.memory.gone if (one.flow, one.topic) == here]
+    early, expired = watched.gone(entries, run.now_ms)
+    counts, partitions = dict(topic.counts), {**topic.partitions}
+    keeps = run.settings.flow(plan.flow).engine == "mm2"
+    if early:
+        counts["deleted_early"] = (counts["deleted_early"] or 0) + sum(early.values())
+        known = partitions.get("deleted_early", {})
+        if keeps:
+            partitions["deleted_early"] = {
+                p: known.get(p, 0) + early.get(int(p), 0)
+                for p in sorted({*known, *map(str, early)}, key=int)
+            }
+    looks = {look.flow.name: look for look in run.looks}
+    sources = [
+        looks[via].source.topics[name]
+        for via, name in (feeder(plan.flow, origin) for origin in plan.origins)
+        if via in looks and name in looks[via].source.topics
+    ]
+    on_target = looks[plan.flow].target.topics.get(plan.topic)
+    left = watched.breach_seconds(oldest, sources, on_target, run.now_ms)
+    return replace(
+        topic,
+        counts=counts,
+        partitions=partitions,
+        breach_seconds=left,
+        expired_records=sum(expired.values()),
+    )
 
 
 def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
@@ -104,6 +208,8 @@ def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
     recorded = (run.baselines.get(plan.flow) or {}).get("topics", {})
     there = mirrored = 0
     for origin in plan.origins:
+        if feeder(plan.flow, origin)[0] != plan.flow:
+            continue
         begun = offsets(recorded.get(origin, {}).get("source", {}))
         for partition, log in look.source.topics[origin].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
@@ -118,6 +224,16 @@ def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
         in_flight_records=there - mirrored,
         counts={**empty.counts, "unverifiable": mirrored},
     )
+
+
+def departed(plan: TopicPlan) -> Finding:
+    """A topic that a flow no longer brings, told once."""
+    return Finding(
+        "warning", "skipped", plan.flow, plan.topic, None, None,
+        f"{plan.flow}/{plan.topic}: {', '.join(plan.origins)} is no longer on the source, or no "
+        "longer mirrored: nothing is left to compare with",
+        "Nothing, if that was meant; the next report says no more of it",
+    )  # fmt: skip
 
 
 def braked(flow: Flow, behind: int, bound: int) -> Finding:

@@ -7,7 +7,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity.compare import WHOLE_TOPIC
-from mirror_report.parity.summary import ADDED, BY_LANE, LASTING, NEWEST, NEWS, STATUSES
+from mirror_report.parity.summary import (
+    ADDED,
+    BY_LANE,
+    LASTING,
+    NEWEST,
+    NEWS,
+    OLDEST,
+    STATUSES,
+)
 
 HOUR_MS = 3_600_000
 STRIP_HOURS = 48
@@ -19,7 +27,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     """Records and buckets of each lane by status, and how far all of its topic is verified.
 
     :param judged: :func:`mirror_report.parity.compare.judge`.
-    :returns: one row per (flow, topic, lane): ``ADDED`` and ``NEWEST`` of
+    :returns: one row per (flow, topic, lane): ``ADDED``, ``NEWEST`` and ``OLDEST`` of
         :mod:`mirror_report.parity.summary`, and ``hours``, the newest :data:`STRIP_HOURS` hours of
         the topic that hold records: struct of the hour's start in milliseconds, its worst status
         and the one the next run will see, both as indexes of ``STATUSES`` there.
@@ -64,6 +72,9 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         F.max(F.when(due, F.coalesce("ts_max", F.col("bucket")))).alias("newest_due_ms"),
         F.max(F.when(good, end)).alias("verified_through_ms"),
         F.max(F.when(good_next, end)).alias("verified_through_next_ms"),
+        F.min(
+            F.when((F.col("status") == "in_flight") & (F.col("n_source") > 0), F.col("bucket"))
+        ).alias("in_flight_since_ms"),
         F.max(_severity()).alias("worst"),
         F.max(F.when(F.col("accountable"), 0).otherwise(_severity())).alias("worst_next"),
     )
@@ -75,6 +86,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         .agg(
             *(F.sum(name).alias(name) for name in ADDED),
             *(F.max(name).alias(name) for name in NEWEST),
+            *(F.min(name).alias(name) for name in OLDEST),
             F.sort_array(F.collect_list(shown)).alias("hours"),
         )
     )

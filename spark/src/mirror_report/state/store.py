@@ -22,6 +22,14 @@ SCHEMA = 1
 REPORTS_KEPT = 30
 
 
+def anew(directory: Path) -> str:
+    """How an operator leaves the parity state in a directory behind and keeps the baseline."""
+    return (
+        f"`mv {directory}/parity.json {directory}/parity /var/tmp/`, then mirror-report run "
+        "compares everything since the baseline"
+    )
+
+
 class StateError(ReportError):
     """The report's own state cannot be used."""
 
@@ -67,10 +75,12 @@ class Store:
         except OSError as error:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise StateError(
-                f"{path} is damaged. Move it away and record a new baseline: "
-                "mirror-report baseline --full-history"
-            ) from error
+            cure = (
+                f"Start anew: {anew(self.directory)}"
+                if name == "parity"
+                else "Move it away and record a new baseline: mirror-report baseline --full-history"
+            )
+            raise StateError(f"{path} is damaged. {cure}") from error
         found = document.get("schema") if isinstance(document, dict) else None
         if found != SCHEMA:
             raise StateError(

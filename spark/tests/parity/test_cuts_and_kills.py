@@ -1,0 +1,202 @@
+"""However its runs are cut and wherever they are killed, the report ends up saying the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parity_records import Content
+from parity_world import PARTITIONS, T0, World, no_kafka
+from pyspark.sql import SparkSession
+
+import mirror_report
+from mirror_report.config import Flow
+from mirror_report.model import CLASSES, ParityResult
+from mirror_report.parity.shelf import Shelf
+from mirror_report.state.store import Store
+
+LOOSE = Flow(name="loose", source="a", target="z", include="l.", group_id="g")
+KEPT = Flow(name="kept", source="a", target="z", include="k.", group_id="g", engine="mm2")
+TOPICS = {"l0": LOOSE, "l1": LOOSE, "k0": KEPT, "k1": KEPT}
+STEPS = 6
+
+Step = Callable[[World], None]
+
+
+class KilledError(BaseException):
+    """The run ends here, whatever it wanted to do next."""
+
+
+def story(random_: random.Random) -> list[Step]:
+    """Steps of producers and mirrors, good and bad; each can be the last before a run."""
+    steps: list[Step] = []
+    for number in range(STEPS):
+        for name, flow in TOPICS.items():
+            steps.append(_produced(name, random_.randrange(2**32), number))
+            steps.append(_copied(name, flow, random_.randrange(2**32)))
+    return steps
+
+
+def _produced(name: str, seed: int, number: int) -> Step:
+    def step(world: World) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        for i in range(chance.randrange(30)):
+            late = chance.choice((0, 0, 0, 3 * 60_000, 3_600_000))
+            at = T0 + number * 45_000 + chance.randrange(60_000) - late
+            key = None if chance.random() < 0.2 else b"%d" % chance.randrange(9)
+            value = None if key and chance.random() < 0.1 else b"%d-%d" % (seed, i)
+            content: Content = (key, value, -1 if chance.random() < 0.03 else at, None)
+            world.write("a", name, chance.randrange(PARTITIONS), content)
+
+    return step
+
+
+def _copied(name: str, flow: Flow, seed: int) -> Step:
+    """Mirror some of what waits: now and then lose, repeat, spoil or add a record."""
+
+    def step(world: World) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        known = world.told[flow.name].setdefault(name, {})
+        for partition, records in world.log("a", name).partitions.items():
+            begin = known.get(partition, 0)
+            end = chance.randint(begin, len(records))
+            target = world.log("z", name).partitions[partition]
+            for key, value, at, headers in records[begin:end]:
+                fate = chance.random()
+                if fate < 0.05:
+                    continue
+                target.append((key, b"?" if fate < 0.1 else value, at, headers))
+                if fate > 0.95:
+                    target.append((key, value, at, headers))
+                if 0.9 < fate < 0.93:
+                    target.append((b"foreign", b"%d" % seed, at, headers))
+            known[partition] = end
+
+    return step
+
+
+def said(result: ParityResult) -> dict[str, Any]:
+    """What holds of each topic, told as news or not."""
+    return {
+        one.topic: {
+            **{name: (one.counts[name] or 0) + one.accounted.get(name, 0) for name in CLASSES},
+            "source": one.source_records,
+            "target": one.target_records,
+            "in flight": one.in_flight_records,
+            "verified": one.verified_records,
+            "due": one.due_records,
+        }
+        for one in result.topics
+    }
+
+
+def seed_of_this_run() -> int:
+    seed = int(os.environ.get("MIRROR_REPLAY_SEED") or time.time_ns() % 2**32)
+    print(f"MIRROR_REPLAY_SEED={seed}")
+    return seed
+
+
+@pytest.mark.parametrize("runs", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, runs: int) -> None:
+    chance = random.Random(seed_of_this_run() + runs)  # noqa: S311
+    steps = story(chance)
+    whole, cut = (World(spark, tmp_path / name, LOOSE, KEPT) for name in ("whole", "cut"))
+    for step in steps:
+        step(whole)
+    with no_kafka(whole):
+        expected = said(whole.run())
+    assert any(one["missing"] for one in expected.values()), "enough happened"
+    assert any(one["duplicate"] for one in expected.values()), "enough happened"
+    cuts = sorted(chance.sample(range(1, len(steps)), runs - 1))
+    with no_kafka(cut):
+        for begin, end in zip((0, *cuts), (*cuts, len(steps)), strict=True):
+            for step in steps[begin:end]:
+                step(cut)
+            with pytest.MonkeyPatch.context() as patch:
+                _arrange_death(patch, cut, chance)
+                try:
+                    cut.run(max_records=chance.choice((None, 40)))
+                except KilledError:
+                    before = cut.store.load("parity")
+                    assert Store(cut.store.directory).load("parity") == before
+        found = cut.run()
+        for _ in range(2):
+            found = cut.run()
+    assert said(found) == expected
+    assert found.spark_started is False, "nothing is left to do"
+    kept = {f"{run.name}/{one.name}" for run in cut.store.parity_directory.iterdir()
+            for one in run.iterdir()}  # fmt: skip
+    manifest = cut.store.load("parity")
+    assert kept == {*manifest["digests"], *([manifest["results"]] if manifest["results"] else [])}
+
+
+def _arrange_death(patch: pytest.MonkeyPatch, world: World, chance: random.Random) -> None:
+    """Let a run die when rows are written, or right before or after the manifest is renamed."""
+    left = chance.randrange(4)
+    kind = chance.choice(("rows", "before", "after"))
+    write, commit = Shelf.write, world.store.commit
+
+    def count() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    def written(shelf: Shelf, *given: Any) -> str:
+        name = write(shelf, *given)
+        if kind == "rows" and count():
+            raise KilledError
+        return name
+
+    def committed(*given: Any) -> None:
+        dies = kind != "rows" and count()
+        if dies and kind == "before":
+            raise KilledError
+        commit(*given)
+        if dies:
+            raise KilledError
+
+    patch.setattr(Shelf, "write", written)
+    patch.setattr(world.store, "commit", committed)
+
+
+def test_a_process_killed_while_it_commits_leaves_a_whole_manifest(tmp_path: Path) -> None:
+    commits = textwrap.dedent(
+        """
+        import itertools, sys
+        from pathlib import Path
+        from mirror_report.state.store import Store
+        store = Store(Path(sys.argv[1]))
+        for number in itertools.count(1):
+            store.commit("parity", {"number": number, "rows": [number] * 20_000})
+            print(number, flush=True)
+        """
+    )
+    last = 0
+    for delay in (0.0, 0.004, 0.011):
+        child = subprocess.Popen(
+            [sys.executable, "-c", commits, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(mirror_report.__file__).parents[1])},
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline(), "it commits"
+        time.sleep(delay)
+        child.send_signal(signal.SIGKILL)
+        said = [int(line) for line in child.stdout.read().split()]
+        child.wait(30)
+        manifest = Store(tmp_path).load("parity")
+        last = max([1, *said])
+        assert manifest["number"] >= last, "what was said to be committed is there"
+        assert manifest["rows"] == [manifest["number"]] * 20_000, "and as a whole"
+    assert json.loads((tmp_path / "parity.json").read_text())["data"]["number"] >= last

@@ -1,0 +1,265 @@
+"""What cannot be had or used: a clear word for the part, and the state as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parity_world import T0, World, no_kafka
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, ReportError
+from mirror_report.parity.engine import Run
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.shelf import Shelf
+
+EAST = Flow(name="east", source="a", target="z", include="e.*", group_id="g")
+WEST = Flow(name="west", source="b", target="z", include="w.*", group_id="g")
+
+
+def fill(world: World, flow: Flow, name: str, count: int = 20) -> None:
+    known = len(world.log(flow.source, name).partitions[0])
+    for i in range(known, known + count):
+        world.write(flow.source, name, 0, (b"%d" % i, b"value", T0 + i * 1000, None))
+    world.copy(flow, name)
+
+
+@pytest.fixture(scope="module")
+def verified(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a state in which two flows are verified."""
+    world = World(spark, tmp_path_factory.mktemp("verified"), EAST, WEST)
+    fill(world, EAST, "e1")
+    fill(world, EAST, "e2")
+    fill(world, WEST, "w1")
+    with no_kafka(world):
+        assert {one.status for one in world.run().topics} == {"verified"}
+    return world.store.directory
+
+
+@pytest.fixture
+def world(spark: SparkSession, verified: Path, tmp_path: Path) -> Iterator[World]:
+    """Take a copy of that state, and the clusters as they were then."""
+    one = World(spark, tmp_path / "state", EAST, WEST)
+    shutil.copytree(verified, one.store.directory)
+    fill(one, EAST, "e1")
+    fill(one, EAST, "e2")
+    fill(one, WEST, "w1")
+    one.runs = 1
+    with no_kafka(one):
+        yield one
+
+
+def state(world: World) -> dict[str, bytes]:
+    """All that is remembered, reports aside."""
+    return {
+        str(path.relative_to(world.store.directory)): path.read_bytes()
+        for path in sorted(world.store.directory.rglob("*"))
+        if path.is_file() and "reports" not in path.parts
+    }
+
+
+def test_the_copy_of_the_state_needs_no_spark(world: World) -> None:
+    assert world.run().spark_started is False
+
+
+def test_a_cluster_that_is_away_is_unknown_and_the_others_are_judged(world: World) -> None:
+    world.away.add("b")
+    fill(world, EAST, "e1")
+    result = world.run()
+    assert {one.topic: one.status for one in result.topics} == {"e1": "verified", "e2": "verified"}
+    assert [(one.kind, one.severity, one.flow) for one in result.findings] == [
+        ("parity_unavailable", "unknown", "west")
+    ]
+    assert "b does not answer" in result.findings[0].message
+    world.away.clear()
+    assert {one.topic for one in world.run().topics} == {"e1", "e2", "w1"}
+
+
+def test_a_topic_that_may_not_be_read_is_unknown_and_hides_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.write("a", "e1", 0, (b"late", b"value", T0 + 1000, None))
+    assert {one.topic: one.in_flight_records for one in world.run().topics}["e1"] > 0
+    world.copy(EAST, "e1")
+    whole = World.target
+
+    def hidden(self: World, flow: Flow) -> ClusterSnapshot:
+        taken = whole(self, flow)
+        topics = {name: one for name, one in taken.topics.items() if name != "e1"}
+        return replace(taken, topics=topics, errors={"e1": "READ is not allowed"})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(World, "target", hidden)
+        found = {one.topic: one for one in world.run().topics}
+    assert (found["e1"].status, found["e1"].reason) == ("unknown", "target: READ is not allowed")
+    assert (found["e1"].due_records, found["e2"].status) == (None, "verified")
+    found = {one.topic: one for one in world.run().topics}
+    assert (found["e1"].status, found["e1"].verified_records) == ("verified", 21)
+
+
+def test_a_topic_that_vanishes_while_it_is_read_is_unknown_and_the_others_are_judged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world, EAST, "e1")
+    fill(world, EAST, "e2")
+    whole = World.read
+
+    def vanished(self: World, session: SparkSession, ranges: Any, connect: Any) -> Any:
+        if any(one.origin == "e1" for one in ranges):
+            self.logs["a"].pop("e1", None)
+            raise PySparkException("This server does not host this topic-partition")
+        return whole(self, session, ranges, connect)
+
+    # Patched where the engine looks it up.
+    from mirror_report.parity import source
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "read", lambda *given: vanished(world, *given))
+        result = world.run()
+    found = {one.topic: one for one in result.topics}
+    assert (found["e1"].status, "vanished" in found["e1"].reason) == ("unknown", True)
+    assert (found["e2"].status, found["e2"].verified_records) == ("verified", 40)
+    assert found["w1"].status == "verified"
+    result = world.run()
+    assert {one.topic for one in result.topics} == {"e2", "w1"}
+    assert [(one.kind, one.topic) for one in result.findings] == [("skipped", "e1")]
+    result = world.run()
+    assert (result.findings, result.spark_started) == ([], False), "told once"
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a cut off file": (lambda path: _parquet(path).write_bytes(b"PAR1"), "damaged or gone"),
+    "a lost file": (lambda path: _parquet(path).unlink(), "damaged or gone"),
+    "a lost directory": (lambda path: shutil.rmtree(path / "parity"), "damaged or gone"),
+    "a manifest cut off": (lambda path: _cut(path / "parity.json"), "is damaged"),
+    "a manifest without its rows": (lambda path: _without(path, "digests"), "is damaged"),
+    "another release's manifest": (lambda path: _with(path, "format", 99), "Install the release"),
+    "other columns": (lambda path: _with(path, "columns", "former int"), "keeps other columns"),
+}
+
+
+def _parquet(path: Path) -> Path:
+    return next((path / "parity").rglob("*.parquet"))
+
+
+def _cut(path: Path) -> None:
+    path.write_text(path.read_text()[:-20])
+
+
+def _with(path: Path, name: str, value: Any) -> None:
+    document = json.loads((path / "parity.json").read_text())
+    document["data"][name] = value
+    (path / "parity.json").write_text(json.dumps(document))
+
+
+def _without(path: Path, name: str) -> None:
+    document = json.loads((path / "parity.json").read_text())
+    del document["data"][name]
+    (path / "parity.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_state_is_refused_with_the_cure_and_left_alone(world: World, kind: str) -> None:
+    fill(world, EAST, "e1")
+    damage, told = DAMAGE[kind]
+    damage(world.store.directory)
+    before = state(world)
+    with pytest.raises(ReportError, match=told) as error:
+        world.run()
+    assert f"mv {world.store.directory}/parity.json" in str(error.value), "the cure"
+    now = state(world)
+    assert {name: now.get(name) for name in before} == before
+
+
+def test_the_cure_of_a_damaged_state_compares_everything_anew(world: World) -> None:
+    _parquet(world.store.directory).write_bytes(b"PAR1")
+    shutil.rmtree(world.store.directory / "parity")
+    (world.store.directory / "parity.json").unlink()
+    result = world.run()
+    assert {one.status for one in result.topics} == {"verified"}
+    assert result.findings == []
+
+
+def test_a_new_baseline_drops_what_rested_on_the_old_one_even_if_it_is_damaged(
+    world: World,
+) -> None:
+    _parquet(world.store.directory).write_bytes(b"PAR1")
+    begun = {"source": {"0": 20, "1": 0}, "target": {"0": 20, "1": 0}, "skip_through_ms": None,
+             "source_id": None, "target_id": None}  # fmt: skip
+    world.store.commit(
+        "baseline",
+        {
+            "east": {"recorded_at_ms": 1, "topics": {"e1": begun, "e2": begun}},
+            "west": {"recorded_at_ms": 1, "topics": {"w1": begun}},
+        },
+    )
+    fill(world, EAST, "e1", 5)
+    result = world.run()
+    found = {one.topic: one.source_records for one in result.topics}
+    assert (found, result.findings) == ({"e1": 5, "e2": 0, "w1": 0}, [])
+
+
+def test_what_is_said_once_survives_a_run_that_fails_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.log("z", "e1").ident = "another"
+    fill(world, EAST, "e2")
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "results", lambda _: (_ for _ in ()).throw(ParityError("no more")))
+        with pytest.raises(ParityError, match="no more"):
+            world.run()
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Run, "_compare", lambda *_: (_ for _ in ()).throw(ParityError("again")))
+            patch.setattr(Run, "_spark_is_needed", lambda *_: True)
+            with pytest.raises(ParityError, match="again"):
+                world.run()
+    assert [one.kind for one in world.run().findings] == ["reset"]
+    assert world.run().findings == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of half a megabyte."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(path)],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(
+    spark: SparkSession, verified: Path, small_disk: Path
+) -> None:
+    world = World(spark, small_disk / "state", EAST, WEST)
+    shutil.copytree(verified, world.store.directory)
+    for name, flow in (("e1", EAST), ("e2", EAST), ("w1", WEST)):
+        fill(world, flow, name)
+    world.runs = 1
+    fill(world, EAST, "e1")
+    filler = small_disk / "filler"
+    with filler.open("wb") as handle:
+        left = shutil.disk_usage(small_disk).free
+        handle.write(b"x" * max(0, left - 8192))
+    before = state(world)
+    with no_kafka(world):
+        with pytest.raises(ReportError, match="space"):
+            world.run()
+        now = state(world)
+        assert {name: now.get(name) for name in before} == before
+        filler.unlink()
+        found = {one.topic: one for one in world.run().topics}
+    assert (found["e1"].status, found["e1"].verified_records) == ("verified", 40)

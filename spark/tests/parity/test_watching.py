@@ -1,0 +1,234 @@
+"""What the engine goes on watching after it verified it, and what it leaves for later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parity_world import T0, World, no_kafka
+from pyspark.sql import SparkSession
+
+from mirror_report.config import Flow
+from mirror_report.model import Finding, ParityResult, TopicParity
+from mirror_report.parity import sealing, watched
+from mirror_report.parity.memory import Gone
+
+EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine="mm2")
+WEST = Flow(name="west", source="b", target="z", include="w.*|shared", group_id="g")
+HOUR = 3_600_000
+NOW = int(time.time() * 1000)
+
+
+def fill(world: World, flow: Flow, name: str, count: int, *, begin: int = T0) -> None:
+    """Write records a second apart and mirror them."""
+    known = len(world.log(flow.source, name).partitions[0])
+    for i in range(known, known + count):
+        content = (b"%s-%d" % (flow.name.encode(), i), b"value", begin + i * 1000, None)
+        world.write(flow.source, name, 0, content)
+    world.copy(flow, name)
+
+
+def counts(topic: TopicParity) -> dict[str, int]:
+    return {name: count for name, count in topic.counts.items() if count}
+
+
+class Story:
+    """One topic per question; runs by what happened right before each."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.results: dict[str, ParityResult] = {}
+        fill(world, EAST, "early", 120)
+        fill(world, EAST, "aged", 120)
+        fill(world, EAST, "raised", 120)
+        fill(world, EAST, "sized", 120)
+        fill(world, EAST, "etched", 60)
+        fill(world, EAST, "ebbing", 60)
+        fill(world, WEST, "wide", 60)
+        for flow in (EAST, WEST):
+            fill(world, flow, "shared", 60)
+        world.log("z", "sized").configs["retention.bytes"] = "1000"
+        world.log("z", "raised").configs["retention.ms"] = str(HOUR)
+        world.log("z", "aged").configs["retention.ms"] = str(HOUR)
+        self.run("verified")
+        # Records are at least an hour old: what goes now had to go only where an hour is kept.
+        for name in ("early", "aged", "raised", "sized"):
+            world.log("z", name).start = {0: 75}
+        world.log("z", "raised").configs["retention.ms"] = "604800000"
+        del world.logs["a"]["ebbing"]
+        target = world.log("z", "etched").partitions[0]
+        key, _, at, headers = target[10]
+        target[10] = (key, b"rot", at, headers)
+        self.run("gone", scrub_bytes=10**6)
+        self.run("scrubbed", scrub_bytes=10**6)
+        world.away.add("b")
+        fill(world, EAST, "shared", 5)
+        self.run("half away")
+        world.away.clear()
+        self.run("only east", flows=("east",))
+        self.run("both")
+        fill(world, EAST, "early", 30)
+        world.write("a", "early", 0, (b"behind", b"value", T0, None))
+        world.write("a", "early", 0, (b"behind", b"value", T0, None))
+        self.run("braked", max_lag_records=1)
+        world.copy(EAST, "early")
+        self.run("released", max_lag_records=1)
+
+    def run(self, name: str, **given: Any) -> None:
+        """Compare, and keep what was said."""
+        self.results[name] = self.world.run(**given)
+
+    def of(self, run: str, topic: str, flow: str | None = None) -> TopicParity:
+        """What a run says of a topic."""
+        (found,) = [
+            one for one in self.results[run].topics
+            if one.topic == topic and flow in (None, one.flow)
+        ]  # fmt: skip
+        return found
+
+    def findings(self, run: str, topic: str) -> list[Finding]:
+        """What a run has to say against a topic."""
+        return [one for one in self.results[run].findings if one.topic == topic]
+
+
+@pytest.fixture(scope="module")
+def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    east = replace(EAST, include="early|aged|raised|sized|etched|ebbing|shared")
+    world = World(spark, tmp_path_factory.mktemp("story"), east, WEST)
+    with no_kafka(world):
+        yield Story(world)
+
+
+def test_all_is_well_at_first(story: Story) -> None:
+    result = story.results["verified"]
+    assert {one.status for one in result.topics} == {"verified"}
+    assert result.findings == []
+    assert {one.coverage for one in result.topics} == {1.0}
+    assert {one.breach_seconds for one in result.topics} == {None}, "nothing waits"
+
+
+def test_records_that_leave_the_target_too_early_are_told_until_they_would_have_expired(
+    story: Story,
+) -> None:
+    for run in ("gone", "scrubbed", "both"):
+        found = story.of(run, "early")
+        assert (found.status, counts(found)) == ("mismatch", {"deleted_early": 75})
+        assert found.partitions == {"deleted_early": {"0": 75}}
+        told = story.findings(run, "early")
+        assert [(one.kind, one.severity, one.count) for one in told] == [
+            ("deleted_early", "critical", 75)
+        ]
+    lasting = [Gone("f", "t", 0, 5, 7, None), Gone("f", "t", 1, 0, 3, NOW + 1000)]
+    assert watched.gone(lasting, NOW) == ({0: 7, 1: 3}, {0: 5})
+    assert watched.gone(lasting, NOW + 2000) == ({0: 7}, {0: 5, 1: 3})
+
+
+@pytest.mark.parametrize("topic", ["aged", "raised", "sized"])
+def test_records_that_had_to_leave_are_counted_and_no_finding(story: Story, topic: str) -> None:
+    found = story.of("both", topic)
+    assert (found.status, counts(found), found.expired_records) == ("verified", {}, 75)
+    assert story.findings("gone", topic) == []
+
+
+def test_what_was_verified_is_read_again_and_a_difference_is_drilled(story: Story) -> None:
+    found = [story.of(run, "etched") for run in ("gone", "scrubbed")]
+    assert counts(found[-1]) == {"corrupt_value": 1}
+    assert found[-1].verified_records == 59
+    (sample, _) = found[-1].samples["corrupt_value"]
+    assert sample.offset == 10
+    assert counts(story.of("both", "etched")) == {"corrupt_value": 1}, "and stays so"
+
+
+def test_a_topic_that_leaves_the_source_is_told_once(story: Story) -> None:
+    assert [one.kind for one in story.findings("gone", "ebbing")] == ["skipped"]
+    assert story.findings("scrubbed", "ebbing") == []
+    assert not [one for one in story.results["gone"].topics if one.topic == "ebbing"]
+
+
+def test_a_topic_of_two_flows_is_judged_once_by_all_that_feeds_it(story: Story) -> None:
+    found = story.of("verified", "shared")
+    assert (found.flow, found.status, counts(found)) == ("west", "verified", {})
+    assert found.source_records == found.target_records == found.verified_records == 120
+    for run in ("half away", "only east"):
+        found = story.of(run, "shared")
+        assert (found.flow, found.status) == ("east", "unknown")
+        assert "flow west feeds it too" in found.reason
+    assert story.of("half away", "early").flow == "east", "and the others are judged"
+    found = story.of("both", "shared")
+    assert (found.flow, found.status, found.verified_records) == ("west", "verified", 125)
+    assert counts(found) == {}
+
+
+def test_content_is_left_alone_while_the_mirror_is_far_behind(story: Story) -> None:
+    result = story.results["braked"]
+    told = [one for one in result.findings if one.kind == "backlog"]
+    assert [(one.flow, one.count) for one in told] == [("east", 2)]
+    assert "--max-lag" in told[0].action
+    assert result.spark_started is False
+    assert result.backlog_records == 62, "of both sides"
+    found = story.of("braked", "early")
+    assert found.source_records == 120
+    assert (found.due_records, found.coverage) == (150, 120 / 150), "never compared, and due"
+    found = story.of("released", "early")
+    assert (found.source_records, found.verified_records) == (152, 152)
+
+
+def test_time_is_left_until_retention_takes_what_waits(spark: SparkSession, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, EAST)
+    fill(world, EAST, "e1", 10)
+    world.write("a", "e1", 0, (b"k", b"v", T0 + HOUR, None))
+    world.log("a", "e1").configs["retention.ms"] = str(10 * HOUR)
+    with no_kafka(world):
+        (found,) = world.run().topics
+    assert found.in_flight_records == 1
+    assert found.breach_seconds is not None
+    left = (T0 + HOUR + 10 * HOUR) / 1000 - time.time()
+    assert abs(found.breach_seconds - left) < 60
+
+
+def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealing, "MAX_DIRECTORIES", 1)
+    long_ago = T0 - 72 * HOUR
+    world = World(spark, tmp_path, EAST)
+    with no_kafka(world):
+        for number in range(2):
+            fill(world, EAST, "e1", 90, begin=long_ago + number * HOUR)
+            (found,) = world.run().topics
+            assert (found.status, found.verified_records) == ("verified", 90 * (number + 1))
+        manifest = world.store.load("parity")
+        assert manifest["totals"]["east"]["e1"]["verified_records"] > 0
+        assert len(manifest["digests"]) == 1
+        # A straggler of a sealed minute is judged by itself, and its loss is found.
+        world.write("a", "e1", 0, (b"late", b"value", long_ago + 1000, None))
+        world.told["east"]["e1"][0] += 1
+        (found,) = world.run().topics
+        assert (counts(found), found.source_records) == ({"missing": 1}, 181)
+        # Another topic on the target: all has to be compared again.
+        world.log("z", "e1").ident = "anew"
+        world.log("z", "e1").partitions = {0: [], 1: []}
+        (found,) = world.run().topics
+    assert (counts(found), found.source_records) == ({"missing": 181}, 181)
+    assert not world.store.load("parity")["totals"]["east"], "what was sealed no longer counts"
+
+
+@pytest.mark.long
+def test_nothing_new_for_a_day_is_read_again_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    world = World(spark, tmp_path, EAST)
+    fill(world, EAST, "e1", 10)
+    with no_kafka(world):
+        world.run(scrub_bytes=10**6)
+        assert world.run(scrub_bytes=10**6).spark_started is False
+        manifest = world.store.load("parity")
+        world.store.commit("parity", {**manifest, "scrubbed_at_ms": NOW - 25 * HOUR})
+        world.reads.clear()
+        result = world.run(scrub_bytes=10**6)
+    assert (result.spark_started, result.findings) == (True, [])
+    assert sum(one.records for one in world.reads) == 20

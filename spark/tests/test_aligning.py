@@ -1,0 +1,224 @@
+"""What a run reads of topics that are cut by offset syncs, and what their cuts leave out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    OffsetSync,
+    PartitionSnapshot,
+    Positions,
+    ReportError,
+    TopicSnapshot,
+)
+from mirror_report.parity import aligning
+from mirror_report.parity.memory import Memory, SideMemory
+from mirror_report.parity.plan import FlowPlan, plan_flow
+
+MINUTE = 60_000
+NOW = 100 * MINUTE
+FLOW = Flow(
+    name="f", source="a", target="b", include="t", engine="mm2", group_id="g",
+    offset_syncs_topic="syncs",
+)  # fmt: skip
+BASELINE = {"recorded_at_ms": 1, "topics": {}}
+
+
+def topic(end: int, ident: str = "id", log_start: int = 0, **configs: str) -> TopicSnapshot:
+    settings = {name.replace("_", "."): one for name, one in configs.items()}
+    return TopicSnapshot("t", ident, {0: PartitionSnapshot(log_start, end, end)}, settings, None)
+
+
+def cluster(*topics: TopicSnapshot) -> ClusterSnapshot:
+    return ClusterSnapshot("x", "id", NOW, {one.name: one for one in topics})
+
+
+@dataclass
+class Taken:
+    """What the clusters say when they are asked again."""
+
+    syncs_now: list[tuple[int, int, int]] = field(default_factory=list)
+    source_now: ClusterSnapshot | None = None
+    failure: str = ""
+
+    def syncs(self, _flow: Flow, memory: Any) -> tuple[Any, Any]:
+        """Give the syncs at (upstream, downstream, minute)."""
+        if self.failure:
+            raise ReportError(self.failure)
+        found = [OffsetSync(u, d, m * MINUTE) for u, d, m in self.syncs_now]
+        self.syncs_now = []
+        return {("t", 0): found}, {"looks": memory.get("looks", 0) + 1}
+
+    def source(self, _flow: Flow) -> ClusterSnapshot:
+        """Give the source as it is then."""
+        assert self.source_now is not None, "nobody asks twice without a reason"
+        return self.source_now
+
+
+class Run:
+    """As much of a run as aligning needs."""
+
+    def __init__(self, **baseline: Any) -> None:
+        self.memory = Memory(1, MINUTE)
+        self.baselines = {"f": BASELINE | baseline}
+        self.bucket_ms = MINUTE
+        self.take = Taken()
+        self.request = self
+        self.looks: list[Any] = []
+        self.reopened: list[tuple[str, str]] = []
+
+    def look(
+        self, source: TopicSnapshot, target: TopicSnapshot, position: int | None = None
+    ) -> FlowPlan:
+        """Plan, and remember that everything planned was read."""
+        positions: Positions = {} if position is None else {"t": {0: position}}
+        args = cluster(source), cluster(target)
+        baseline = self.baselines["f"]
+        run: Any = self
+        aligned = aligning.align(run, FLOW, baseline, args[0], positions, args[1])
+        plan = plan_flow(FLOW, self.memory, baseline, *args)
+        aligning.cap(run, aligned, plan, *args)
+        for key, side in plan.begin.items():
+            read = {
+                one.partition: one.end for one in plan.ranges if (one.side, one.origin) == key[1:]
+            }
+            self.memory.sides[key] = SideMemory(side.topic_id, side.first, {**side.next, **read})
+        plain = json.loads(json.dumps(self.memory.dump()))
+        self.memory = Memory.load(plain, 1, MINUTE, Path("state"))
+        return plan
+
+    def outside(self, plan: FlowPlan, source: TopicSnapshot) -> aligning.Outside:
+        """What the cuts leave out."""
+        run: Any = self
+        return aligning.outside(run, plan.topics[0], cluster(source))
+
+
+def read(plan: FlowPlan) -> dict[str, tuple[int, int]]:
+    """Offsets a plan reads, by side."""
+    return {one.side: (one.start, one.end) for one in plan.ranges}
+
+
+def appended(end: int, ident: str = "there") -> TopicSnapshot:
+    return topic(end, ident, message_timestamp_type="LogAppendTime")
+
+
+def test_only_closed_buckets_are_read_and_each_once() -> None:
+    run = Run()
+    run.take.syncs_now = [(0, 0, 1), (40, 41, 2), (80, 81, 3), (120, 121, 4)]
+    plan = run.look(topic(100), appended(101), 90)
+    assert plan.topics[0].strategy == "offset_syncs"
+    assert read(plan) == {"source": (0, 80), "target": (0, 81)}, "the last sync is beyond the look"
+    assert run.outside(plan, topic(100)) == aligning.Outside(open=20)
+    plan = run.look(topic(150), appended(151), 130)
+    assert read(plan) == {"source": (80, 120), "target": (81, 121)}, "and waits for the next"
+    assert run.look(topic(150), appended(151), 130).ranges == []
+
+
+def test_a_drained_mirror_closes_the_last_bucket() -> None:
+    run = Run()
+    run.take.syncs_now = [(0, 0, 1), (40, 40, 2)]
+    run.take.source_now = cluster(topic(101))
+    assert read(run.look(topic(100), appended(100), 100))["source"] == (0, 40)
+    run.take.source_now = cluster(topic(100))
+    plan = run.look(topic(100), appended(100), 100)
+    assert read(plan) == {"source": (40, 100), "target": (40, 100)}
+    assert run.outside(plan, topic(100)) == aligning.Outside()
+    run.take.source_now = None
+    assert run.look(topic(100), appended(100), 100).ranges == []
+
+
+def test_without_a_common_beginning_the_first_sync_is_one() -> None:
+    recorded = {"source": {"0": 30}, "target": {"0": 25}, "source_id": None, "target_id": None}
+    adopted = Run(group_existed=True, topics={"t": recorded})
+    adopted.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
+    plan = adopted.look(topic(100), appended(100), 90)
+    assert read(plan) == {"source": (40, 80), "target": (35, 75)}
+    assert adopted.outside(plan, topic(100)) == aligning.Outside(straddling=10, open=20)
+    begun = Run(topics={"t": recorded})
+    begun.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
+    assert read(begun.look(topic(100), appended(100), 90)) == {
+        "source": (30, 80), "target": (25, 75),
+    }  # fmt: skip
+    nothing = Run()
+    nothing.baselines = {"f": {}}
+    nothing.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
+    expired = topic(100, log_start=5)
+    plan = nothing.look(expired, appended(100), 90)
+    assert read(plan) == {"source": (40, 80), "target": (35, 75)}
+    assert nothing.outside(plan, expired) == aligning.Outside(unaligned=35, open=20)
+
+
+def test_a_topic_made_anew_begins_with_the_first_sync_of_the_new_one() -> None:
+    run = Run()
+    run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
+    run.look(topic(100), appended(100), 90)
+    run.take.syncs_now = [(90, 90, 3), (120, 0, 4), (180, 60, 5)]
+    plan = run.look(topic(200), appended(70, "another"), 190)
+    assert {(one.side, one.origin) for one in plan.drops} == {("source", "t"), ("target", "t")}
+    assert read(plan) == {"source": (120, 180), "target": (0, 60)}
+    assert run.outside(plan, topic(200)) == aligning.Outside(unaligned=120, open=20)
+    assert [one.kind for one in plan.reopened] == ["topic_reset"]
+    run.take.syncs_now = [(240, 120, 6)]
+    again = run.look(topic(300), appended(170, "another"), 290)
+    assert (read(again), again.drops) == ({"source": (180, 240), "target": (60, 120)}, [])
+
+
+def test_another_strategy_means_other_buckets_and_reads_anew() -> None:
+    run = Run()
+    plan = run.look(topic(100), topic(100, "there"), 90)
+    assert read(plan) == {"source": (0, 100), "target": (0, 100)}
+    run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
+    plan = run.look(topic(100), appended(100), 90)
+    assert read(plan) == {"source": (0, 80), "target": (0, 80)}
+    assert len(plan.drops) == 2
+    back = run.look(topic(100), topic(100, "there"), 90)
+    assert read(back) == {"source": (0, 100), "target": (0, 100)}
+    assert (len(back.drops), run.memory.alignments["f"]) == (2, {})
+
+
+def test_a_topic_whose_records_carry_no_timestamps_is_aligned_from_the_next_run_on() -> None:
+    run = Run()
+    timed = topic(100, "there")
+    assert run.look(topic(100), timed, 90).topics[0].strategy == "timestamp"
+    run.memory.summaries = {"f": {"t": {"now": {"newest_due_ms": -1}}}}
+    run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
+    plan = run.look(topic(100), timed, 90)
+    assert (plan.topics[0].strategy, read(plan)["source"]) == ("offset_syncs", (0, 80))
+    assert run.look(topic(100), timed, 90).topics[0].strategy == "offset_syncs", "and stays so"
+
+
+def test_syncs_that_cannot_be_read_make_the_topic_unknown() -> None:
+    run = Run()
+    run.take.failure = "may not read syncs. Grant it READ on topic syncs"
+    plan = run.look(topic(100), appended(100), 90)
+    assert "Grant it READ" in (plan.topics[0].unknown or "")
+    assert plan.ranges == []
+
+
+def test_spans_say_of_every_log_where_it_is_cut() -> None:
+    run = Run(
+        topics={"t": {"source": {"0": 0}, "target": {"0": 5}, "source_id": None, "target_id": None}}
+    )
+    run.take.syncs_now = [(0, 5, 1), (40, 45, 2), (80, 85, 3)]
+    plan = run.look(topic(100), appended(101), 90)
+    any_run: Any = run
+    run.looks = [type("Look", (), {"plan": plan})]
+    spans = [
+        (one["side"], one["span_start"], one["span_end"], one["label"])
+        for one in aligning.spans(any_run)
+    ]
+    assert [one[:3] for one in spans] == [
+        ("source", 0, 40), ("source", 40, 80), ("target", 5, 45), ("target", 45, 85),
+    ]  # fmt: skip
+    assert spans[1][3] == spans[3][3] == 2 * MINUTE, "both sides call a bucket by the same time"
+    (source, target) = plan.ranges
+    later = [type(source)("f", "source", "t", "t", 0, 90, 100)]
+    assert [(one["span_start"], one["span_end"]) for one in aligning.spans(any_run, later)] == [
+        (0, 0)
+    ], "a log without spans is cut too"
+    assert len(aligning.spans(any_run, [source])) == len(aligning.spans(any_run, [target])) == 2
