@@ -20,8 +20,6 @@ PLAY = """
 - hosts: all
   gather_facts: false
   vars_files: [{role}/vars/main.yml]
-  vars:
-    logging_file: "{role}/templates/{{{{ __mirrormaker_logging.file }}}}.j2"
   tasks:
     - name: Show what is computed
       ansible.builtin.debug:
@@ -38,7 +36,7 @@ PLAY = """
           former: "{{{{ __mirrormaker_former_files }}}}"
           secrets: "{{{{ __mirrormaker_secrets | list }}}}"
           client: "{{{{ __mirrormaker_client_settings.credentials | list }}}}"
-          logging: "{{{{ lookup('ansible.builtin.template', logging_file) }}}}"
+          contents: "{{{{ __mirrormaker_contents }}}}"
 """
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
@@ -138,6 +136,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
     directory = tmp_path_factory.mktemp("role")
     (directory / "play.yml").write_text(PLAY.format(role=ROLE))
     (directory / "hosts").write_text("\n".join(CASES))
+    (directory / "templates").symlink_to(ROLE / "templates")
     (directory / "host_vars").mkdir()
     (directory / "group_vars").mkdir()
     (directory / "group_vars/all.yml").write_text((ROLE / "defaults/main.yml").read_text())
@@ -220,14 +219,18 @@ def test_what_another_engine_or_release_left_is_known_and_never_what_is_written(
         assert not set(case["former"]) & set(case["paths"])
 
 
+def logging(case: dict[str, Any]) -> str:
+    return str(case["contents"]["/etc/mirrormaker/log4j2.yaml"]["content"])
+
+
 def test_levels_stay_words_in_yaml(computed: Computed) -> None:
-    loggers = yaml.safe_load(computed["quiet"]["logging"])["Configuration"]["Loggers"]
+    loggers = yaml.safe_load(logging(computed["quiet"]))["Configuration"]["Loggers"]
     assert loggers["Root"]["level"] == "OFF"
     assert loggers["Logger"] == [
         {"name": "org.apache.kafka", "level": "WARN"},
         {"name": "org.apache.kafka.clients", "level": "OFF"},
     ]
-    plain = yaml.safe_load(computed["mm2-checked"]["logging"])["Configuration"]["Loggers"]
+    plain = yaml.safe_load(logging(computed["mm2-checked"]))["Configuration"]["Loggers"]
     assert "Logger" not in plain
 
 
@@ -316,3 +319,17 @@ def test_the_removal_knows_every_release_and_whose_the_user_is(computed: Compute
     assert computed["upgraded"]["ownership"] == {
         "owner": "role mirrormaker", "created_user": True, "releases": ["3.9.2", "4.3.1"],
     }  # fmt: skip
+
+
+def test_every_file_that_the_process_is_judged_by_is_written(computed: Computed) -> None:
+    for case in computed.values():
+        assert set(case["contents"]) == {"/etc/mirrormaker/identity.json", *case["paths"]}
+
+
+def test_what_refers_to_credentials_is_for_the_service_alone(computed: Computed) -> None:
+    for case in computed.values():
+        for path, entry in case["contents"].items():
+            if "/run/credentials" in entry["content"] and "systemd" not in path:
+                assert (entry["group"], entry["mode"]) == ("mirrormaker", "0640"), path
+    properties = computed["mm2-checked"]["contents"]["/etc/mirrormaker/mm2.properties"]
+    assert "east.mirror.jaas" in properties["content"]

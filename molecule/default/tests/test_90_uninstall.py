@@ -24,6 +24,8 @@ GENERATED = (
     "/etc/default/cacerts",
     "/etc/fonts/conf.d/",
     "/etc/nginx/modules-enabled/",
+    "/etc/rc",  # links of nginx's for other init systems
+    "/etc/systemd/system/multi-user.target.wants/nginx.service",
     "/etc/ssl/certs/java",
     "/usr/bin/",  # links into /etc/alternatives
     "/usr/local/share/fonts",

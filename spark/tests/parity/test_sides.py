@@ -1,0 +1,174 @@
+"""Who judges a topic that several flows feed, and what had to leave the target: without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.parity import FINGERPRINT_VERSION, looking, plan, watched
+from mirror_report.parity.looking import Look
+from mirror_report.parity.memory import NEVER, Memory, Removal, SideMemory
+from mirror_report.parity.ranges import Range, feeder, guest, join
+
+HOUR = 3_600_000
+NOW = 100 * HOUR
+EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", engine="mm2")
+WEST = Flow(name="west", source="b", target="z", include=".*", group_id="g")
+
+
+def topic(name: str, ident: str, start: int = 0, end: int = 10, **configs: str) -> TopicSnapshot:
+    plain = {key.replace("_", "."): value for key, value in configs.items()}
+    return TopicSnapshot(name, ident, {0: PartitionSnapshot(start, end)}, plain, None)
+
+
+def cluster(alias: str, *topics: TopicSnapshot, errors: Any = None) -> ClusterSnapshot:
+    return ClusterSnapshot(alias, alias, NOW, {one.name: one for one in topics}, errors or {})
+
+
+def memory(**known: Any) -> Memory:
+    return Memory(FINGERPRINT_VERSION, 60_000, **known)
+
+
+def look(flow: Flow, *names: str, errors: Any = None) -> Look:
+    topics = [topic(name, f"{flow.source}-{name}") for name in names]
+    return Look(flow, {}, cluster(flow.source, *topics, errors=errors), cluster("z"))
+
+
+KEPT = {"retention_ms": str(10 * HOUR), "retention_bytes": "-1"}
+
+
+def target_after(start: int, known: SideMemory | None, **configs: str) -> plan.FlowPlan:
+    found = memory()
+    if known is not None:
+        found.sides["east", "target", "t"] = known
+    there = cluster("z", topic("t", "z-t", start, 50, **configs))
+    return plan.plan_flow(EAST, found, {}, cluster("a", topic("t", "a-t", 0, 50)), there)
+
+
+def remembered(**changes: Any) -> SideMemory:
+    known = SideMemory("z-t", {0: 0}, {0: 30}, {0: 0}, 10 * HOUR, NOW - 11 * HOUR)
+    return replace(known, **changes)
+
+
+def test_what_went_is_what_was_read_and_is_no_longer_there() -> None:
+    assert target_after(0, remembered(), **KEPT).removals == []
+    assert target_after(20, None, **KEPT).removals == [], "nothing was read yet"
+    (one,) = target_after(20, remembered(), **KEPT).removals
+    assert one == Removal("east", "t", 0, 0, 20, NOW - 10 * HOUR, 10 * HOUR)
+    (one,) = target_after(40, remembered(), **KEPT).removals
+    assert one.end == 30, "what was not read is a gap"
+    (one,) = target_after(20, remembered(log_start={0: 15}), **KEPT).removals
+    assert (one.start, one.end) == (15, 20), "each goes once"
+
+
+@pytest.mark.parametrize(
+    ("known", "configs", "kept_from"),
+    [
+        ({}, KEPT, NOW - 10 * HOUR),
+        # Either retention may have been in force between the looks.
+        ({"retention_ms": HOUR}, KEPT, NOW - HOUR),
+        ({}, {**KEPT, "retention_ms": str(HOUR)}, NOW - HOUR),
+        # What once had to go may have gone then.
+        ({"kept_from_ms": NOW - HOUR}, KEPT, NOW - HOUR),
+        ({"retention_ms": -1, "kept_from_ms": NEVER}, {**KEPT, "retention_ms": "-1"}, NEVER),
+        ({}, {**KEPT, "retention_bytes": "1000"}, NOW),
+        ({"retention_ms": None}, KEPT, NOW),
+        ({}, {}, NOW),
+    ],
+)
+def test_what_had_to_go_follows_from_the_shortest_retention_so_far(
+    known: dict[str, Any], configs: dict[str, str], kept_from: int
+) -> None:
+    found = target_after(20, remembered(**known), **configs)
+    assert found.begin["east", "target", "t"].kept_from_ms == kept_from
+    assert [one.kept_from_ms for one in found.removals] == [kept_from]
+
+
+def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
+    looks = [look(EAST, "t", "e"), look(WEST, "t", "w")]
+    found = looking.shares((EAST, WEST), looks, memory())
+    assert {topic: [name for _, name in some] for topic, some in found["west"].guests.items()} == {
+        "t": ["t"]
+    }, "MirrorMaker 1 goes first: it keeps no partitions"
+    assert (found["west"].elsewhere, found["east"].elsewhere) == ([], ["t"])
+    assert not found["east"].guests
+    prefixed = replace(EAST, replication_policy="prefix")
+    found = looking.shares((prefixed, WEST), [look(prefixed, "t"), look(WEST, "t")], memory())
+    assert not any(one.guests or one.elsewhere for one in found.values()), "other names"
+
+
+def test_a_flow_that_cannot_be_looked_at_leaves_in_doubt_what_it_may_feed() -> None:
+    east = look(EAST, "t", "e")
+    found = looking.shares((EAST, WEST), [east], memory())
+    assert found["east"].doubtful.keys() == {"t", "e"}, "nothing is known of west"
+    known = memory(
+        baselines={"west": []},
+        sides={("west", "source", guest("east", "e")): SideMemory("", {}, {}),
+               ("west", "source", "t"): SideMemory("", {}, {})},
+    )  # fmt: skip
+    found = looking.shares((EAST, WEST), [east], known)
+    assert found["east"].doubtful.keys() == {"t"}, "west has never fed the other"
+    assert "west feeds it too" in found["east"].doubtful["t"]
+    failing = look(WEST, errors={"t": "READ is not allowed"})
+    found = looking.shares((EAST, WEST), [east, failing], memory())
+    assert found["east"].doubtful.keys() == {"t"}
+
+
+def test_a_topic_whose_judge_changes_is_left_by_the_former_one() -> None:
+    looks = [look(EAST, "t"), look(WEST, "t")]
+    looks[1].plan.topics.append(plan.TopicPlan("west", "t", ("t", guest("east", "t"))))
+    known = memory(sides={("east", "target", "t"): SideMemory("", {}, {})})
+    assert looking.misplaced(looks, known) == [("east", "t")]
+    known = memory(sides={("west", "target", "t"): SideMemory("", {}, {})})
+    assert looking.misplaced(looks, known) == []
+
+
+def test_guests_are_read_where_they_are() -> None:
+    assert feeder("west", guest("east", "t")) == ("east", "t")
+    assert feeder("west", "t") == ("west", "t")
+    mixed = [
+        Range("west", "source", "t", "t", 0, 0, 5),
+        Range("west", "source", guest("east", "t"), "t", 0, 0, 5),
+    ]
+    assert [len(group) for group in join(mixed)] == [1, 1], "one read asks one cluster"
+
+
+def test_expected_is_what_all_flows_bring_from_where_the_earliest_baseline_began() -> None:
+    there = cluster("z", topic("t", "z-t", 0, 50))
+    begun = {"topics": {"t": {"source": {"0": 3}, "target": {"0": 20}, "skip_through_ms": 7,
+                              "source_id": None, "target_id": None}}}  # fmt: skip
+    other = {"topics": {"t": {"source": {"0": 4}, "target": {"0": 30}, "skip_through_ms": 9,
+                              "source_id": None, "target_id": None}}}  # fmt: skip
+    brought = cluster("a", topic("t", "a-t", 0, 40))
+    found = plan.plan_flow(
+        WEST, memory(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,
+        guests={"t": [plan.feed_of(EAST, "t", other, brought, guest("east", "t"))]},
+    )  # fmt: skip
+    assert {(one.origin, one.start, one.end) for one in found.ranges} == {
+        ("t", 3, 40), ("east/t", 4, 40), ("t", 20, 50),
+    }  # fmt: skip
+    (judged,) = found.topics
+    assert (judged.origins, judged.skip_through_ms) == (("t", "east/t"), 9)
+
+
+def test_time_to_the_breach_is_that_of_the_shorter_retention() -> None:
+    here = topic("t", "i", retention_ms=str(5 * HOUR))
+    there = topic("t", "i", retention_ms=str(3 * HOUR))
+    assert watched.breach_seconds(NOW - HOUR, [here], there, NOW) == 2 * 3600
+    assert watched.breach_seconds(NOW - 6 * HOUR, [here], None, NOW) == -3600, "it has begun"
+    assert watched.breach_seconds(None, [here], there, NOW) is None
+    assert watched.breach_seconds(NOW, [topic("t", "i", retention_ms="-1")], None, NOW) is None
+    assert watched.breach_seconds(NOW, [topic("t", "i")], None, NOW) is None, "not known"
+
+
+def test_what_waits_unread_and_is_mirrored_is_due() -> None:
+    waiting = [
+        Range("east", "source", "t", "t", 0, 5, 20),
+        Range("east", "target", "t", "t", 0, 0, 9),
+    ]
+    assert watched.unread_below(waiting, {"east": {"t": {0: 12}}}) == 7
+    assert watched.unread_below(waiting, {}) == 0
