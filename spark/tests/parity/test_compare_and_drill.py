@@ -546,7 +546,7 @@ def test_a_fault_of_one_minute_leaves_the_others_verified(told: dict[str, list[T
     assert summary["verified_through_ms"] == MINUTE
 
 
-@pytest.mark.parametrize("flow", ["past the position", "no position", "unread"])
+@pytest.mark.parametrize("flow", ["past the position", "no position"])
 def test_what_is_not_due_is_in_flight_and_not_missing(
     told: dict[str, list[Told]], flow: str
 ) -> None:
@@ -555,6 +555,16 @@ def test_what_is_not_due_is_in_flight_and_not_missing(
     assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (3, 30)
     assert wrong(one.after) == {}
     assert one.after["newest_due_ms"] is None
+
+
+def test_while_records_are_unread_what_agrees_holds_and_what_differs_is_in_flight(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["unread"]
+    assert one.drilled == []
+    assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (1, 10)
+    assert (one.after["buckets_verified"], one.after["verified_records"]) == (2, 20)
+    assert wrong(one.after) == {}
 
 
 def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(
