@@ -440,6 +440,31 @@ def compared(
     }  # fmt: skip
 
 
+def test_a_record_beyond_a_cut_by_offsets_is_out_of_order_and_not_moved(
+    spark: SparkSession,
+) -> None:
+    """The fourth of twenty comes sixteenth, and pushes the eleventh to this side of the cut."""
+    flow = f"{KEPT}-cut"
+    source = [Record(flow, "source", 0, i, (b"k", b"%d" % i, -1, None)) for i in range(20)]
+    order = [*range(3), *range(4, 16), 3, *range(16, 20)]
+    target = [Record(flow, "target", 0, at, source[i].content) for at, i in enumerate(order)]
+    cut = placed(spark, [*source, *target]).withColumns(
+        {"bucket": F.expr("offset div 10"), "compared_ms": F.lit(None).cast("bigint")}
+    )
+    clear = dict.fromkeys(("source_gap", "target_gap", "source_gone", "target_gone"), False)
+    both = [
+        {"flow": flow, "topic": "t", "lane": 0, "bucket": bucket, "pair": "p", "n_source": 10,
+         "n_target": 10, "disordered": False, **clear}
+        for bucket in (0, 1)
+    ]  # fmt: skip
+    candidates = table(spark, drill.CANDIDATES_SCHEMA, both)
+    left = drill.leftovers(
+        compare.with_lanes(cut, [flow]), candidates, positions(spark, {(flow, 0): 20})
+    )
+    found = drill.outcome(left, candidates, "run").orderBy("bucket").collect()
+    assert [wrong(row.asDict()) for row in found] == [{"reordered": 1}, {"reordered": 1}]
+
+
 @pytest.fixture(scope="module")
 def told(spark: SparkSession) -> dict[str, list[Told]]:
     """What is said of every story, step by step."""
@@ -521,7 +546,7 @@ def test_a_fault_of_one_minute_leaves_the_others_verified(told: dict[str, list[T
     assert summary["verified_through_ms"] == MINUTE
 
 
-@pytest.mark.parametrize("flow", ["past the position", "no position", "unread"])
+@pytest.mark.parametrize("flow", ["past the position", "no position"])
 def test_what_is_not_due_is_in_flight_and_not_missing(
     told: dict[str, list[Told]], flow: str
 ) -> None:
@@ -530,6 +555,16 @@ def test_what_is_not_due_is_in_flight_and_not_missing(
     assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (3, 30)
     assert wrong(one.after) == {}
     assert one.after["newest_due_ms"] is None
+
+
+def test_while_records_are_unread_what_agrees_holds_and_what_differs_is_in_flight(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["unread"]
+    assert one.drilled == []
+    assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (1, 10)
+    assert (one.after["buckets_verified"], one.after["verified_records"]) == (2, 20)
+    assert wrong(one.after) == {}
 
 
 def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.model import CLASSES
 from mirror_report.parity import fingerprint
 from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
-from mirror_report.parity.pairing import STAGES, pair
+from mirror_report.parity.pairing import DISPLACED, STAGES, pair
 from mirror_report.parity.summary import NEWS
 
 CANDIDATES_SCHEMA = (
@@ -31,7 +31,8 @@ allows that for those with an earlier timestamp (null: it cannot be told); ``kno
 reported."""
 
 SAMPLES = 20
-COUNTS = ("missing", "duplicate", *STAGES, "reordered", "extra", "deleted_early", "expired")
+PAIRS = tuple(name for name in STAGES if name != DISPLACED)
+COUNTS = ("missing", "duplicate", *PAIRS, "reordered", "extra", "deleted_early", "expired")
 """Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen."""
 _SUMS = ("n_source", "n_target", *COUNTS, "in_flight", "balance", "unseen")
 
@@ -190,6 +191,7 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
         .withColumns(
             {
                 "missing": F.col("lost"),
+                "reordered": F.col("reordered") + F.col(DISPLACED),
                 "extra": F.col("foreign"),
                 "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
                 "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
@@ -198,7 +200,8 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
                 "unseen": F.col("unseen") + _where(unknown, "alone"),
             }
         )
-        .drop("lost", "foreign", "alone", "source_hidden", "target_hidden", "allowed_from_ms")
+        .drop(DISPLACED, "lost", "foreign", "alone")
+        .drop("source_hidden", "target_hidden", "allowed_from_ms")
     )  # fmt: skip
 
 
@@ -259,7 +262,8 @@ def samples(left: DataFrame) -> DataFrame:
     target_side = ("duplicate", "extra", "reordered")
     kinds = [
         *((name, "target" if name in target_side else "source", name) for name in COUNTS),
-        *((name, "target", f"at_{name}") for name in STAGES),
+        *((name, "target", f"at_{name}") for name in PAIRS),
+        ("reordered", "target", f"at_{DISPLACED}"),
     ]
     taken = F.array(
         *(

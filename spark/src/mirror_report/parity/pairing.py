@@ -12,14 +12,17 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.compare import BUCKET
 
+DISPLACED = "displaced"
 STAGES: dict[str, tuple[str, ...]] = {
+    DISPLACED: ("flow", "topic", "lane", "h1", "h2"),
     "moved": ("flow", "topic", "h1", "h2"),
     "corrupt_headers": (*BUCKET, "key_hash", "compared_ms", "value_hash"),
     "corrupt_value": (*BUCKET, "key_hash", "compared_ms"),
     "altered_timestamp": ("flow", "topic", "lane", "content_hash"),
 }
 """Class of a pair -> what both records agree in; a record in several pairs counts for the first.
-Values and headers may only differ within a bucket, timestamps within a lane, lanes within a
+What is displaced lies beyond a cut of its own lane: where buckets are cut by offsets, it is out of
+order. Values and headers may only differ within a bucket, timestamps within a lane, lanes within a
 topic."""
 
 _ORDER = ("lane", "bucket", "compared_ms", "h1", "h2")
