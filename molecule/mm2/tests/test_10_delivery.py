@@ -82,9 +82,11 @@ def test_the_workers_configuration_on_the_target_holds_no_secret(lab):
         assert found == {"records": names["records"], "hits": 0}
 
 
-def test_nothing_is_written_to_a_source(lab):
+def test_nothing_is_written_to_a_source(lab, faulty):
+    harmed = {faulty.topic(fault) for fault in faulty.faults}
+    known = {"orders", "killed", "stopped", "truncated", "recreated", "late.one"}
     for source, topics, groups in (
-        ("east", {"orders", "killed", "stopped", "truncated", "recreated", "late.one"}, [GROUP]),
+        ("east", known | harmed, [GROUP]),
         ("north", {"orders"}, []),
     ):
         found = lab.probe({"do": "topics", "cluster": source}, {"do": "groups", "cluster": source})
