@@ -106,7 +106,8 @@ def seed_of_this_run() -> int:
     return seed
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("runs", [3, 8])
 def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, runs: int) -> None:
     chance = random.Random(seed_of_this_run() + runs)  # noqa: S311
     steps = story(chance)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import NewTopic
 from parity_mirror import T0, Mirror, counts
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
@@ -88,12 +88,9 @@ class Story:
     def make(self, name: str) -> None:
         """Create a topic of two partitions, and its copy, which replaces timestamps."""
         self.lab.admins[0].create_topics([NewTopic(self.topic(name), 2, 1)])
-        self.lab.admins[1].create_topics([NewTopic(f"a.{self.topic(name)}", 2, 1)])
-        config = ConfigResource(
-            ConfigResourceType.TOPIC, f"a.{self.topic(name)}",
-            configs={"message.timestamp.type": "LogAppendTime"},
-        )  # fmt: skip
-        self.lab.admins[1].alter_configs([config])
+        stamped = {"message.timestamp.type": "LogAppendTime"}
+        copy = NewTopic(f"a.{self.topic(name)}", 2, 1, topic_configs=stamped)
+        self.lab.admins[1].create_topics([copy])
 
     def fill(self, name: str, count: int, start: int = 0) -> None:
         """Write as many records into each partition, all of one minute."""
