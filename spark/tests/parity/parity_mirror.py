@@ -62,10 +62,9 @@ class Mirror:
         """Create a topic on both clusters."""
         full = f"{self.prefix}.{name}"
         for admin in self.admins:
-            admin.create_topics(
-                [NewTopic(full, partitions, 1, topic_configs={k.replace("_", "."): v for k, v in
-                                                              configs.items()})]
-            )  # fmt: skip
+            settings = {key.replace("_", "."): value for key, value in configs.items()}
+            wanted = [NewTopic(full, partitions, 1, topic_configs=settings)]
+            admin.create_topics(wanted, wait_for_metadata=True)
         return full
 
     def produce(self, topic: str, count: int = RECORDS, start: int = 0) -> None:
