@@ -40,7 +40,7 @@ class Fault:
 
 
 # Originals this far apart have other keys and other timestamps.
-APART = 60
+APART = 30
 FAULTS: dict[str, Fault] = {
     "missing": Fault({"missing": 7}, skip=7),
     "altered": Fault({"corrupt_value": 5}, skip=5, copies=[Copy(0, 5, "altered")]),

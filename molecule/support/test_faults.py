@@ -6,7 +6,7 @@ import pytest
 from faults import FAULTS
 from labkit import classes, parity
 
-RECORDS = 200
+RECORDS = 400
 
 
 @pytest.fixture(scope="module")
