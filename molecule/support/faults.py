@@ -91,8 +91,15 @@ class Faulty:
 
         :param count: records written for each topic before the harm.
         """
-        lab, topics = self.lab, [self.topic(one) for one in chosen]
         self.unit.control("stop")
+        try:
+            self._plant(chosen, count)
+        finally:
+            self.unit.control("start")
+        self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
+
+    def _plant(self, chosen: Sequence[str], count: int) -> None:
+        lab, topics = self.lab, [self.topic(one) for one in chosen]
         positions = lab.probe(lab.positions(self.flow))[0]
         at = {one: int(positions[self.topic(one)]["0"]) for one in chosen}
         lab.produce(*topics, count=count * len(topics))
@@ -129,8 +136,6 @@ class Faulty:
         answers = lab.probe(*steps)
         if copies:
             assert answers[0] == [copy["count"] for copy in copies]
-        self.unit.control("start")
-        lab.wait_mirrored(self.flow, topics)
 
     def _move(self, offsets: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
         if self.group is not None:
