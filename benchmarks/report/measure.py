@@ -8,6 +8,7 @@ trial; what was measured stays in the output file, so a run that was ended goes 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import resource
@@ -21,6 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
@@ -119,7 +121,7 @@ class Lab:
         path.write_text(json.dumps(document))
         return path
 
-    def report(self, config: Path, *command: str) -> tuple[Trial, dict[str, object]]:
+    def report(self, config: Path, *command: str) -> tuple[Trial, dict[str, Any]]:
         """One command of the report, from its start to its end.
 
         :returns: what it took, and what it said.
@@ -210,7 +212,7 @@ def full(lab: Lab, variant: str) -> Trial:
     config = lab.configuration("full", "full", "512m")
     lab.report(config, "baseline", "--full-history")
     trial, said = lab.report(config, "run", "--json")
-    records = sum(int(one["verified_records"]) for one in said["parity"])  # type: ignore[attr-defined]
+    records = sum(int(one["verified_records"]) for one in said["parity"])
     if records != lab.records:
         raise MeasurementError(f"{records} of {lab.records} records verified: {said['findings']}")
     return {**trial, "records": records, "records_per_s": 2 * records / trial["seconds"]}
@@ -262,7 +264,7 @@ def lag(lab: Lab, variant: str) -> Trial:  # noqa: ARG001
         time.sleep(15)  # brokers elect leaders for a while
         commit(lab.source, "mirrormaker-lag", topics)
     trial, said = lab.report(lab.configuration("lag", "lag-.*", "512m"), "lag", "--json")
-    return {**trial, "partitions": len(said["lag"])}  # type: ignore[arg-type]
+    return {**trial, "partitions": len(said["lag"])}
 
 
 @dataclass(frozen=True)
@@ -354,7 +356,7 @@ def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
         for trip, (listener, port) in zip(trips, seen.items(), strict=True):
             argv = [sys.executable, str(HERE / "proxy.py"), str(port), str(listener)]
             stack.enter_context(_ending(subprocess.Popen([*argv, str(trip / 1000)])))
-            wait_for("a proxy", lambda at=port: answers(at), 30)
+            wait_for("a proxy", functools.partial(answers, port), 30)
             lab.via[trip] = f"127.0.0.1:{port}"
         yield lab
 

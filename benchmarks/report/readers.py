@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Settings = dict[str, Any]
 PARTITIONS = 6
@@ -67,7 +67,9 @@ def measured(read: Callable[[], int]) -> dict[str, float]:
     }
 
 
-def spark(settings: Settings, jobs: list[list[str]], kind: str) -> dict[str, float]:
+def spark(
+    settings: Settings, jobs: list[list[Literal["source", "target"]]], kind: str
+) -> dict[str, float]:
     """Read with the report's own functions.
 
     :param jobs: sides that are read in one job, job after job.
@@ -84,7 +86,7 @@ def spark(settings: Settings, jobs: list[list[str]], kind: str) -> dict[str, flo
         fetch=settings.get("fetch", {}),
     )
 
-    def frame(session_: Any, sides: list[str]) -> Any:
+    def frame(session_: Any, sides: list[Literal["source", "target"]]) -> Any:
         parts = []
         for side in sides:
             ranges = [
