@@ -1,6 +1,6 @@
 """An archive of the classes Spark loads, so that the next JVM starts from it instead of from jars.
 
-Starting and a small run's work cost about a third less CPU with one. The JVM takes an archive only
+It saves the JVM from reading them out of jars again. The JVM takes an archive only
 if it is the same JVM with the same class path, file by file; one that does not fit is passed over
 without a word. Hence the key in its name: what decides is in it, and what does not fit is not even
 named.
