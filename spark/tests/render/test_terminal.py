@@ -81,6 +81,7 @@ def test_many_findings_are_counted_not_listed() -> None:
 
 def test_plain_when_piped_and_colourless_if_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b" not in text_of(report(), wide=True)
     assert "\x1b[31m" in text_of(report(), stream=Screen()) or "\x1b[1;31m" in text_of(
         report(), stream=Screen()
