@@ -17,6 +17,13 @@ from parity_records import jars_directory
 from mirror_report.config import Spark
 from mirror_report.parity.session import open_session
 
+# Nearly every plan of a test runs once: compiling it costs more than it saves.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -25,18 +32,23 @@ def spark() -> Iterator[SparkSession]:
         master="local[2]",
         heap="1g",
         jars_directory=str(jars) if jars else None,
-        properties={"spark.sql.ansi.enabled": "true"},
+        properties={"spark.sql.ansi.enabled": "true", **INTERPRETED},
     )
     with open_session(settings, True) as session:
         yield session
 
 
-@pytest.fixture(params=["ansi", "legacy"])
-def ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", str(request.param == "ansi").lower())
+@pytest.fixture(params=["ansi, compiled", "legacy, interpreted"])
+def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    """Both ways to compute, in both of Spark's dialects: no digest may depend on them."""
+    wanted = COMPILED if "compiled" in request.param else INTERPRETED
+    wanted = wanted | {"spark.sql.ansi.enabled": str("ansi" in request.param).lower()}
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
     yield request.param
-    spark.conf.set("spark.sql.ansi.enabled", before)
+    for name, value in before.items():
+        spark.conf.set(name, str(value))
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, 
 @BATCH
 @given(seed=st.integers(0, 2**32))
 def test_what_is_found_is_what_multisets_and_sequences_say(
-    spark: SparkSession, ansi: str, seed: int
+    spark: SparkSession, dialect: str, seed: int
 ) -> None:
     random = Random(seed)  # noqa: S311
     cases = {flow_of(number): a_mirror(random) for number in range(CASES)}
@@ -152,13 +152,13 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
     assert {
         (row["flow"], row["lane"], row["bucket"]): {name: row[name] for name in names}
         for row in left.collect()
-    } == expected, ansi
+    } == expected, dialect
     assert all(any(one[name] for one in expected.values()) for name in names), "all occur"
     digests = compare.with_lanes(digest.digest(read), sorted(filter(keeps, cases)))
     assert {
         (row.flow, row.lane, row.bucket): (row.equal, row.mirrored, row.n_source, row.n_target)
         for row in compare.by_bucket(digests, at).collect()
-    } == compared_by_hand(records, mirrored), ansi
+    } == compared_by_hand(records, mirrored), dialect
     read.unpersist()
 
 

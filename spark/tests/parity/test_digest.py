@@ -133,10 +133,10 @@ def test_records_that_look_alike_have_different_fingerprints(spark: SparkSession
 @BATCH
 @given(cases=st.lists(multisets, min_size=20, max_size=40))
 def test_a_digest_is_what_arithmetic_says(
-    spark: SparkSession, ansi: str, cases: list[list[tuple[str, int, Any]]]
+    spark: SparkSession, dialect: str, cases: list[list[tuple[str, int, Any]]]
 ) -> None:
     records = numbered(cases)
-    assert rows(digest.digest(placed(spark, records))) == digests(records), ansi
+    assert rows(digest.digest(placed(spark, records))) == digests(records), dialect
 
 
 @BATCH
@@ -145,7 +145,7 @@ def test_a_digest_is_what_arithmetic_says(
 )
 def test_increments_cut_anyhow_add_up_to_one_shot(
     spark: SparkSession,
-    ansi: str,
+    dialect: str,
     cases: list[list[tuple[str, int, Any]]],
     pieces: int,
     data: st.DataObject,
@@ -161,12 +161,12 @@ def test_increments_cut_anyhow_add_up_to_one_shot(
         stepwise = digest.merge(digest.union([stepwise, increment]))
     at_once = digest.merge(digest.union(increments))
     expected = digests(records)
-    assert rows(stepwise) == expected, ansi
-    assert rows(at_once) == expected, ansi
+    assert rows(stepwise) == expected, dialect
+    assert rows(at_once) == expected, dialect
 
 
 @pytest.mark.parametrize("count", [2, 3, 1000])
-def test_sums_wrap_at_two_to_the_sixty_fourth(spark: SparkSession, ansi: str, count: int) -> None:
+def test_sums_wrap_at_two_to_the_sixty_fourth(spark: SparkSession, dialect: str, count: int) -> None:
     record = Record("f", "source", 0, 5, (b"k", b"v", 1, None))
     one = digest.digest(placed(spark, [record]))
     extreme = one.withColumns(
@@ -178,5 +178,5 @@ def test_sums_wrap_at_two_to_the_sixty_fourth(spark: SparkSession, ansi: str, co
     copies = extreme.crossJoin(spark.range(count).select()).select(*digest.COLUMNS)
     (merged,) = rows(digest.merge(copies)).values()
     for name in digest.SUMS_64:
-        assert merged[name] == MASK * count % (1 << 64), ansi
+        assert merged[name] == MASK * count % (1 << 64), dialect
     assert merged["n"] == count

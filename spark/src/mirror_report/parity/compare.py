@@ -38,16 +38,16 @@ baseline, and until when records of a side expired before they were read."""
 
 RESULTS_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, run_id string, "
-    + ", ".join(f"{name} bigint" for name in (*CLASSES, "in_flight"))
+    + ", ".join(f"{name} bigint" for name in (*CLASSES, "in_flight", "halves"))
     + ", "
     + ", ".join(f"new_{name} bigint" for name in NEWS)
 )
-"""What a drill found in one bucket, valid for one pair of digests; ``new_*`` is the part that
-no report had told of before."""
+"""What a drill found in one bucket, valid for one pair of digests. ``halves``: records that were
+paired with one that may lie in another bucket; ``new_*``: the part that no report had told of."""
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
-_KNOWN = (*CLASSES, "in_flight", *(f"new_{name}" for name in NEWS))
+_KNOWN = (*CLASSES, "in_flight", "halves", *(f"new_{name}" for name in NEWS))
 
 
 def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
@@ -186,16 +186,17 @@ def judge(
         .withColumn("blind", blind)
         .withColumn("differs", F.col("due") & F.col("unequal") & ~F.col("blind"))
     )
-    # What was left over here may be the other half of what is new elsewhere in the topic.
+    # What was left over here may be the other half of what is new elsewhere in the topic, and a
+    # bucket whose other half is looked at again has to be there.
     topic = Window.partitionBy("flow", "topic")
     fresh = F.when(F.col("differs") & ~F.col("settled"), F.col("bucket"))
     near = F.col("bucket").between(
         F.min(fresh).over(topic) - NEAR_MS, F.max(fresh).over(topic) + NEAR_MS
     )
-    unpaired = F.col("missing") + F.col("extra") > 0
+    open_ended = F.col("missing") + F.col("extra") + F.col("halves") > 0
     state = state.withColumn(
         "candidate",
-        F.col("differs") & (~F.col("settled") | (unpaired & F.coalesce(near, F.lit(False)))),
+        F.col("differs") & (~F.col("settled") | (open_ended & F.coalesce(near, F.lit(False)))),
     )
     # An old result holds while its bucket differs: settled, or not due for a new drill.
     carried = F.col("unequal") & ~F.col("blind")

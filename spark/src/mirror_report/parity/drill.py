@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.model import CLASSES
 from mirror_report.parity import fingerprint
 from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
-from mirror_report.parity.pairing import DISPLACED, STAGES, pair
+from mirror_report.parity.pairing import ACROSS, DISPLACED, STAGES, pair
 from mirror_report.parity.summary import NEWS
 
 CANDIDATES_SCHEMA = (
@@ -34,7 +34,7 @@ SAMPLES = 20
 PAIRS = tuple(name for name in STAGES if name != DISPLACED)
 COUNTS = ("missing", "duplicate", *PAIRS, "reordered", "extra", "deleted_early", "expired")
 """Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen."""
-_SUMS = ("n_source", "n_target", *COUNTS, "in_flight", "balance", "unseen")
+_SUMS = ("n_source", "n_target", *COUNTS, "in_flight", "halves", "balance", "unseen")
 
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +55,8 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
         up to which ``records`` were read.
     :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
         n_target, :data:`COUNTS`, ``at_<class>`` of :data:`mirror_report.parity.pairing.STAGES`,
-        in_flight, balance (source records less target records, as far as explained), unseen
+        in_flight, halves (pairs of :data:`mirror_report.parity.pairing.ACROSS`, on either side),
+        balance (source records less target records, as far as explained), unseen
         (leftovers whose partner may have been among what is gone), source and target (sample
         structs, null for what matches).
     """
@@ -191,6 +192,7 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
         .withColumns(
             {
                 "missing": F.col("lost"),
+                "halves": _sum(*(f"{at}{name}" for name in ACROSS for at in ("", "at_"))),
                 "reordered": F.col("reordered") + F.col(DISPLACED),
                 "extra": F.col("foreign"),
                 "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
@@ -225,7 +227,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     counts = {name: F.col(f"seen_{name}") for name in COUNTS} | {
         "reordered": F.greatest("seen_reordered", certain.cast("bigint"))
     }
-    found = sum((F.col(f"seen_{name}") for name in COUNTS), start=F.lit(0))
+    found = _sum(*(f"seen_{name}" for name in COUNTS))
     unexplained = F.abs(F.col("n_source") - F.col("n_target") - F.col("seen_balance"))
     # Records newer than the digests were seen: the next run has to look at this bucket again.
     newer = ~gone & (
@@ -243,6 +245,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
         F.lit(run_id).alias("run_id"),
         *(counts[name].cast("bigint").alias(name) for name in CLASSES),
         F.greatest(F.col("seen_in_flight"), newer.cast("bigint")).alias("in_flight"),
+        F.col("seen_halves").alias("halves"),
         *(
             F.greatest(counts[name] - F.col(f"known_{name}"), F.lit(0))
             .cast("bigint")
@@ -303,3 +306,7 @@ def samples(left: DataFrame) -> DataFrame:
 def _where(condition: Column | str, name: str) -> Column:
     chosen = F.col(condition) if isinstance(condition, str) else condition
     return F.when(chosen, F.col(name)).otherwise(0)
+
+
+def _sum(*names: str) -> Column:
+    return sum((F.col(name) for name in names), start=F.lit(0))

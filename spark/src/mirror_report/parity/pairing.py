@@ -24,6 +24,8 @@ STAGES: dict[str, tuple[str, ...]] = {
 What is displaced lies beyond a cut of its own lane: where buckets are cut by offsets, it is out of
 order. Values and headers may only differ within a bucket, timestamps within a lane, lanes within a
 topic."""
+ACROSS = tuple(name for name, agreeing in STAGES.items() if "bucket" not in agreeing)
+"""Classes whose pairs may lie in two buckets."""
 
 _ORDER = ("lane", "bucket", "compared_ms", "h1", "h2")
 
