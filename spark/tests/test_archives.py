@@ -39,7 +39,7 @@ def made(spark: Spark) -> Path:
 
 
 def java_options(spark: Spark) -> str:
-    return session.configuration(spark, small=True)["spark.driver.extraJavaOptions"]
+    return session.configuration(spark, 0)["spark.driver.extraJavaOptions"]
 
 
 def test_an_archive_that_is_there_is_used_and_says_nothing(spark: Spark) -> None:
@@ -88,9 +88,9 @@ def test_heaps_are_read_as_java_reads_them(size: str, mebibytes: int) -> None:
 def test_a_small_heap_gets_the_collector_that_needs_no_room() -> None:
     assert (
         "SerialGC"
-        in session.configuration(Spark(heap="512m"), small=False)["spark.driver.extraJavaOptions"]
+        in session.configuration(Spark(heap="512m"), 1e9)["spark.driver.extraJavaOptions"]
     )
     assert (
         "ParallelGC"
-        in session.configuration(Spark(heap="2g"), small=False)["spark.driver.extraJavaOptions"]
+        in session.configuration(Spark(heap="2g"), 1e9)["spark.driver.extraJavaOptions"]
     )

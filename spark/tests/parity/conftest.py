@@ -17,7 +17,6 @@ from parity_records import jars_directory
 from mirror_report.config import Spark
 from mirror_report.parity.session import open_session
 
-# Nearly every plan of a test runs once: compiling it costs more than it saves.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -32,9 +31,9 @@ def spark() -> Iterator[SparkSession]:
         master="local[2]",
         heap="1g",
         jars_directory=str(jars) if jars else None,
-        properties={"spark.sql.ansi.enabled": "true", **INTERPRETED},
+        properties={"spark.sql.ansi.enabled": "true"},
     )
-    with open_session(settings, True) as session:
+    with open_session(settings, 0) as session:
         yield session
 
 

@@ -193,7 +193,7 @@ class Mirror:
         )
 
         @contextlib.contextmanager
-        def ours(_settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
+        def ours(_settings: SparkSettings, _expected: float) -> Iterator[SparkSession]:
             yield self.spark
 
         result = run_parity(request, self.said.append, ours)

@@ -140,7 +140,7 @@ class World:
         return result
 
     @contextlib.contextmanager
-    def session(self, _settings: SparkSettings, _small: bool) -> Iterator[SparkSession]:
+    def session(self, _settings: SparkSettings, _expected: float) -> Iterator[SparkSession]:
         """Lend the session of all tests."""
         yield self.spark
 

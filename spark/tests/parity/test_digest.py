@@ -166,7 +166,9 @@ def test_increments_cut_anyhow_add_up_to_one_shot(
 
 
 @pytest.mark.parametrize("count", [2, 3, 1000])
-def test_sums_wrap_at_two_to_the_sixty_fourth(spark: SparkSession, dialect: str, count: int) -> None:
+def test_sums_wrap_at_two_to_the_sixty_fourth(
+    spark: SparkSession, dialect: str, count: int
+) -> None:
     record = Record("f", "source", 0, 5, (b"k", b"v", 1, None))
     one = digest.digest(placed(spark, [record]))
     extreme = one.withColumns(

@@ -380,21 +380,22 @@ def test_executors_elsewhere_find_credentials_where_this_host_has_them_too(tmp_p
 def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
     (tmp_path / "spark-sql-kafka.jar").touch()
     (tmp_path / "kafka-clients.jar").touch()
-    local = session.configuration(Spark(jars_directory=str(tmp_path)), small=True)
+    local = session.configuration(Spark(jars_directory=str(tmp_path)), 0)
     assert local["spark.driver.extraClassPath"] == (
         f"{tmp_path}/kafka-clients.jar:{tmp_path}/spark-sql-kafka.jar"
     )
     assert "TieredStopAtLevel=1" in local["spark.driver.extraJavaOptions"]
+    assert local["spark.sql.codegen.wholeStage"] == "false", "compiling costs more than it saves"
     far = session.configuration(
-        Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}),
-        small=False,
+        Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}), 1e9
     )
+    assert "spark.sql.codegen.wholeStage" not in far
     assert "spark.driver.extraClassPath" not in far
     assert far["spark.jars"].count(",") == 1
     assert far["a"] == "b"
     (tmp_path / "spark-sql-kafka.jar").unlink()
     with pytest.raises(ParityError, match="jars_directory"):
-        session.configuration(Spark(jars_directory=str(tmp_path)), small=True)
+        session.configuration(Spark(jars_directory=str(tmp_path)), 0)
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,7 @@ def replay(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) ->
     one.close()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("steps", [10, 40])
+@pytest.mark.parametrize("steps", [10, pytest.param(40, marks=pytest.mark.long)])
 def test_a_sound_mirror_is_never_accused(replay: Replay, steps: int) -> None:
     told: dict[str, int] = {}
     table = f"{replay.prefix}.kept-table"

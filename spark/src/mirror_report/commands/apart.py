@@ -67,8 +67,8 @@ def digest(
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
             apart, sessions = _spark()
-            small = sum(one.bytes for one in ranges) < sessions.SMALL_BYTES
-            with sessions.open_session(settings.spark, small) as session, spark_errors():
+            expected = sum(one.bytes for one in ranges)
+            with sessions.open_session(settings.spark, expected) as session, spark_errors():
                 found = apart.digest_rows(session, settings, ranges)
                 found.coalesce(1).write.parquet(str(rows))
         with open_output(made) as out:
@@ -94,7 +94,8 @@ def compare(settings: Settings, one: Path, other: Path, progress: Progress) -> A
         if files:
             apart, sessions = _spark()
             progress("comparing digests")
-            with sessions.open_session(settings.spark, True) as session, spark_errors():
+            expected = sum(file.stat().st_size for file in files)
+            with sessions.open_session(settings.spark, expected) as session, spark_errors():
                 judged = apart.judge(session, apart.rows_of(session, files), source, target)
                 judged = judged.persist()
                 rows = [row.asDict() for row in apart.summarise(judged).collect()]

@@ -193,9 +193,8 @@ def _compare(
             f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
             "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
         ) from error
-    small = expected_bytes < sessions.SMALL_BYTES
     with (
-        (open_session or sessions.open_session)(settings.spark, small) as session,
+        (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
         spark_errors(),
     ):
         return proof.prove(session, replace(settings, flows=(flow,)), subjects)

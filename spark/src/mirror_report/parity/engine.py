@@ -313,17 +313,19 @@ class Run:
 
         scanned = [each for one in self.scans for each in one.ranges()]
         expected = sum(one.bytes for one in (*ranges, *scanned))
-        small = expected < sessions.SMALL_BYTES
         self.progress(
             f"starting Spark for {sum(one.records for one in ranges)} new records "
             f"(about {expected / 1e6:.0f} MB)"
         )
+        rows = sum(one.stat().st_size for one in self.directory.rglob("*.parquet"))
         hint = archives.hint(self.settings.spark)
         if hint is not None:
             self.progress(hint)
         with (
             # The session first: an error of the JVM can only be read while the JVM lives.
-            (self.open_session or sessions.open_session)(self.settings.spark, small) as session,
+            (self.open_session or sessions.open_session)(
+                self.settings.spark, expected + rows
+            ) as session,
             spark_errors(),
         ):
             job = Job(self, session)

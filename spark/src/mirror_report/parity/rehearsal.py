@@ -74,10 +74,10 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
         plain = replace(settings, class_archive=None)
-        java = configuration(plain, small=True)[JAVA_OPTIONS]
+        java = configuration(plain, 0)[JAVA_OPTIONS]
         options = " ".join([java, *archives.making(made)])
         asked = replace(plain, properties={**settings.properties, JAVA_OPTIONS: options})
-        with open_session(asked, True, WRITING_SECONDS) as session, spark_errors():
+        with open_session(asked, 0, WRITING_SECONDS) as session, spark_errors():
             rehearse(session, settings, Path(scratch) / "rows")
             progress("writing the archive")
         if not made.is_file():

@@ -1,7 +1,7 @@
 """A Spark session sized for what one run has to read, and its end.
 
 Start-up costs more than a small run's work, so a small run gets the cheap collector and only the
-first compiler: measured, that is a third of the CPU until the first result.
+first compiler, and a tiny one does not compile its plans either.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from mirror_report.parity import archives
 from mirror_report.parity.errors import ParityError
 
 SMALL_BYTES = 256 * 1024 * 1024
+TINY_BYTES = 8 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SERIAL_BELOW = 1024
 """Mebibytes of heap."""
 JVM_EXIT_SECONDS = 30
 
-OpenSession = Callable[[Spark, bool], AbstractContextManager[SparkSession]]
+OpenSession = Callable[[Spark, float], AbstractContextManager[SparkSession]]
 
 
 def jars(settings: Spark) -> list[Path]:
@@ -49,11 +50,12 @@ def jars(settings: Spark) -> list[Path]:
     return found
 
 
-def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
+def configuration(settings: Spark, expected_bytes: float) -> dict[str, str]:
     """Spark's configuration; ``settings.properties`` win.
 
-    :param small: whether the run reads less than :data:`SMALL_BYTES`.
+    :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
     """
+    small = expected_bytes < SMALL_BYTES
     local = settings.master.startswith("local")
     paths = [str(one) for one in jars(settings)]
     scratch = tempfile.gettempdir()
@@ -77,6 +79,9 @@ def configuration(settings: Spark, *, small: bool) -> dict[str, str]:
         "spark.kafka.consumer.cache.timeout": "1s",
         "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
     }
+    if expected_bytes < TINY_BYTES:
+        values["spark.sql.codegen.wholeStage"] = "false"
+        values["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
     if local:
         values["spark.driver.host"] = "127.0.0.1"
         values["spark.driver.bindAddress"] = "127.0.0.1"
@@ -121,10 +126,11 @@ def _java_options(settings: Spark, *, small: bool) -> list[str]:
 
 @contextlib.contextmanager
 def open_session(
-    settings: Spark, small: bool, exit_seconds: float = JVM_EXIT_SECONDS
+    settings: Spark, expected_bytes: float, exit_seconds: float = JVM_EXIT_SECONDS
 ) -> Iterator[SparkSession]:
     """A session of our own, with its JVM ended before this returns.
 
+    :param expected_bytes: as for :func:`configuration`.
     :param exit_seconds: how long the JVM may take to end before it is killed.
     :raises ParityError: Java or Spark cannot be started.
     """
@@ -139,7 +145,7 @@ def open_session(
         # A host whose own name does not resolve is no reason to fail.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder
-    for name, value in configuration(settings, small=small).items():
+    for name, value in configuration(settings, expected_bytes).items():
         builder = builder.config(name, value)
     try:
         session = builder.getOrCreate()
