@@ -31,10 +31,23 @@ def spark() -> Iterator[SparkSession]:
         master="local[2]",
         heap="1g",
         jars_directory=str(jars) if jars else None,
-        properties={"spark.sql.ansi.enabled": "true"},
+        properties={
+            "spark.sql.ansi.enabled": "true",
+            # Hundreds of runs in one process: what a run of a minute does without.
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
+            "spark.sql.ui.retainedExecutions": "5",
+        },
     )
     with open_session(settings, 0) as session:
         yield session
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every plan is held against all that is cached."""
+    yield
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").catalog.clearCache()
 
 
 @pytest.fixture(params=["ansi, compiled", "legacy, interpreted"])
