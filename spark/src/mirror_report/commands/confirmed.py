@@ -58,12 +58,13 @@ def _confirm(
     settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
 ) -> Confirmation:
     cluster = settings.clusters[flow.target if flow.engine == "mm2" else flow.source]
-    seen_from = {one for host in hosts for one in addresses(host, cluster)}
     memories: Memories = {}
     with open_clients(settings, {flow.source, cluster.alias}) as clients:
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
+            # Asked anew each time: a name may not resolve for a moment.
+            seen_from = {one for host in hosts for one in addresses(host, cluster)}
             lacking = _not_taken_up(clients, flow, source, hosts, seen_from, memories)
             if not lacking:
                 break
