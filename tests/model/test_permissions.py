@@ -180,6 +180,10 @@ def test_more_nodes_need_no_more(mm2: Site) -> None:
     [
         ("emit.heartbeats.enabled", True,
          ["west topic heartbeats CREATE", "west topic heartbeats WRITE"], []),
+        # Null takes our default away: Kafka's holds.
+        ("emit.heartbeats.enabled", None,
+         ["west topic heartbeats CREATE", "west topic heartbeats WRITE"], []),
+        ("emit.offset-syncs.enabled", None, [], []),
         ("sync.topic.acls.enabled", "true",
          ["east cluster kafka-cluster DESCRIBE", "west cluster kafka-cluster ALTER"], []),
         ("sync.topic.configs.enabled", False, [],

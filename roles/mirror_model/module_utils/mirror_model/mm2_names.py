@@ -105,9 +105,7 @@ FLOW_DEFAULTS: dict[str, Any] = {
     "refresh.topics.interval.seconds": 60,
     "sync.topic.acls.enabled": False,
 }
-# A start looks for plug-ins by their manifests instead of through every class; a node that dies is
-# missed after six seconds, and its work goes to the others at once, not after five minutes.
-# What Kafka's own defaults are, of what the report has to know.
+# What Kafka's own defaults are, of what the report and permissions have to know.
 FLOW_KAFKAS: dict[str, Any] = {
     "config.properties.exclude": (
         "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
@@ -116,9 +114,14 @@ FLOW_KAFKAS: dict[str, Any] = {
         "unclean.leader.election.enable", "min.insync.replicas",
     ),
     "emit.checkpoints.interval.seconds": 60,
+    "emit.heartbeats.enabled": True,
+    "emit.offset-syncs.enabled": True,
     "groups.exclude": ("console-consumer-.*", "connect-.*", "__.*"),
+    "sync.topic.acls.enabled": True,
     "sync.topic.configs.enabled": True,
 }  # fmt: skip
+# A start looks for plug-ins by their manifests instead of through every class; a node that dies is
+# missed after six seconds, and its work goes to the others at once, not after five minutes.
 WORKER_DEFAULTS: dict[str, Any] = {
     "heartbeat.interval.ms": 2000,
     "offset.flush.interval.ms": 10000,

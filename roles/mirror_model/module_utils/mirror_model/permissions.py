@@ -15,7 +15,7 @@ from . import regex
 from .errors import ModelError
 from .filled import cluster_of, layered, placed
 from .mm2 import internal_topics, separator_of, unmirrored, worker_group
-from .mm2_names import FLOW_DEFAULTS
+from .mm2_names import FLOW_DEFAULTS, FLOW_KAFKAS
 from .principals import principal_of
 
 MIRROR = "mirror"
@@ -155,8 +155,8 @@ def _of_mm2(flow: Mapping[str, Any], instance: Mapping[str, Any]) -> list[Row]:
 
 def _enabled(flow: Mapping[str, Any]) -> set[str]:
     """What of MirrorMaker 2's switches is on."""
-    kafkas = {"emit.offset-syncs.enabled": True, "sync.topic.configs.enabled": True}
-    values = layered(kafkas, FLOW_DEFAULTS, flow["properties"])
+    # A property set to null is left out, so that Kafka's own default holds.
+    values = FLOW_KAFKAS | layered(FLOW_DEFAULTS, flow["properties"])
     return {key for key, value in values.items() if str(value).lower() == "true"}
 
 
