@@ -66,6 +66,8 @@ def configuration(settings: Spark, expected_bytes: float) -> dict[str, str]:
         "spark.eventLog.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
+        # Or Python tells the JVM with every column where in the code it stands, in ten messages.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2" if small else "8",
         # A small run has nothing to gain from planning each of its stages anew.
