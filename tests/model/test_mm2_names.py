@@ -10,10 +10,11 @@ from tests.model.conftest import Kafka
 
 MIRROR = "org.apache.kafka.connect.mirror"
 WORKER = "org.apache.kafka.connect.runtime.distributed.DistributedConfig"
+CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 BARE_WORKER = {
     "bootstrap.servers": "x:1", "group.id": "x", "config.storage.topic": "x",
     "offset.storage.topic": "x", "status.storage.topic": "x",
-    "key.converter": mm2_names.CONVERTER, "value.converter": mm2_names.CONVERTER,
+    "key.converter": CONVERTER, "value.converter": CONVERTER,
 }  # fmt: skip
 
 

@@ -92,7 +92,6 @@ POLICIES = {
 }
 # What a topic name can hold between an alias and a name.
 SEPARATOR = re.compile(r"[._-]+")
-CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 # Topics no flow mirrors: MirrorMaker 2's own, Streams' and Kafka's.
 TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
 

@@ -45,9 +45,11 @@ class Driller:
 
     def drill(
         self, judged: DataFrame, digests: DataFrame, old: DataFrame
-    ) -> tuple[DataFrame, list[dict[str, Any]]]:
-        """Results with those of this run in them, and samples of what was found.
+    ) -> tuple[DataFrame | None, list[dict[str, Any]]]:
+        """Look closely at what differs.
 
+        :returns: results with those of this run in them (``None``: nothing had to be looked at),
+            and samples of what was found.
         :param judged: :func:`mirror_report.parity.compare.judge`; ``digests``: those with lanes;
             ``old``: results of earlier runs.
         """
@@ -63,7 +65,7 @@ class Driller:
         if not rows:
             if run.memory.results is not None:
                 run.memory.results = self.shelf.write(kept.coalesce(1), "results")
-            return self.shelf.results(), []
+            return None, []
         run.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
         looks = self.sandwich({row["flow"] for row in rows})
         rows = sorted((row for row in rows if row["flow"] in looks), key=lambda row: row["bucket"])

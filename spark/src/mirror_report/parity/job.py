@@ -118,7 +118,9 @@ class Job:
         judged = compare.judge(buckets, topics, old, run_id, memory.untold).persist()
         self._watch(digests, judged)
         results, samples = self.driller.drill(judged, digests, old)
-        final = compare.judge(buckets, topics, results, run_id, memory.untold).persist()
+        final = judged
+        if results is not None:
+            final = compare.judge(buckets, topics, results, run_id, memory.untold).persist()
         summaries = summary.by_topic(totals.summarise(final, run.bucket_ms).collect())
         telling.remember(run, summaries, samples)
         memory.open_work = any(row["candidates"] for row in summaries)
