@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from mirror_report import config
 
-ROOT = Path(__file__).parents[1]
+from tests.computing import Computed, compute
+from tests.loading import ROOT
+
 ROLE = ROOT / "roles/mirror_report"
-Computed = dict[str, dict[str, Any]]
 
 PLAY = """
 - hosts: all
@@ -75,35 +71,16 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
     """Everything the role computes, by case."""
-    directory = tmp_path_factory.mktemp("role")
-    (directory / "play.yml").write_text(PLAY.format(role=ROLE))
-    (directory / "hosts").write_text("\n".join(CASES))
-    (directory / "templates").symlink_to(ROLE / "templates")
-    (directory / "host_vars").mkdir()
-    (directory / "group_vars").mkdir()
-    (directory / "group_vars/all.yml").write_text((ROLE / "defaults/main.yml").read_text())
     cluster = {"bootstrap_servers": ["a:9092"]}
     flow = {"name": "orders", "engine": "mm1", "source": "east", "target": "west", "topics": ["o"]}
-    for name, case in CASES.items():
-        variables = {
-            "kafka_clusters": {"east": cluster, "west": {"bootstrap_servers": ["b:9092"]}},
-            "mirror_flows": [flow],
-            "mirrormaker_instances": {"mirrormaker": {"hosts": ["m"], "flows": ["orders"]}},
-            "mirror_report_java_home": "/java",
-            **case,
-        }
-        (directory / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(variables))
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts", "play.yml"],
-        cwd=directory, capture_output=True, text=True, check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
-             "ANSIBLE_FILTER_PLUGINS": str(ROOT / "roles/mirror_model/filter_plugins")},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    read = json.JSONDecoder().raw_decode
-    texts = {name: done.stdout.split(f"ok: [{name}] => ", 1)[1] for name in CASES}
-    return {name: read(text)[0]["computed"] for name, text in texts.items()}
+    given = {
+        "kafka_clusters": {"east": cluster, "west": {"bootstrap_servers": ["b:9092"]}},
+        "mirror_flows": [flow],
+        "mirrormaker_instances": {"mirrormaker": {"hosts": ["m"], "flows": ["orders"]}},
+        "mirror_report_java_home": "/java",
+    }
+    hosts = {name: {**given, **case} for name, case in CASES.items()}
+    return compute(tmp_path_factory.mktemp("role"), ROLE, PLAY, hosts)
 
 
 def settings(computed: Computed, case: str) -> dict[str, Any]:

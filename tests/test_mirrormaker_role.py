@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from tests.computing import Computed, compute
+from tests.loading import ROOT
+
 ROLE = ROOT / "roles/mirrormaker"
-Computed = dict[str, dict[str, Any]]
 
 PLAY = """
 - hosts: all
@@ -133,13 +131,7 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
     """Everything the role computes, by case."""
-    directory = tmp_path_factory.mktemp("role")
-    (directory / "play.yml").write_text(PLAY.format(role=ROLE))
-    (directory / "hosts").write_text("\n".join(CASES))
-    (directory / "templates").symlink_to(ROLE / "templates")
-    (directory / "host_vars").mkdir()
-    (directory / "group_vars").mkdir()
-    (directory / "group_vars/all.yml").write_text((ROLE / "defaults/main.yml").read_text())
+    hosts: dict[str, dict[str, Any]] = {}
     for name, case in CASES.items():
         instance = {"hosts": [name], "flows": [one["name"] for one in case["flows"]]}
         variables = {
@@ -163,18 +155,8 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
         }
         if "checked" in case:
             variables["__mirrormaker_checked"] = case["checked"]
-        (directory / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(variables))
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "hosts", "play.yml"],
-        cwd=directory, capture_output=True, text=True, check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
-             "ANSIBLE_FILTER_PLUGINS": str(ROOT / "roles/mirror_model/filter_plugins")},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    shown = {name: done.stdout.split(f"ok: [{name}] => ", 1)[1] for name in CASES}
-    read = json.JSONDecoder().raw_decode
-    return {name: read(text)[0]["computed"] for name, text in shown.items()}
+        hosts[name] = variables
+    return compute(tmp_path_factory.mktemp("role"), ROLE, PLAY, hosts)
 
 
 def test_the_unit_starts_the_script_of_the_instances_own_release(computed: Computed) -> None:

@@ -63,6 +63,16 @@ def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str
         spark.conf.set(name, str(value))
 
 
+@pytest.fixture(scope="module")
+def one_mirror(
+    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mirror]:
+    """For a story that all tests of a module look at."""
+    one = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
+    yield one
+    one.close()
+
+
 @pytest.fixture
 def mirror(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Mirror]:
     one = Mirror(spark, two_brokers, tmp_path)

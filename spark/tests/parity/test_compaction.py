@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from parity_mirror import T0, Mirror, counts, eventually
 from parity_records import jars_directory
-from pyspark.sql import SparkSession
 
 from mirror_report.config import Budget
 from mirror_report.model import ParityResult, TopicParity
@@ -102,12 +100,8 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(
-    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Story]:
-    mirror = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield Story(mirror)
-    mirror.close()
+def story(one_mirror: Mirror) -> Story:
+    return Story(one_mirror)
 
 
 def test_a_topic_whose_sides_were_compacted_is_whole(story: Story) -> None:

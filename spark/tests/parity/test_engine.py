@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from kafka import TopicPartition
 from kafka.admin import NewTopic
 from parity_mirror import RECORDS, T0, Mirror, counts, eventually, only
 from parity_records import jars_directory
-from pyspark.sql import SparkSession
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -142,12 +140,8 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(
-    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Story]:
-    mirror = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield Story(mirror)
-    mirror.close()
+def story(one_mirror: Mirror) -> Story:
+    return Story(one_mirror)
 
 
 def test_a_faithful_mirror_is_verified_and_then_left_alone(story: Story) -> None:

@@ -89,12 +89,8 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(
-    spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Story]:
-    mirror = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield Story(mirror)
-    mirror.close()
+def story(one_mirror: Mirror) -> Story:
+    return Story(one_mirror)
 
 
 def found_in(topic: TopicParity) -> dict[str, int]:

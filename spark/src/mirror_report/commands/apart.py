@@ -25,7 +25,7 @@ from mirror_report.model import (
 from mirror_report.observe import Take
 from mirror_report.parity import bundle as bundles
 from mirror_report.parity.bundle import Bundle, BundleTopic
-from mirror_report.parity.errors import ParityError, spark_errors
+from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.ranges import Side
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
@@ -147,10 +147,7 @@ def _spark() -> tuple[Any, Any]:
         # Every other step works without Spark.
         from mirror_report.parity import apart, session  # noqa: PLC0415
     except ImportError as error:
-        raise ParityError(
-            f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
-            "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
-        ) from error
+        raise without_spark(error) from error
     return apart, session
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mirror_report.commands.flows import Progress
 from mirror_report.config import Settings
-from mirror_report.model import ReportError
+from mirror_report.parity.errors import without_spark
 
 
 def archive(settings: Settings, progress: Progress) -> tuple[Path, bool]:
@@ -19,8 +19,5 @@ def archive(settings: Settings, progress: Progress) -> tuple[Path, bool]:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity import rehearsal  # noqa: PLC0415
     except ImportError as error:
-        raise ReportError(
-            f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
-            "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
-        ) from error
+        raise without_spark(error) from error
     return rehearsal.make(settings.spark, progress)

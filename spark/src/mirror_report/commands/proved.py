@@ -25,7 +25,7 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Take
 from mirror_report.parity import strategies, summary
-from mirror_report.parity.errors import spark_errors
+from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.ranges import Range, Side
 from mirror_report.parity.strategies import Subject
@@ -189,10 +189,7 @@ def _compare(
         from mirror_report.parity import proof  # noqa: PLC0415
         from mirror_report.parity import session as sessions  # noqa: PLC0415
     except ImportError as error:
-        raise ReportError(
-            f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
-            "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
-        ) from error
+        raise without_spark(error) from error
     with (
         (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
         spark_errors(),

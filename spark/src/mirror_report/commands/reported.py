@@ -24,6 +24,7 @@ from mirror_report.model import (
     sentence,
 )
 from mirror_report.observe import Memories, Take
+from mirror_report.parity.errors import without_spark
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
@@ -119,12 +120,8 @@ def _parity(
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)
-        return None, finding(
-            "parity_unavailable",
-            f"content was not compared: the Python package {error.name or 'pyspark'} is missing",
-            "Install the report with its Spark part: role mirror_report, or pip install "
-            "'mirror-report[spark]' into its venv",
-        )
+        message, _, action = str(without_spark(error)).partition(". ")
+        return None, finding("parity_unavailable", f"content was not compared: {message}", action)
     except ReportError as error:
         message, _, action = str(error).partition(". ")
         on_crash(error)

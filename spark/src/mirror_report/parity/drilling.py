@@ -6,42 +6,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import Finding, PartitionSnapshot, ReportError
 from mirror_report.parity import compare, digest, drill, ranges
 from mirror_report.parity import plan as planning
-from mirror_report.parity.deadline import Deadline, OutOfTimeError
+from mirror_report.parity.deadline import OutOfTimeError
 from mirror_report.parity.extents import Key, bounded, key, part
 from mirror_report.parity.going import SLACK_MS
 from mirror_report.parity.ranges import Range, Side, feeder
-from mirror_report.parity.reading import CHUNK_BYTES, Reader
+from mirror_report.parity.reading import CHUNK_BYTES
 from mirror_report.parity.session import table
-from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.sides import record_bytes
-from mirror_report.parity.standing import Standing
+from mirror_report.parity.step import Step
 
 if TYPE_CHECKING:
-    from mirror_report.parity.engine import Run
     from mirror_report.parity.looking import Look
 
 MAX_CANDIDATES = 2_000
 """Buckets looked at in one run; the oldest of them first."""
 
 
-class Driller:
+class Driller(Step):
     """A closer look at the buckets that differ, in one run."""
-
-    def __init__(
-        self, run: Run, session: SparkSession, shelf: Shelf, reader: Reader, deadline: Deadline
-    ) -> None:
-        self.run = run
-        self.session = session
-        self.shelf = shelf
-        self.reader = reader
-        self.deadline = deadline
-        self.standing = Standing(run, session)
 
     def drill(
         self, judged: DataFrame, digests: DataFrame, old: DataFrame

@@ -12,6 +12,14 @@ class ParityError(ReportError):
     """Content could not be compared; the message says why and what to do about it."""
 
 
+def without_spark(error: ImportError) -> ParityError:
+    """What an operator is told who installed the report without Spark."""
+    return ParityError(
+        f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
+        "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
+    )
+
+
 @contextlib.contextmanager
 def spark_errors() -> Iterator[None]:
     """Whatever Spark raises becomes one error an operator can act on."""

@@ -6,38 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import compare, digest, extents, ranges
-from mirror_report.parity.deadline import Deadline, OutOfTimeError
+from mirror_report.parity.deadline import OutOfTimeError
 from mirror_report.parity.ranges import Range, feeder
-from mirror_report.parity.reading import Reader
 from mirror_report.parity.session import table
-from mirror_report.parity.shelf import Shelf
 from mirror_report.parity.sides import record_bytes
-from mirror_report.parity.standing import Standing
+from mirror_report.parity.step import Step
 
 if TYPE_CHECKING:
-    from mirror_report.parity.engine import Run
+    pass
 
 MOST = 50
 """Buckets read again in one run."""
 CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
 
-class Scrubber:
+class Scrubber(Step):
     """Buckets that agreed, read again in turn: each topic's oldest first, then the next."""
-
-    def __init__(
-        self, run: Run, session: SparkSession, shelf: Shelf, reader: Reader, deadline: Deadline
-    ) -> None:
-        self.run = run
-        self.session = session
-        self.shelf = shelf
-        self.reader = reader
-        self.deadline = deadline
-        self.standing = Standing(run, session)
 
     def scrub(self, buckets: DataFrame, digests: DataFrame) -> bool:
         """Read some buckets again; what is not what it was is digested anew.
