@@ -101,7 +101,7 @@ def spark(
             return rows.groupBy("topic", "partition").count().selectExpr("`count` as n")
         return digest.digest(alignment.place(rows, 60_000))
 
-    with session.open_session(how, 1e12) as opened:
+    with session.open_session(how, session.SMALL_BYTES) as opened:
         return measured(
             lambda: sum(row["n"] for job in jobs for row in frame(opened, job).collect())
         )

@@ -215,8 +215,8 @@ def judge(
     accounted = {f"accounted_{name}": _told(name) for name in NEWS}
     current = {name: F.col(name) - F.col(f"accounted_{name}") for name in NEWS}
     told = counted.withColumns(accounted).withColumns(current)
-    lasting = _total(LASTING) + F.when(_keeps_order(), F.col(BY_LANE)).otherwise(0) > 0
-    wrong = _total((*LASTING, *NEWS)) > 0
+    lasting = total(LASTING) + F.when(_keeps_order(), F.col(BY_LANE)).otherwise(0) > 0
+    wrong = total((*LASTING, *NEWS)) > 0
     whole = F.col("due") & (F.col("equal") | F.col("settled")) & (F.col("in_flight") == 0)
     return told.withColumn(
         "status",
@@ -230,6 +230,11 @@ def judge(
         "accountable",
         (F.col("status") == "mismatch") & ~lasting & (F.col("unverifiable") == 0),
     )
+
+
+def total(names: Collection[str]) -> Column:
+    """Sum of some columns."""
+    return sum((F.col(name) for name in names), start=F.lit(0))
 
 
 def _on(side: str, name: str) -> Column:
@@ -296,7 +301,3 @@ def _told(name: str) -> Column:
     """How many records of a class an earlier report has told of, for good."""
     known = F.col(name) - F.col(f"new_{name}")
     return F.when(_keeps_order(), 0).otherwise(known) if name == BY_LANE else known
-
-
-def _total(names: Collection[str]) -> Column:
-    return sum((F.col(name) for name in names), start=F.lit(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -15,9 +15,6 @@ from mirror_report.parity.ranges import Range, feeder
 from mirror_report.parity.session import table
 from mirror_report.parity.sides import record_bytes
 from mirror_report.parity.step import Step
-
-if TYPE_CHECKING:
-    pass
 
 MOST = 50
 """Buckets read again in one run."""
