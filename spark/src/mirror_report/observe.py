@@ -257,3 +257,8 @@ class Take:
         """Take the offset syncs since an earlier look, see :func:`kafka.syncs.since`."""
         with open_clients(self._settings, [flow.target]) as clients:
             return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
+
+    def newest(self, flow: Flow, topic: str) -> int | None:
+        """Highest timestamp (ms) of a topic of the source; ``None``: none has one, or not known."""
+        with open_clients(self._settings, [flow.source]) as clients:
+            return clients.get(flow.source).newest_record(topic)

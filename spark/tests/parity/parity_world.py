@@ -107,6 +107,11 @@ class World:
         """Take the committed positions."""
         return {topic: dict(parts) for topic, parts in self.told[flow.name].items()}
 
+    def newest(self, flow: Flow, topic: str) -> int | None:
+        """Take the highest timestamp of a topic of the source."""
+        logs = self.log(flow.source, topic).partitions.values()
+        return max((one[2] for some in logs for one in some if one[2] >= 0), default=None)
+
     def _snapshot(self, alias: str) -> ClusterSnapshot:
         if alias in self.away:
             raise ReportError(f"{alias} does not answer")

@@ -217,6 +217,21 @@ def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
     assert not world.store.load("parity")["totals"]["east"], "what was sealed no longer counts"
 
 
+def test_first_records_without_timestamps_do_not_decide_for_those_that_follow(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plain = replace(EAST, engine="mm1")
+    world = World(spark, tmp_path, plain)
+    world.write("a", "e1", 0, (b"k", b"untimed", -1, None))
+    world.copy(plain, "e1")
+    with no_kafka(world):
+        world.run()
+        assert world.run().topics[0].strategy == "none", "all that is known has no timestamp"
+        fill(world, plain, "e1", 10)
+        (found,) = world.run().topics
+    assert (found.strategy, found.verified_records, found.source_records) == ("timestamp", 11, 11)
+
+
 @pytest.mark.long
 def test_nothing_new_for_a_day_is_read_again_all_the_same(
     spark: SparkSession, tmp_path: Path

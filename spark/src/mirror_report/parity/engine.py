@@ -74,6 +74,9 @@ class TakeSnapshots(Protocol):
         :param memory: what that look returned.
         """
 
+    def newest(self, flow: Flow, topic: str) -> int | None:
+        """Highest timestamp (ms) of a topic of the source; ``None``: none has one, or not known."""
+
 
 @dataclass(frozen=True)
 class ParityRequest:
@@ -236,6 +239,7 @@ class Run:
                 for topic, some in share.guests.items()
             }  # fmt: skip
             baseline = self.baselines.get(look.flow.name) or {}
+            self._look_for_timestamps(look)
             aligned = aligning.align(
                 self, look.flow, baseline, look.source, look.positions, look.target
             )
@@ -248,6 +252,19 @@ class Run:
             self._leave(flow, topic)
         for look in self.looks:
             self._take_up(look)
+
+    def _look_for_timestamps(self, look: Look) -> None:
+        """Ask whether topics that were known without timestamps have some by now."""
+        for origin in look.source.topics:
+            topic = look.flow.target_topic(origin)
+            if not self.memory.may_have_timestamps(look.flow.name, topic):
+                continue
+            try:
+                newest = self.request.take.newest(look.flow, origin)
+            except ReportError:
+                continue
+            if newest is not None:
+                self.memory.has_timestamps(look.flow.name, topic)
 
     def _leave(self, flow: str, topic: str) -> None:
         """Drop a topic that another flow judges from now on."""

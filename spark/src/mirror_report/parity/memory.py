@@ -294,6 +294,15 @@ class Memory:
         newest = known.get("newest_due_ms")
         return newest is not None and newest < 0
 
+    def may_have_timestamps(self, flow: str, topic: str) -> bool:
+        """Whether only records seen so far had none, and nothing was decided for good."""
+        aligned = self.alignments.get(flow, {}).get(topic, {}).get("untimed")
+        return self.untimed(flow, topic) and not aligned
+
+    def has_timestamps(self, flow: str, topic: str) -> None:
+        """Take back that no record carried one, until the next are compared."""
+        self.summaries[flow][topic]["now"]["newest_due_ms"] = None
+
     def forget(self, flow: str) -> None:
         """Drop all that is remembered of a flow, except for its rows."""
         self.sides = {key: one for key, one in self.sides.items() if key[0] != flow}
