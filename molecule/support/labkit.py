@@ -74,7 +74,7 @@ class Host:
 
     def command(self, *argv: str) -> list[str]:
         """Compose the command line that runs ``argv`` on this host."""
-        return ["podman", "exec", "--interactive", self.container, *argv]
+        return [str(ROOT / "lab/enter"), self.container, *argv]
 
     def run(self, *argv: str, stdin: str = "", check: bool = True, timeout: float = 300) -> Result:
         """Run a command as root; its standard error is part of the message if it fails."""
@@ -224,6 +224,38 @@ class Production:
         assert self.process.wait(300) == 0, output
 
 
+class Prober:
+    """``lab/tools/probe.py`` on a lab host: started when it is asked first, or has died."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, document: Mapping[str, Any]) -> list[Any]:
+        """Have a document's steps taken, and return their answers."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen(
+                self.host.command(
+                    "sh", "-c", f"exec {PYTHON} {TOOLS}/probe.py 2>{TOOLS}/probe.log"
+                ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps(document) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            raise AssertionError(
+                f"{self.host.name}: {self.host.read(f'{TOOLS}/probe.log')[-4000:]}"
+            )
+        answers: list[Any] = json.loads(line)
+        return answers
+
+
 class Lab:
     """The hosts of a scenario, its clusters and its inventory; all flows lead to ``west``."""
 
@@ -242,6 +274,7 @@ class Lab:
         self.mirror = self.mirrors[0]
         # Where the report and the tests' own tools run.
         self.desk = self._group(groups, "mirror_report")[0]
+        self.prober = Prober(self.desk)
 
     def _group(self, groups: Variables, name: str) -> tuple[Host, ...]:
         return tuple(Host(self.prefix, host) for host in groups["children"][name]["hosts"])
@@ -306,13 +339,8 @@ class Lab:
 
     def probe(self, *steps: Mapping[str, Any]) -> list[Any]:
         """Run the steps of ``lab/tools/probe.py`` and return their answers."""
-        document = {
-            "clusters": {name: self.connection(name) for name in self.clusters},
-            "steps": steps,
-        }
-        argv = [PYTHON, f"{TOOLS}/probe.py"]
-        answer: list[Any] = json.loads(self.desk.run(*argv, stdin=json.dumps(document)).stdout)
-        return answer
+        clusters = {name: self.connection(name) for name in self.clusters}
+        return self.prober.ask({"clusters": clusters, "steps": steps})
 
     def ends(self, cluster: str, topics: Sequence[str]) -> dict[str, int]:
         """Sum of the log end offsets per topic."""

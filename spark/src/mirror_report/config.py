@@ -293,7 +293,7 @@ class Budget:
     :param max_bytes: read at most, all in all; like ``max_records``.
     :param deadline_seconds: no step begins later.
     :param max_lag_records: content of a flow is left alone while its mirror is further behind.
-    :param scrub_bytes: read again at most of what was verified before; 0: nothing.
+    :param scrub_bytes: read again at most, once an hour, of what was verified before; 0: nothing.
     :param compacted_hours: how long the scan of a compacted topic counts before the next.
     """
 

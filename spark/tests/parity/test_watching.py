@@ -32,6 +32,12 @@ def fill(world: World, flow: Flow, name: str, count: int, *, begin: int = T0) ->
     world.copy(flow, name)
 
 
+def scrubbed_before(world: World, ago_ms: int) -> None:
+    """Let the last reading again be so long ago."""
+    manifest = world.store.load("parity")
+    world.store.commit("parity", {**manifest, "scrubbed_at_ms": NOW - ago_ms})
+
+
 def counts(topic: TopicParity) -> dict[str, int]:
     return {name: count for name, count in topic.counts.items() if count}
 
@@ -64,6 +70,7 @@ class Story:
         key, _, at, headers = target[10]
         target[10] = (key, b"rot", at, headers)
         self.run("gone", scrub_bytes=10**6)
+        scrubbed_before(world, HOUR)
         self.run("scrubbed", scrub_bytes=10**6)
         world.away.add("b")
         fill(world, EAST, "shared", 5)
@@ -241,8 +248,7 @@ def test_nothing_new_for_a_day_is_read_again_all_the_same(
     with no_kafka(world):
         world.run(scrub_bytes=10**6)
         assert world.run(scrub_bytes=10**6).spark_started is False
-        manifest = world.store.load("parity")
-        world.store.commit("parity", {**manifest, "scrubbed_at_ms": NOW - 25 * HOUR})
+        scrubbed_before(world, 25 * HOUR)
         world.reads.clear()
         result = world.run(scrub_bytes=10**6)
     assert (result.spark_started, result.findings) == (True, [])

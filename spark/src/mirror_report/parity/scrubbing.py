@@ -1,4 +1,4 @@
-"""Reading again, a little in every run, what earlier runs verified."""
+"""Reading again, a little every hour, what earlier runs verified."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from mirror_report.parity.session import table
 from mirror_report.parity.sides import record_bytes
 from mirror_report.parity.step import Step
 
-MOST = 50
+MOST = 200
 """Buckets read again in one run."""
+PAUSE_MS = 3_600_000
+"""Between two times; in every run it would be the larger part of many a small one."""
 CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
 
@@ -33,6 +35,8 @@ class Scrubber(Step):
         """
         run = self.run
         if not run.settings.budget.scrub_bytes or self.deadline.over():
+            return False
+        if run.now_ms - run.memory.scrubbed_at_ms < PAUSE_MS:
             return False
         # Where each topic has come to its end a new round begins.
         rows = self._next(buckets) or self._next(buckets)
