@@ -10,16 +10,18 @@ import marshal
 import os
 import zipimport
 from io import FileIO
+from types import CodeType
 
 CACHE = "/var/cache/zip-bytecode"
-_compile = zipimport._compile_source
+_compile = zipimport._compile_source  # type: ignore[attr-defined]  # no public name
 
 
-def _compile_once(path, source):
+def _compile_once(path: str, source: bytes) -> CodeType:
     name = f"{CACHE}/{_imp.source_hash(0, source).hex()}"
     with contextlib.suppress(OSError, EOFError, ValueError), FileIO(name) as file:
-        return marshal.load(file)  # noqa: S302  # root alone may write there
-    code = _compile(path, source)
+        kept: CodeType = marshal.load(file)  # noqa: S302  # root alone may write there
+        return kept
+    code: CodeType = _compile(path, source)
     fresh = f"{name}.{os.getpid()}"
     with contextlib.suppress(OSError):
         with FileIO(fresh, "w") as file:
@@ -28,4 +30,4 @@ def _compile_once(path, source):
     return code
 
 
-zipimport._compile_source = _compile_once
+zipimport._compile_source = _compile_once  # type: ignore[attr-defined]

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity.digest import LOW_39, SUMS_64, normalise
+from mirror_report.parity.sql import derived, named
 from mirror_report.parity.summary import BY_LANE, LASTING, NEWS
 
 NEAR_MS = 3_600_000
@@ -25,6 +26,7 @@ BUCKET = ("flow", "topic", "lane", "bucket")
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
 WHOLE_TOPIC = -1
 """The lane of a topic whose partitions the mirror does not keep."""
+KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 
 POSITIONS_SCHEMA = "flow string, origin string, partition int, position bigint"
 """Next source offset to mirror, per source partition."""
@@ -47,6 +49,12 @@ paired with one that may lie in another bucket; ``new_*``: the part that no repo
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
+_KINDS = {
+    "sum": ("n", "order_weight"),
+    "bit_xor": ("x1", "x2"),
+    "min": ("off_min",),
+    "max": ("off_max",),
+}
 _KNOWN = (*CLASSES, "in_flight", "halves", *(f"new_{name}" for name in NEWS))
 
 
@@ -75,59 +83,60 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         disordered (the same records in another order), pair.
     """
     placed = digests.join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
-    unmirrored = (F.col("side") == "source") & (
-        F.col("off_max") >= F.coalesce(F.col("position"), F.lit(0))
-    )
     partitions = placed.groupBy(*BUCKET, "partition").agg(
-        F.count_if(unmirrored).alias("unmirrored"),
-        F.max(F.when(F.col("side") == "source", F.col("ts_max"))).alias("ts_max"),
-        F.min(_on("source", "origin")).alias("one_origin"),
-        F.max(_on("source", "origin")).alias("other_origin"),
-        *(
-            F.coalesce(kind(_on(side, name)), F.lit(0)).cast("bigint").alias(f"{name}_{side}")
-            for side in _SIDES
-            for kind, names in (
-                (F.sum, ("n", "order_weight")),
-                (F.bit_xor, ("x1", "x2")),
-                (F.min, ("off_min",)),
-                (F.max, ("off_max",)),
-            )
-            for name in names
-        ),
-        *_halves_of(SUMS_64),
+        *named(
+            {
+                "unmirrored": "count_if(side = 'source' and off_max >= coalesce(position, 0))",
+                "ts_max": f"max({_on('source', 'ts_max')})",
+                "one_origin": f"min({_on('source', 'origin')})",
+                "other_origin": f"max({_on('source', 'origin')})",
+                **{
+                    f"{name}_{side}": f"coalesce({kind}({_on(side, name)}), 0L)"
+                    for side in _SIDES
+                    for kind, names in _KINDS.items()
+                    for name in names
+                },
+                **_halves_of(SUMS_64),
+            }
+        )
     )
-    ordered = normalise(partitions, _of_sides(SUMS_64)).withColumn(
-        "disordered",
-        _same()
-        & F.coalesce(F.col("one_origin") == F.col("other_origin"), F.lit(False))
-        & _side_by_side("source")
-        & _side_by_side("target")
-        & (_order("source") != _order("target")),
+    ordered = derived(
+        normalise(partitions, _of_sides(SUMS_64)),
+        {
+            "disordered": f"{_same()} and coalesce(one_origin = other_origin, false)"
+            f" and {_side_by_side('source')} and {_side_by_side('target')}"
+            f" and {_order('source')} <> {_order('target')}"
+        },
     )
     lanes = ordered.groupBy(*BUCKET).agg(
-        F.sum("unmirrored").alias("unmirrored"),
-        F.max("ts_max").alias("ts_max"),
-        F.bool_or("disordered").alias("disordered"),
-        *(
-            kind(f"{name}_{side}").alias(f"{name}_{side}")
-            for side in _SIDES
-            for kind, names in ((F.sum, ("n",)), (F.bit_xor, ("x1", "x2")))
-            for name in names
-        ),
-        *(F.sum(name).alias(name) for name in _half_names(_SUMS)),
+        *named(
+            {
+                "unmirrored": "sum(unmirrored)",
+                "ts_max": "max(ts_max)",
+                "disordered": "bool_or(disordered)",
+                **{
+                    f"{name}_{side}": f"{kind}({name}_{side})"
+                    for side in _SIDES
+                    for name, kind in {"n": "sum", "x1": "bit_xor", "x2": "bit_xor"}.items()
+                },
+                **{name: f"sum({name})" for name in _half_names(_SUMS)},
+            }
+        )
     )
-    lanes = normalise(lanes, _of_sides(_SUMS))
-    both = [F.col(part.format(side)) for side in _SIDES for part in _parts()]
-    pair = F.concat_ws("-", *(F.hex(F.xxhash64(F.lit(seed), *both)) for seed in (1, 2)))
-    return lanes.select(
+    both = ", ".join(part.format(side) for side in _SIDES for part in _parts())
+    return normalise(lanes, _of_sides(_SUMS)).select(
         *BUCKET,
         "n_source",
         "n_target",
         "ts_max",
-        (F.col("unmirrored") == 0).alias("mirrored"),
-        (_same() & ~F.col("disordered")).alias("equal"),
-        (_same() & F.col("disordered")).alias("disordered"),
-        pair.alias("pair"),
+        *named(
+            {
+                "mirrored": "unmirrored = 0",
+                "equal": f"{_same()} and not disordered",
+                "disordered": f"{_same()} and disordered",
+                "pair": f"concat_ws('-', hex(xxhash64(1, {both})), hex(xxhash64(2, {both})))",
+            }
+        ),
     )
 
 
@@ -165,70 +174,58 @@ def judge(
         .fillna(False, subset=["this_run", "news"])
         .fillna(0, subset=list(_KNOWN))
     )
-    skipped = F.col("bucket") <= F.coalesce(F.col("skip_through"), F.lit(-(2**62)))
-    nothing_to_compare = ((F.col("n_source") == 0) & (F.col("bucket") <= F.col("source_gap"))) | (
-        (F.col("n_target") == 0) & (F.col("bucket") <= F.col("target_gap"))
-    )
-    settled = F.coalesce(F.col("known_pair") == F.col("pair"), F.lit(False)) & (
-        (F.col("in_flight") == 0) | F.col("this_run")
+    state = derived(
+        known,
+        {
+            "skipped": f"bucket <= coalesce(skip_through, {-(2**62)})",
+            "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
+            " or (n_target = 0 and bucket <= target_gap), false)",
+            "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
+        },
     )
     # While records are unread a difference says nothing; what agrees or was drilled holds.
-    decided = ~F.col("unread") | F.col("equal") | settled
-    due = ~F.col("skipped") & F.col("mirrored") & decided
-    unequal = ~F.col("skipped") & ~F.col("equal")
-    blind = unequal & F.col("due") & F.col("nothing_to_compare")
-    state = (
-        known.withColumn("skipped", skipped)
-        .withColumn("nothing_to_compare", F.coalesce(nothing_to_compare, F.lit(False)))
-        .withColumn("due", due)
-        .withColumn("settled", settled)
-        .withColumn("unequal", unequal)
-        .withColumn("blind", blind)
-        .withColumn("differs", F.col("due") & F.col("unequal") & ~F.col("blind"))
+    state = derived(
+        state,
+        {
+            "due": "not skipped and mirrored and (not unread or equal or settled)",
+            "unequal": "not skipped and not equal",
+        },
     )
+    state = derived(state, {"blind": "unequal and due and nothing_to_compare"})
+    state = derived(state, {"differs": "due and unequal and not blind"})
     # What was left over here may be the other half of what is new elsewhere in the topic, and a
     # bucket whose other half is looked at again has to be there.
-    topic = Window.partitionBy("flow", "topic")
-    fresh = F.when(F.col("differs") & ~F.col("settled"), F.col("bucket"))
-    near = F.col("bucket").between(
-        F.min(fresh).over(topic) - NEAR_MS, F.max(fresh).over(topic) + NEAR_MS
-    )
-    open_ended = F.col("missing") + F.col("extra") + F.col("halves") > 0
-    state = state.withColumn(
-        "candidate",
-        F.col("differs") & (~F.col("settled") | (open_ended & F.coalesce(near, F.lit(False)))),
-    )
+    fresh = "(if(differs and not settled, bucket, null)) over (partition by flow, topic)"
+    near = f"bucket between min{fresh} - {NEAR_MS} and max{fresh} + {NEAR_MS}"
+    open_ended = f"missing + extra + halves > 0 and coalesce({near}, false)"
+    state = derived(state, {"candidate": f"differs and (not settled or ({open_ended}))"})
     # An old result holds while its bucket differs: settled, or not due for a new drill.
-    carried = F.col("unequal") & ~F.col("blind")
-    counted = state.withColumns(
-        {name: F.when(carried, F.col(name)).otherwise(0) for name in (*CLASSES, "in_flight")}
+    carried = "unequal and not blind"
+    counted = derived(
+        state,
+        {name: f"if({carried}, {name}, 0L)" for name in (*CLASSES, "in_flight")}
+        | {f"new_{name}": f"if({carried} and news, new_{name}, 0L)" for name in NEWS}
         | {
-            f"new_{name}": F.when(carried & F.col("news"), F.col(f"new_{name}")).otherwise(0)
-            for name in NEWS
-        }
-    ).withColumn(
-        "unverifiable",
-        F.when(F.col("blind"), F.abs(F.col("n_source") - F.col("n_target"))).otherwise(
-            F.col("unverifiable")
-        ),
+            "unverifiable": "case when blind then abs(n_source - n_target)"
+            f" when {carried} then unverifiable else 0L end"
+        },
     )
-    accounted = {f"accounted_{name}": _told(name) for name in NEWS}
-    current = {name: F.col(name) - F.col(f"accounted_{name}") for name in NEWS}
-    told = counted.withColumns(accounted).withColumns(current)
-    lasting = total(LASTING) + F.when(_keeps_order(), F.col(BY_LANE)).otherwise(0) > 0
-    wrong = total((*LASTING, *NEWS)) > 0
-    whole = F.col("due") & (F.col("equal") | F.col("settled")) & (F.col("in_flight") == 0)
-    return told.withColumn(
-        "status",
-        F.when(F.col("skipped"), "skipped")
-        .when(wrong, "mismatch")
-        .when(F.col("unverifiable") > 0, "unverifiable")
-        .when(whole, "verified")
-        .otherwise("in_flight"),
-    ).withColumn(
-        # What the next run will say of the same bucket if nothing changes.
-        "accountable",
-        (F.col("status") == "mismatch") & ~lasting & (F.col("unverifiable") == 0),
+    told = derived(counted, {f"accounted_{name}": _told(name) for name in NEWS})
+    told = derived(told, {name: f"{name} - accounted_{name}" for name in NEWS})
+    status = derived(
+        told,
+        {
+            "status": f"case when skipped then 'skipped'"
+            f" when {_sum((*LASTING, *NEWS))} > 0 then 'mismatch'"
+            " when unverifiable > 0 then 'unverifiable'"
+            " when due and (equal or settled) and in_flight = 0 then 'verified'"
+            " else 'in_flight' end"
+        },
+    )
+    lasting = f"({_sum(LASTING)} + if({KEEPS_ORDER}, {BY_LANE}, 0L) > 0)"
+    # What the next run will say of the same bucket if nothing changes.
+    return derived(
+        status, {"accountable": f"status = 'mismatch' and not {lasting} and unverifiable = 0"}
     )
 
 
@@ -237,8 +234,12 @@ def total(names: Collection[str]) -> Column:
     return sum((F.col(name) for name in names), start=F.lit(0))
 
 
-def _on(side: str, name: str) -> Column:
-    return F.when(F.col("side") == side, F.col(name))
+def _sum(names: Collection[str]) -> str:
+    return f"({' + '.join(names)})"
+
+
+def _on(side: str, name: str) -> str:
+    return f"if(side = '{side}', {name}, null)"
 
 
 def _half_names(names: Collection[str]) -> list[str]:
@@ -249,13 +250,13 @@ def _of_sides(names: Collection[str]) -> tuple[str, ...]:
     return tuple(f"{name}_{side}" for side in _SIDES for name in names)
 
 
-def _halves_of(names: Collection[str]) -> list[Column]:
-    return [
-        F.coalesce(F.sum(_on(side, f"{name}_{half}")), F.lit(0)).alias(f"{name}_{side}_{half}")
+def _halves_of(names: Collection[str]) -> dict[str, str]:
+    return {
+        f"{name}_{side}_{half}": f"coalesce(sum({_on(side, f'{name}_{half}')}), 0L)"
         for side in _SIDES
         for name in names
         for half in ("lo", "hi")
-    ]
+    }
 
 
 def _parts() -> list[str]:
@@ -266,38 +267,31 @@ def _parts() -> list[str]:
     ]
 
 
-def _same() -> Column:
-    same = F.lit(True)
-    for part in _parts():
-        same = same & (F.col(part.format("source")) == F.col(part.format("target")))
-    return same
+def _same() -> str:
+    return " and ".join(f"{one.format('source')} = {one.format('target')}" for one in _parts())
 
 
-def _side_by_side(side: str) -> Column:
+def _side_by_side(side: str) -> str:
     """Whether nothing lies between the records."""
-    return F.col(f"off_max_{side}") - F.col(f"off_min_{side}") + 1 == F.col(f"n_{side}")
+    return f"off_max_{side} - off_min_{side} + 1 = n_{side}"
 
 
-def _order(side: str) -> Column:
+def _order(side: str) -> str:
     """The order digest as if the first record had offset 0, modulo 2**64.
 
     It is the sum of weight times offset, so it only takes the weights times the first offset away;
     in decimals, because the product may exceed a long.
     """
     high, low, weight = (
-        F.col(f"{name}_{side}{half}").cast("decimal(20,0)")
-        for name, half in (("order", "_hi"), ("order", "_lo"), ("order_weight", ""))
+        f"cast({name} as decimal(20,0))"
+        for name in (f"order_{side}_hi", f"order_{side}_lo", f"order_weight_{side}")
     )
-    first = F.col(f"off_min_{side}").bitwiseAND(LOW_39).cast("decimal(12,0)")
-    moved = high * F.lit(2**32).cast("decimal(10,0)") + low - weight * first
-    return F.pmod(moved, F.lit(str(2**64)).cast("decimal(20,0)"))
+    first = f"cast(off_min_{side} & {LOW_39} as decimal(12,0))"
+    moved = f"{high} * cast({2**32} as decimal(10,0)) + {low} - {weight} * {first}"
+    return f"pmod({moved}, cast('{2**64}' as decimal(20,0)))"
 
 
-def _keeps_order() -> Column:
-    return F.col("lane") != WHOLE_TOPIC
-
-
-def _told(name: str) -> Column:
+def _told(name: str) -> str:
     """How many records of a class an earlier report has told of, for good."""
-    known = F.col(name) - F.col(f"new_{name}")
-    return F.when(_keeps_order(), 0).otherwise(known) if name == BY_LANE else known
+    known = f"{name} - new_{name}"
+    return f"if({KEEPS_ORDER}, 0L, {known})" if name == BY_LANE else known

@@ -7,13 +7,12 @@ overflow under ANSI, which is Spark's default, and a decimal costs half as much 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import DataFrame
 
 from mirror_report.parity import fingerprint
+from mirror_report.parity.sql import derived, named
 
 RECORD_COLUMNS = (
     "flow",
@@ -68,54 +67,58 @@ def digest(records: DataFrame) -> DataFrame:
     :param records: :data:`RECORD_COLUMNS`, :func:`mirror_report.parity.alignment.place`.
     """
     # 24 bits of hash times 39 bits of offset stay below 2**63: no overflow under ANSI.
-    weight = F.col("h1").bitwiseAND(LOW_24)
-    order = weight * F.col("offset").bitwiseAND(LOW_39)
+    weight = f"(h1 & {LOW_24})"
+    headers = (
+        "if(headers is null, 0L, aggregate(headers, 0L, (total, header) -> total"
+        " + octet_length(header.key) + coalesce(octet_length(header.value), 0)))"
+    )
     hashed = records.select(
         *KEYS,
         "offset",
-        # What is not cut by the records' times has the time its bucket is called by.
-        F.coalesce("compared_ms", "bucket").alias("ts"),
         fingerprint.record_hash(1).alias("h1"),
         fingerprint.record_hash(2).alias("h2"),
-        F.expr("length(key)").cast("bigint").alias("key_length"),
-        F.expr("length(value)").cast("bigint").alias("value_length"),
-        F.expr(
-            "if(headers is null, 0L, aggregate(headers, 0L, (total, header) -> total"
-            " + octet_length(header.key) + coalesce(octet_length(header.value), 0)))"
-        ).alias("header_length"),
+        *named(
+            {
+                # What is not cut by the records' times has the time its bucket is called by.
+                "ts": "coalesce(compared_ms, bucket)",
+                "key_length": "cast(length(key) as bigint)",
+                "value_length": "cast(length(value) as bigint)",
+                "header_length": headers,
+            }
+        ),
     )
-    sums = hashed.groupBy(*KEYS).agg(
-        F.count(F.lit(1)).alias("n"),
-        *_halves("s1", F.col("h1")),
-        *_halves("s2", F.col("h2")),
-        *_halves("order", order),
-        F.sum(weight).alias("order_weight"),
-        F.bit_xor("h1").alias("x1"),
-        F.bit_xor("h2").alias("x2"),
-        F.coalesce(F.sum("key_length"), F.lit(0)).alias("key_bytes"),
-        F.coalesce(F.sum("value_length"), F.lit(0)).alias("value_bytes"),
-        F.sum("header_length").alias("header_bytes"),
-        F.count_if(F.col("value_length").isNull()).alias("tombstones"),
-        F.count_if(F.col("key_length").isNull()).alias("n_null_key"),
-        F.min("offset").alias("off_min"),
-        F.max("offset").alias("off_max"),
-        F.min("ts").alias("ts_min"),
-        F.max("ts").alias("ts_max"),
-    )
-    return normalise(sums, SUMS_64).select(*COLUMNS)
+    texts = {
+        "n": "count(1)",
+        **_halves("s1", "h1"),
+        **_halves("s2", "h2"),
+        **_halves("order", f"{weight} * (offset & {LOW_39})"),
+        "order_weight": f"sum({weight})",
+        "x1": "bit_xor(h1)",
+        "x2": "bit_xor(h2)",
+        "key_bytes": "coalesce(sum(key_length), 0)",
+        "value_bytes": "coalesce(sum(value_length), 0)",
+        "header_bytes": "sum(header_length)",
+        "tombstones": "count_if(value_length is null)",
+        "n_null_key": "count_if(key_length is null)",
+        "off_min": "min(offset)",
+        "off_max": "max(offset)",
+        "ts_min": "min(ts)",
+        "ts_max": "max(ts)",
+    }
+    return normalise(hashed.groupBy(*KEYS).agg(*named(texts)), SUMS_64).select(*COLUMNS)
 
 
 def merge(digests: DataFrame) -> DataFrame:
     """Add up digests. In: :data:`COLUMNS` of disjoint ranges; out: one row per key."""
-    kinds: dict[str, Callable[[str], Column]] = {
-        **dict.fromkeys(COUNTS, F.sum),
-        **{f"{name}_{half}": F.sum for name in SUMS_64 for half in ("lo", "hi")},
-        **dict.fromkeys(XORS, F.bit_xor),
-        **dict.fromkeys(MINIMA, F.min),
-        **dict.fromkeys(MAXIMA, F.max),
+    kinds = {
+        **dict.fromkeys(COUNTS, "sum"),
+        **{f"{name}_{half}": "sum" for name in SUMS_64 for half in ("lo", "hi")},
+        **dict.fromkeys(XORS, "bit_xor"),
+        **dict.fromkeys(MINIMA, "min"),
+        **dict.fromkeys(MAXIMA, "max"),
     }
-    sums = digests.groupBy(*KEYS).agg(*(kind(name).alias(name) for name, kind in kinds.items()))
-    return normalise(sums, SUMS_64).select(*COLUMNS)
+    texts = {name: f"{kind}({name})" for name, kind in kinds.items()}
+    return normalise(digests.groupBy(*KEYS).agg(*named(texts)), SUMS_64).select(*COLUMNS)
 
 
 def normalise(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
@@ -123,20 +126,12 @@ def normalise(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
 
     :param names: sums held as ``<name>_lo`` and ``<name>_hi``.
     """
-    carried = {
-        column: value
+    low = {f"{name}_lo": f"{name}_lo & {LOW_32}" for name in names}
+    high = {
+        f"{name}_hi": f"({name}_hi + shiftrightunsigned({name}_lo, 32)) & {LOW_32}"
         for name in names
-        for column, value in (
-            (f"{name}_lo", F.col(f"{name}_lo").bitwiseAND(LOW_32)),
-            (
-                f"{name}_hi",
-                (F.col(f"{name}_hi") + F.shiftrightunsigned(F.col(f"{name}_lo"), 32)).bitwiseAND(
-                    LOW_32
-                ),
-            ),
-        )
     }
-    return frame.withColumns(carried)
+    return derived(frame, low | high)
 
 
 def union(frames: list[DataFrame]) -> DataFrame:
@@ -144,8 +139,8 @@ def union(frames: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def _halves(name: str, value: Column) -> tuple[Column, Column]:
-    return (
-        F.sum(value.bitwiseAND(LOW_32)).alias(f"{name}_lo"),
-        F.sum(F.shiftrightunsigned(value, 32)).alias(f"{name}_hi"),
-    )
+def _halves(name: str, value: str) -> dict[str, str]:
+    return {
+        f"{name}_lo": f"sum(({value}) & {LOW_32})",
+        f"{name}_hi": f"sum(shiftrightunsigned({value}, 32))",
+    }

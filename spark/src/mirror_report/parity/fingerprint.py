@@ -18,17 +18,10 @@ def record_hash(seed: int) -> Column:
     Input columns: ``key``, ``value`` binary, ``compared_ms`` bigint (null where timestamps are not
     compared), ``headers`` array<struct<key, value>>.
     """
-    null_mask = F.expr(
-        "if(key is null, 1, 0) + if(value is null, 2, 0) + if(headers is null, 4, 0)"
-    )
-    return F.xxhash64(
-        F.lit(seed),
-        null_mask,
-        F.col("key"),
-        F.col("value"),
-        F.col("compared_ms"),
-        F.expr("coalesce(size(headers), -1)"),
-        F.col("headers"),
+    return F.expr(
+        f"xxhash64({seed}, if(key is null, 1, 0) + if(value is null, 2, 0)"
+        " + if(headers is null, 4, 0), key, value, compared_ms,"
+        " coalesce(size(headers), -1), headers)"
     )
 
 

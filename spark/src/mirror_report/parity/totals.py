@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import DataFrame
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.compare import WHOLE_TOPIC
+from mirror_report.parity.compare import KEEPS_ORDER
+from mirror_report.parity.sql import derived, named
 from mirror_report.parity.summary import (
     ADDED,
     BY_LANE,
@@ -21,6 +21,7 @@ HOUR_MS = 3_600_000
 STRIP_HOURS = 48
 UNCOMPARED = (*LASTING, "unverifiable", "expired")
 """Classes whose records are not verified although their bucket was compared."""
+SEVERITY = f"cast(array_position(array({', '.join(map(repr, STATUSES))}), status) as int) - 1"
 
 
 def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
@@ -33,72 +34,68 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         and the one the next run will see, both as indexes of ``STATUSES`` there.
     """
     # A drill that only met records newer than the digests has decided nothing yet.
-    undecided = F.col("settled") & (F.col("status") == "in_flight")
-    due = F.col("due") & ~undecided
-    bad = due & (F.col("status") != "verified")
-    bad_next = bad & ~F.col("accountable")
-    topic = Window.partitionBy("flow", "topic")
-    ranked = judged.withColumns(
+    late = "due and not (settled and status = 'in_flight')"
+    bad = f"{late} and status <> 'verified'"
+    topic = "over (partition by flow, topic)"
+    ranked = derived(
+        judged,
         {
-            "first_bad": F.min(F.when(bad, F.col("bucket"))).over(topic),
-            "first_bad_next": F.min(F.when(bad_next, F.col("bucket"))).over(topic),
-            "hour": F.col("bucket") - F.pmod(F.col("bucket"), F.lit(HOUR_MS)),
-        }
+            "first_bad": f"min(if({bad}, bucket, null)) {topic}",
+            "first_bad_next": f"min(if({bad} and not accountable, bucket, null)) {topic}",
+            "hour": f"bucket - pmod(bucket, {HOUR_MS})",
+        },
     )
-    good = (F.col("status") == "verified") & _before("first_bad")
-    good_next = ((F.col("status") == "verified") | F.col("accountable")) & _before("first_bad_next")
-    out_of_order = F.when(F.col("lane") == WHOLE_TOPIC, 0).otherwise(F.col(BY_LANE))
-    uncompared = sum((F.col(name) for name in UNCOMPARED), start=out_of_order)
-    compared = F.greatest(F.col("n_source") - uncompared, F.lit(0))
-    open_mismatch = (F.col("status") == "mismatch") & ~F.col("settled")
-    settled_mismatch = (F.col("status") == "mismatch") & F.col("settled")
-    end = F.col("bucket") + F.lit(bucket_ms)
+    out_of_order = f"if({KEEPS_ORDER}, {BY_LANE}, 0L)"
+    compared = f"greatest(n_source - ({' + '.join((out_of_order, *UNCOMPARED))}), 0L)"
+    settled, still_open = (f"status = 'mismatch' and {one}" for one in ("settled", "not settled"))
+    waiting = "status = 'in_flight' and n_source > 0"
+    through = {
+        "verified_through_ms": f"status = 'verified' and {_before('first_bad')}",
+        "verified_through_next_ms": "(status = 'verified' or accountable)"
+        f" and {_before('first_bad_next')}",
+    }
     by_hour = ranked.groupBy("flow", "topic", "lane", "hour").agg(
-        F.sum("n_source").alias("source_records"),
-        F.sum("n_target").alias("target_records"),
-        _records((F.col("status") == "verified") | settled_mismatch, compared).alias(
-            "verified_records"
-        ),
-        F.sum(
-            F.when(F.col("status") == "in_flight", F.col("n_source"))
-            .when(open_mismatch, compared)
-            .otherwise(0)
-        ).alias("in_flight_records"),
-        _records(F.col("status") == "skipped", F.col("n_source")).alias("skipped_records"),
-        *(F.sum(name).alias(name) for name in (*CLASSES, *(f"accounted_{one}" for one in NEWS))),
-        *(F.count_if(F.col("status") == name).alias(f"buckets_{name}") for name in STATUSES),
-        F.count_if("accountable").alias("buckets_accountable"),
-        F.count_if("candidate").alias("candidates"),
-        F.max(F.when(due, F.coalesce("ts_max", F.col("bucket")))).alias("newest_due_ms"),
-        F.max(F.when(good, end)).alias("verified_through_ms"),
-        F.max(F.when(good_next, end)).alias("verified_through_next_ms"),
-        F.min(
-            F.when((F.col("status") == "in_flight") & (F.col("n_source") > 0), F.col("bucket"))
-        ).alias("in_flight_since_ms"),
-        F.max(_severity()).alias("worst"),
-        F.max(F.when(F.col("accountable"), 0).otherwise(_severity())).alias("worst_next"),
+        *named(
+            {
+                "source_records": "sum(n_source)",
+                "target_records": "sum(n_target)",
+                "verified_records": f"sum(if(status = 'verified' or {settled}, {compared}, 0L))",
+                "in_flight_records": "sum(case when status = 'in_flight' then n_source"
+                f" when {still_open} then {compared} else 0L end)",
+                "skipped_records": "sum(if(status = 'skipped', n_source, 0L))",
+                **{name: f"sum({name})" for name in CLASSES},
+                **{f"accounted_{name}": f"sum(accounted_{name})" for name in NEWS},
+                **{f"buckets_{name}": f"count_if(status = '{name}')" for name in STATUSES},
+                "buckets_accountable": "count_if(accountable)",
+                "candidates": "count_if(candidate)",
+                "newest_due_ms": f"max(if({late}, coalesce(ts_max, bucket), null))",
+                **{
+                    name: f"max(if({good}, bucket + {bucket_ms}L, null))"
+                    for name, good in through.items()
+                },
+                "in_flight_since_ms": f"min(if({waiting}, bucket, null))",
+                "worst": f"max({SEVERITY})",
+                "worst_next": f"max(if(accountable, 0, {SEVERITY}))",
+            }
+        )
     )
-    newest = F.dense_rank().over(topic.orderBy(F.desc("hour"))) <= STRIP_HOURS
-    shown = F.when(F.col("newest"), F.struct("hour", "worst", "worst_next"))
+    ranks = "dense_rank() over (partition by flow, topic order by hour desc)"
+    shown = "if(newest, struct(hour, worst, worst_next), null)"
     return (
-        by_hour.withColumn("newest", newest)
+        derived(by_hour, {"newest": f"{ranks} <= {STRIP_HOURS}"})
         .groupBy("flow", "topic", "lane")
         .agg(
-            *(F.sum(name).alias(name) for name in ADDED),
-            *(F.max(name).alias(name) for name in NEWEST),
-            *(F.min(name).alias(name) for name in OLDEST),
-            F.sort_array(F.collect_list(shown)).alias("hours"),
+            *named(
+                {
+                    **{name: f"sum({name})" for name in ADDED},
+                    **{name: f"max({name})" for name in NEWEST},
+                    **{name: f"min({name})" for name in OLDEST},
+                    "hours": f"sort_array(collect_list({shown}))",
+                }
+            )
         )
     )
 
 
-def _records(where: Column, count: Column) -> Column:
-    return F.sum(F.when(where, count).otherwise(0))
-
-
-def _severity() -> Column:
-    return F.array_position(F.array(*map(F.lit, STATUSES)), F.col("status")).cast("int") - 1
-
-
-def _before(first_bad: str) -> Column:
-    return F.col(first_bad).isNull() | (F.col("bucket") < F.col(first_bad))
+def _before(first_bad: str) -> str:
+    return f"({first_bad} is null or bucket < {first_bad})"
