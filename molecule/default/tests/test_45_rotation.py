@@ -10,12 +10,12 @@ def test_new_passwords_are_one_restart_of_what_uses_them(lab, orders, payments, 
     brokers = [Unit(lab.host(name), "kafka-broker.service") for name in ("source1", "target1")]
     running = [broker.pid for broker in brokers]
     since = orders.host.now()
-    with lab.producing("orders", rate=500) as production:
-        production.wait_more(500)
+    with lab.producing("orders", rate=200) as production:
+        production.wait_more(200)
         for cluster, identity in (("east", "mirror"), ("west", "mirror"), ("east", "report")):
             lab.retire(cluster, identity)
         outputs.append(lab.playbook("site.yml", None, "-vvv", "--diff").text)
-        production.wait_more(500)
+        production.wait_more(200)
     lab.wait_mirrored("orders", ["orders"])
     found = lab.compare("orders")
     measured(
