@@ -258,7 +258,8 @@ class Take:
         with open_clients(self._settings, [flow.target]) as clients:
             return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
 
-    def newest(self, flow: Flow, topic: str) -> int | None:
-        """Highest timestamp (ms) of a topic of the source; ``None``: none has one, or not known."""
+    def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
+        """Those topics of the source known to hold records with timestamps."""
         with open_clients(self._settings, [flow.source]) as clients:
-            return clients.get(flow.source).newest_record(topic)
+            client = clients.get(flow.source)
+            return {one for one in topics if client.newest_record(one) is not None}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -107,10 +107,13 @@ class World:
         """Take the committed positions."""
         return {topic: dict(parts) for topic, parts in self.told[flow.name].items()}
 
-    def newest(self, flow: Flow, topic: str) -> int | None:
-        """Take the highest timestamp of a topic of the source."""
-        logs = self.log(flow.source, topic).partitions.values()
-        return max((one[2] for some in logs for one in some if one[2] >= 0), default=None)
+    def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
+        """Tell which topics of the source hold records with timestamps."""
+        return {
+            name for name in topics
+            if any(one[2] >= 0 for some in self.log(flow.source, name).partitions.values()
+                   for one in some)
+        }  # fmt: skip
 
     def _snapshot(self, alias: str) -> ClusterSnapshot:
         if alias in self.away:

@@ -10,9 +10,10 @@ manifest is renamed into place, then what it no longer names is removed.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -74,8 +75,8 @@ class TakeSnapshots(Protocol):
         :param memory: what that look returned.
         """
 
-    def newest(self, flow: Flow, topic: str) -> int | None:
-        """Highest timestamp (ms) of a topic of the source; ``None``: none has one, or not known."""
+    def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
+        """Those topics of the source known to hold records with timestamps."""
 
 
 @dataclass(frozen=True)
@@ -255,16 +256,16 @@ class Run:
 
     def _look_for_timestamps(self, look: Look) -> None:
         """Ask whether topics that were known without timestamps have some by now."""
-        for origin in look.source.topics:
-            topic = look.flow.target_topic(origin)
-            if not self.memory.may_have_timestamps(look.flow.name, topic):
-                continue
-            try:
-                newest = self.request.take.newest(look.flow, origin)
-            except ReportError:
-                continue
-            if newest is not None:
-                self.memory.has_timestamps(look.flow.name, topic)
+        flow, memory = look.flow, self.memory
+        untimed = [
+            origin for origin in look.source.topics
+            if memory.may_have_timestamps(flow.name, flow.target_topic(origin))
+        ]  # fmt: skip
+        if not untimed:
+            return
+        with contextlib.suppress(ReportError):
+            for origin in self.request.take.timed(flow, untimed):
+                memory.has_timestamps(flow.name, flow.target_topic(origin))
 
     def _leave(self, flow: str, topic: str) -> None:
         """Drop a topic that another flow judges from now on."""
