@@ -363,6 +363,9 @@ def stories() -> dict[str, list[Step]]:
         "altered before due": [
             Step([*source, *retimed], {0: 13, 1: 14}), Step([*source, *retimed], at),
         ],
+        "altered and then touched": [
+            Step([*source, *retimed], at), Step([*source, *retimed, target[3]], at),
+        ],
         "early and late": [
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",),
                  allowed_from_ms=MINUTE)
@@ -636,6 +639,16 @@ def test_halves_of_a_pair_find_each_other_whenever_they_come_due(
 ) -> None:
     first, then = told[flow]
     assert (wrong(first.after), wrong(then.after)) == ({"missing": 1}, {found: 1})
+
+
+def test_a_pair_across_buckets_is_looked_at_again_with_both_of_them(
+    told: dict[str, list[Told]],
+) -> None:
+    first, then = told["altered and then touched"]
+    assert wrong(first.after) == {"altered_timestamp": 1}
+    assert len(then.drilled) == 2, "one of them holds nothing new"
+    assert wrong(then.after) == {"duplicate": 1}
+    assert then.after["accounted_altered_timestamp"] == 1
 
 
 def test_what_expired_as_a_whole_is_compared_with_nothing(told: dict[str, list[Told]]) -> None:
