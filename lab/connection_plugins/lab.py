@@ -1,4 +1,4 @@
-"""Lab hosts, entered as lab/enter does: playbooks run in less than half the time."""
+"""Lab hosts, entered as lab/enter does."""
 
 from __future__ import annotations
 

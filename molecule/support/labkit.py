@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import select
 import subprocess
 import sys
 import time
@@ -246,6 +247,9 @@ class Prober:
         assert self.process.stdout
         self.process.stdin.write(json.dumps(document) + "\n")
         self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], 300)[0]:
+            self.process.kill()
+            raise AssertionError(f"{self.host.name}: the probe did not answer within 300 s")
         line = self.process.stdout.readline()
         if not line:
             self.process.wait()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
@@ -215,7 +215,7 @@ def judge(
     status = derived(
         told,
         {
-            "status": f"case when skipped then 'skipped'"
+            "status": "case when skipped then 'skipped'"
             f" when {_sum((*LASTING, *NEWS))} > 0 then 'mismatch'"
             " when unverifiable > 0 then 'unverifiable'"
             " when due and (equal or settled) and in_flight = 0 then 'verified'"
@@ -227,11 +227,6 @@ def judge(
     return derived(
         status, {"accountable": f"status = 'mismatch' and not {lasting} and unverifiable = 0"}
     )
-
-
-def total(names: Collection[str]) -> Column:
-    """Sum of some columns."""
-    return sum((F.col(name) for name in names), start=F.lit(0))
 
 
 def _sum(names: Collection[str]) -> str:

@@ -7,7 +7,7 @@ between is in flight, and never a difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity import fingerprint
-from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC, total
+from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
 from mirror_report.parity.pairing import ACROSS, DISPLACED, STAGES, pair
 from mirror_report.parity.summary import NEWS
 
@@ -192,7 +192,7 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
         .withColumns(
             {
                 "missing": F.col("lost"),
-                "halves": total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
+                "halves": _total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
                 "reordered": F.col("reordered") + F.col(DISPLACED),
                 "extra": F.col("foreign"),
                 "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
@@ -227,7 +227,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     counts = {name: F.col(f"seen_{name}") for name in COUNTS} | {
         "reordered": F.greatest("seen_reordered", certain.cast("bigint"))
     }
-    found = total([f"seen_{name}" for name in COUNTS])
+    found = _total([f"seen_{name}" for name in COUNTS])
     unexplained = F.abs(F.col("n_source") - F.col("n_target") - F.col("seen_balance"))
     # Records newer than the digests were seen: the next run has to look at this bucket again.
     newer = ~gone & (
@@ -306,3 +306,7 @@ def samples(left: DataFrame) -> DataFrame:
 def _where(condition: Column | str, name: str) -> Column:
     chosen = F.col(condition) if isinstance(condition, str) else condition
     return F.when(chosen, F.col(name)).otherwise(0)
+
+
+def _total(names: Iterable[str]) -> Column:
+    return sum((F.col(name) for name in names), start=F.lit(0))

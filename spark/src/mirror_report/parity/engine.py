@@ -263,9 +263,10 @@ class Run:
         ]  # fmt: skip
         if not untimed:
             return
+        # Without an answer they stay what they were.
         with contextlib.suppress(ReportError):
             for origin in self.request.take.timed(flow, untimed):
-                memory.has_timestamps(flow.name, flow.target_topic(origin))
+                memory.now_timed(flow.name, flow.target_topic(origin))
 
     def _leave(self, flow: str, topic: str) -> None:
         """Drop a topic that another flow judges from now on."""

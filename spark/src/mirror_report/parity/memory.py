@@ -299,7 +299,7 @@ class Memory:
         aligned = self.alignments.get(flow, {}).get(topic, {}).get("untimed")
         return self.untimed(flow, topic) and not aligned
 
-    def has_timestamps(self, flow: str, topic: str) -> None:
+    def now_timed(self, flow: str, topic: str) -> None:
         """Take back that no record carried one, until the next are compared."""
         self.summaries[flow][topic]["now"]["newest_due_ms"] = None
 

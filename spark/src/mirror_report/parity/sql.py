@@ -1,7 +1,6 @@
 """Columns out of SQL text.
 
-Each operator on a ``Column`` costs several messages to the JVM, and a small run of some thousand
-columns would spend a third of its time on them; a text is one.
+Each operator on a ``Column`` takes several messages to the JVM, a text takes four as a whole.
 """
 
 from __future__ import annotations

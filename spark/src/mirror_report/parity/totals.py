@@ -34,8 +34,8 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         and the one the next run will see, both as indexes of ``STATUSES`` there.
     """
     # A drill that only met records newer than the digests has decided nothing yet.
-    late = "due and not (settled and status = 'in_flight')"
-    bad = f"{late} and status <> 'verified'"
+    due = "due and not (settled and status = 'in_flight')"
+    bad = f"{due} and status <> 'verified'"
     topic = "over (partition by flow, topic)"
     ranked = derived(
         judged,
@@ -68,7 +68,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
                 **{f"buckets_{name}": f"count_if(status = '{name}')" for name in STATUSES},
                 "buckets_accountable": "count_if(accountable)",
                 "candidates": "count_if(candidate)",
-                "newest_due_ms": f"max(if({late}, coalesce(ts_max, bucket), null))",
+                "newest_due_ms": f"max(if({due}, coalesce(ts_max, bucket), null))",
                 **{
                     name: f"max(if({good}, bucket + {bucket_ms}L, null))"
                     for name, good in through.items()
