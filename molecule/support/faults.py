@@ -1,4 +1,7 @@
-"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about."""
+"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about.
+
+Scenarios that load this plugin have a fixture ``faulty`` of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from labkit import Lab, Unit
+
+RECORDS = 400
+"""Written to each topic before the harm, and as many between the mirror's stop and the harm."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +38,16 @@ class Fault:
     :param expected: class -> records the report has to name; every other class has to be 0.
     :param skip: records after its position that the mirror is made to pass over.
     :param deleted: first records of the target that are deleted.
+    :param truncated: records after the mirror's position that the source deletes.
+    :param recreated: the source's topic is created again, and grows past the mirror's position.
     """
 
     expected: Mapping[str, int]
     skip: int = 0
     copies: Sequence[Copy] = ()
     deleted: int = 0
+    truncated: int = 0
+    recreated: bool = False
 
 
 # Originals this far apart have other keys and other timestamps.
@@ -52,12 +63,15 @@ FAULTS: dict[str, Fault] = {
     # Counts of both sides agree.
     "cancelled": Fault({"missing": 1, "duplicate": 1}, skip=1, copies=[Copy(5, 1, "same")]),
     "deleted": Fault({"deleted_early": 6}, deleted=6),
+    "truncated": Fault({"unverifiable": 11}, truncated=11),
     "sound": Fault({}),
 }
 # MirrorMaker 1 keeps no partitions, and of records without a key no order.
-KEEPS_PARTITIONS: dict[str, Fault] = {
+OF_MIRRORMAKER_2: dict[str, Fault] = {
     "reordered": Fault({"reordered": 1}, skip=APART, copies=[Copy(0, APART, "exchanged")]),
     "moved": Fault({"moved": 3}, skip=3, copies=[Copy(0, 3, "same", to=1)]),
+    # It goes on at the old offset; what the old topic held nobody can read again.
+    "recreated": Fault({"missing": RECORDS, "unverifiable": RECORDS}, recreated=True),
 }
 
 
@@ -80,29 +94,51 @@ class Faulty:
     @property
     def faults(self) -> dict[str, Fault]:
         """The faults its engine can have."""
-        return FAULTS | (KEEPS_PARTITIONS if self.group is None else {})
+        return FAULTS | (OF_MIRRORMAKER_2 if self.group is None else {})
 
     def topic(self, fault: str) -> str:
         """Name on the source."""
         return f"{self.prefix}{fault}"
 
-    def harm(self, chosen: Sequence[str], count: int) -> None:
+    def fill(self, chosen: Sequence[str]) -> None:
+        """Write records of which nothing goes wrong, and wait until they are mirrored."""
+        self._produce(chosen)
+        self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
+
+    def harm(self, chosen: Sequence[str]) -> tuple[int, dict[str, Any]]:
         """Stop the mirror, write more records, do harm, and let the mirror go on.
 
-        :param count: records written for each topic before the harm.
+        :returns: what the report said of the lag before it went on.
         """
         self.unit.control("stop")
         try:
-            self._plant(chosen, count)
+            self._plant(chosen)
+            lag = self.lab.report("lag", "--flow", self.flow)
         finally:
             self.unit.control("start")
         self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
+        return lag
 
-    def _plant(self, chosen: Sequence[str], count: int) -> None:
-        lab, topics = self.lab, [self.topic(one) for one in chosen]
+    def _produce(self, chosen: Sequence[str], times: int = 1) -> None:
+        """Write records to all topics at once; those to be created again are logged apart."""
+        lab = self.lab
+        for one in chosen:
+            if self.faults[one].recreated:
+                lab.produce(self.topic(one), count=RECORDS * times)
+        others = [self.topic(one) for one in chosen if not self.faults[one].recreated]
+        lab.produce(*others, count=RECORDS * len(others))
+
+    def _plant(self, chosen: Sequence[str]) -> None:
+        lab = self.lab
         positions = lab.probe(lab.positions(self.flow))[0]
         at = {one: int(positions[self.topic(one)]["0"]) for one in chosen}
-        lab.produce(*topics, count=count * len(topics))
+        again = {
+            self.topic(one): {"num_partitions": 1} for one in chosen if self.faults[one].recreated
+        }
+        if again:
+            lab.probe({"do": "delete", "cluster": "east", "topics": list(again)})
+            lab.probe({"do": "create", "cluster": "east", "topics": again})
+        self._produce(chosen, times=3)
         copies = [
             {
                 "topic": self.topic(name),
@@ -126,6 +162,11 @@ class Faulty:
             for name in chosen
             if self.faults[name].deleted
         }
+        lost = {
+            self.topic(name): {"0": at[name] + self.faults[name].truncated}
+            for name in chosen
+            if self.faults[name].truncated
+        }
         steps: list[dict[str, Any]] = []
         if copies:
             steps.append({"do": "tamper", "cluster": "east", "into": "west", "copies": copies})
@@ -133,6 +174,8 @@ class Faulty:
             steps.append(self._move(skips))
         if gone:
             steps.append({"do": "truncate", "cluster": "west", "offsets": gone})
+        if lost:
+            steps.append({"do": "truncate", "cluster": "east", "offsets": lost})
         answers = lab.probe(*steps)
         if copies:
             assert answers[0] == [copy["count"] for copy in copies]
@@ -142,3 +185,26 @@ class Faulty:
             return {"do": "move", "cluster": "east", "group": self.group, "offsets": offsets}
         step = self.lab.positions(self.flow)
         return {**step, "do": "move_connect", "offsets": offsets}
+
+
+@dataclasses.dataclass(frozen=True)
+class Harmed:
+    """What the report says: of the lag while the mirror stood still, and then of everything."""
+
+    stopped: tuple[int, dict[str, Any]]
+    answer: tuple[int, dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
+    """The report of a whole mirror: what is harmed later holds records and is verified."""
+    faulty.fill(list(faulty.faults))
+    return lab.report("run")
+
+
+@pytest.fixture(scope="session")
+def harmed(lab: Lab, faulty: Faulty, whole: tuple[int, dict[str, Any]]) -> Harmed:
+    """One topic per class of fault, each harmed while the mirror was stopped; one report."""
+    assert whole[1]["parity"]
+    stopped = faulty.harm(list(faulty.faults))
+    return Harmed(stopped, lab.report("run"))

@@ -11,6 +11,7 @@ from kafka import TopicPartition
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli, commands, config
+from mirror_report.commands import confirmed
 from mirror_report.kafka import groups
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.state.history import History
@@ -270,6 +271,23 @@ def test_confirm_fails_without_an_own_member(running: Pair) -> None:
     (found,) = commands.confirm(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None)
     assert not found.ok
     assert "expected one from 192.0.2.7" in found.text
+
+
+def test_confirm_asks_for_addresses_until_a_name_resolves(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def not_yet(host: str, cluster: config.Cluster) -> set[str]:
+        asked.append(host)
+        return groups.addresses("localhost", cluster) if len(asked) > 1 else set()
+
+    monkeypatch.setattr(confirmed, "addresses", not_yet)
+    pair.create("source")
+    with member(pair):
+        (found,) = commands.confirm(pair.settings(), "f", ["elsewhere"], 20, lambda _: None)
+    assert found.ok
+    assert len(asked) > 1
 
 
 def test_confirm_fails_when_nobody_mirrors(mirrored: Pair) -> None:
