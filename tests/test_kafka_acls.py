@@ -287,6 +287,7 @@ def test_the_report_sees_everything_with_what_it_is_given_and_no_less(
     assert needless == []
 
 
+@pytest.mark.long  # the scenario default compares records with the same permissions
 def test_check_and_the_comparison_of_records_miss_nothing(
     mm1: Lab,
     tmp_path: Path,

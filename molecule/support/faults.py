@@ -1,7 +1,4 @@
-"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about.
-
-Scenarios that load this plugin have a fixture ``faulty`` of their own.
-"""
+"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
 from labkit import Lab, Unit
 
 RECORDS = 400
@@ -193,18 +189,3 @@ class Harmed:
 
     stopped: tuple[int, dict[str, Any]]
     answer: tuple[int, dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
-    """The report of a whole mirror: what is harmed later holds records and is verified."""
-    faulty.fill(list(faulty.faults))
-    return lab.report("run")
-
-
-@pytest.fixture(scope="session")
-def harmed(lab: Lab, faulty: Faulty, whole: tuple[int, dict[str, Any]]) -> Harmed:
-    """One topic per class of fault, each harmed while the mirror was stopped; one report."""
-    assert whole[1]["parity"]
-    stopped = faulty.harm(list(faulty.faults))
-    return Harmed(stopped, lab.report("run"))

@@ -276,9 +276,8 @@ class Lab:
         self.hosts = self._group(groups, "lab")
         self.mirrors = self._group(groups, "mirrormaker")
         self.mirror = self.mirrors[0]
-        # Where the report and the tests' own tools run; every broker's host has their libraries.
-        desks = "mirror_report" if "mirror_report" in groups["children"] else "kafka_brokers"
-        self.desk = self._group(groups, desks)[0]
+        # Where the report and the tests' own tools run.
+        self.desk = self._group(groups, "mirror_report")[0]
         self.prober = Prober(self.desk)
 
     def _group(self, groups: Variables, name: str) -> tuple[Host, ...]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from faults import Faulty, Harmed
 from labkit import ROOT, TOOLS, Lab
 
 SCENARIO = pytest.StashKey[Path]()
@@ -75,3 +77,21 @@ def measured(
 def outputs() -> list[str]:
     """Everything the playbooks printed in this session."""
     return []
+
+
+@pytest.fixture(scope="session")
+def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
+    """The report of a whole mirror: what is harmed later holds records and is verified.
+
+    :param faulty: the scenario's own.
+    """
+    faulty.fill(list(faulty.faults))
+    return lab.report("run")
+
+
+@pytest.fixture(scope="session")
+def harmed(lab: Lab, faulty: Faulty, whole: tuple[int, dict[str, Any]]) -> Harmed:
+    """One topic per class of fault, each harmed while the mirror was stopped; one report."""
+    assert whole[1]["parity"]
+    stopped = faulty.harm(list(faulty.faults))
+    return Harmed(stopped, lab.report("run"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-pytest_plugins = ["labtests", "faults"]
+pytest_plugins = ["labtests"]
 
 from faults import Faulty  # noqa: E402
 from labkit import ENVIRONMENT, TOOLS, Lab, Unit, words  # noqa: E402

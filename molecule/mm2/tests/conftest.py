@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-pytest_plugins = ["labtests", "faults"]
+pytest_plugins = ["labtests"]
 
 from faults import Faulty  # noqa: E402
 from labkit import Lab, Unit  # noqa: E402
