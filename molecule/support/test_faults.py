@@ -39,8 +39,7 @@ def test_records_that_nobody_can_read_again_are_not_called_verified(faulty, harm
 
 def test_each_class_is_named_with_its_topic_and_exact_number_and_no_other(faulty, harmed, measured):
     rows = {
-        fault: parity(harmed.answer[1], faulty.topic(fault), faulty.flow)
-        for fault in faulty.faults
+        fault: parity(harmed.answer[1], faulty.topic(fault), faulty.flow) for fault in faulty.faults
     }
     found = {fault: classes(row) for fault, row in rows.items()}
     measured(found=found)
