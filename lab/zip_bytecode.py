@@ -19,7 +19,8 @@ _compile = zipimport._compile_source  # type: ignore[attr-defined]  # no public 
 def _compile_once(path: str, source: bytes) -> CodeType:
     name = f"{CACHE}/{_imp.source_hash(0, source).hex()}"
     with contextlib.suppress(OSError, EOFError, ValueError), FileIO(name) as file:
-        kept: CodeType = marshal.load(file)  # noqa: S302  # root alone may write there
+        # Read whole: marshal asks a file for a few bytes at a time.
+        kept: CodeType = marshal.loads(file.readall())  # noqa: S302  # root alone may write there
         return kept
     code: CodeType = _compile(path, source)
     fresh = f"{name}.{os.getpid()}"
