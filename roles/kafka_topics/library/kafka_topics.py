@@ -132,11 +132,11 @@ def main() -> None:
     except ClusterError as error:
         refused.append(str(error))
     changed = any(steps.changes for steps in taken.values())
-    if refused:
-        module.fail_json(msg="\n".join(refused), changed=changed)
     for steps in taken.values():
         for warning in steps.warnings:
             module.warn(warning)
+    if refused:
+        module.fail_json(msg="\n".join(refused), changed=changed)
     pairs = [difference(known.get(one.name), one, taken[one.name]) for one in every]
     module.exit_json(
         changed=changed,
