@@ -17,7 +17,7 @@ from mirror_report.parity.errors import ParityError
 from mirror_report.parity.ranges import SIDES, Side
 from mirror_report.state.store import anew
 
-FORMAT = 2
+FORMAT = 3
 """Of the manifest itself."""
 
 NEVER = -(2**62)

@@ -27,7 +27,7 @@ BY_LANE = "reordered"
 NEWS = (*TOLD_ONCE, BY_LANE)
 ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
-    *CLASSES, *(f"accounted_{name}" for name in NEWS),
+    *CLASSES, *(f"accounted_{name}" for name in NEWS), "unmatched_records",
     *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")

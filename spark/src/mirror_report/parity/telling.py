@@ -97,7 +97,9 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return _covered(_beside_cuts(run, plan, found), expired + below)
     said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
-    unverifiable = (filled.counts["unverifiable"] or 0) + expired
+    # Copies of what expired unread are on the target still: each record counts once.
+    twice = min(expired, said["unmatched_records"])
+    unverifiable = (filled.counts["unverifiable"] or 0) + expired - twice
     filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
     filled = _watched(run, plan, filled, said.get("in_flight_since_ms"))
     since = said.get("in_flight_since_ms")

@@ -65,6 +65,8 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
                 "skipped_records": "sum(if(status = 'skipped', n_source, 0L))",
                 **{name: f"sum({name})" for name in CLASSES},
                 **{f"accounted_{name}": f"sum(accounted_{name})" for name in NEWS},
+                "unmatched_records": "sum(if(status = 'unverifiable',"
+                " greatest(n_target - n_source, 0L), 0L))",
                 **{f"buckets_{name}": f"count_if(status = '{name}')" for name in STATUSES},
                 "buckets_accountable": "count_if(accountable)",
                 "candidates": "count_if(candidate)",
