@@ -1,0 +1,106 @@
+"""Topics of one call on a real broker: each takes its own steps, whatever is refused of another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kafka.admin import KafkaAdminClient
+
+from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
+    Broker,
+    certificates,
+    kafka_home,
+    start_broker,
+)
+from tests.loading import ROOT
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ python }}"
+  roles: [kafka_topics]
+  tasks:
+    - kafka_topics:
+        connection: {bootstrap_servers: "{{ kafka_clusters.east.bootstrap_servers }}"}
+        topics: "{{ wanted }}"
+      register: done
+      ignore_errors: true
+    - copy:
+        content: "{{ done | to_json }}"
+        dest: "{{ playbook_dir }}/done.json"
+        mode: "0600"
+      check_mode: false
+"""
+ORDERS = {"name": "orders", "partitions": 2, "configs": {"retention.ms": 60000}}
+PAYMENTS = {"name": "payments", "partitions": 1}
+
+
+@pytest.fixture(scope="module")
+def broker(start_broker: Callable[..., Broker]) -> Broker:  # noqa: F811 (a fixture)
+    return start_broker()
+
+
+@pytest.fixture
+def module(broker: Broker, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Call the module with some topics.
+
+    :returns: what it answers, and ``stdout`` of Ansible.
+    """
+
+    def call(*wanted: dict[str, Any], options: tuple[str, ...] = ()) -> dict[str, Any]:
+        (tmp_path / "play.yml").write_text(PLAY)
+        variables = {
+            "kafka_clusters": {"east": {"bootstrap_servers": [broker.bootstrap]}},
+            "kafka_topics_cluster": "east", "python": sys.executable, "wanted": list(wanted),
+        }  # fmt: skip
+        (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,",
+             "-e", "@variables.yml", "play.yml", *options],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        answer: dict[str, Any] = json.loads((tmp_path / "done.json").read_text())
+        return {**answer, "stdout": done.stdout}
+
+    return call
+
+
+def sizes(broker: Broker) -> dict[str, int]:
+    """Partitions of each topic."""
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap) as admin:
+        return {one["name"]: len(one["partitions"]) for one in admin.describe_topics()}
+
+
+def test_topics_are_made_grown_and_left_and_a_refused_one_keeps_none_from_it(
+    broker: Broker, module: Callable[..., dict[str, Any]]
+) -> None:
+    planned = module(ORDERS, PAYMENTS, options=("--check", "--diff"))
+    assert (planned["changed"], planned["created"]) == (True, ["orders", "payments"])
+    assert "+++ after: topic orders" in planned["stdout"]
+    assert sizes(broker) == {}
+    done = module(ORDERS, PAYMENTS)
+    assert (done["changed"], done["created"]) == (True, ["orders", "payments"])
+    assert sizes(broker) == {"orders": 2, "payments": 1}
+    again = module(ORDERS, PAYMENTS)
+    assert (again["changed"], again["created"], again["diff"]) == (False, [], [])
+    wrong = {"name": "audit", "partitions": 1, "configs": {"retention.mss": 1}}
+    too_many = {"name": "copies", "partitions": 1, "replication_factor": 3}
+    refused = module(wrong, too_many, {**ORDERS, "partitions": 1}, {**PAYMENTS, "partitions": 3})
+    assert (refused["failed"], refused["changed"]) == (True, True)
+    assert len(refused["msg"].splitlines()) == 2
+    assert "retention.mss" in refused["msg"]
+    assert "copies" in refused["msg"]
+    assert "never removed" in refused["warnings"][0]
+    assert sizes(broker) == {"orders": 2, "payments": 3}
