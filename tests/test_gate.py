@@ -69,3 +69,8 @@ def test_a_command_without_results_counts_once(
     gate: ModuleType, status: int, expected: tuple[int, int]
 ) -> None:
     assert gate.judge(gate.Stage("s", ["true"]), status) == gate.Tally(*expected)
+
+
+def test_stages_that_begin_first_exist(gate: ModuleType) -> None:
+    stages = [*gate.unit_stages(everything=True), *gate.scenario_stages(everything=True)]
+    assert set(gate.LONGEST) <= {one.name for one in stages}
