@@ -87,7 +87,7 @@ def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, fau
 def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, harmed):
     """What one run finds does not lean on the other topics' faults."""
     del harmed
-    lab.report("baseline", "--flow", faulty.flow, "--renew")
+    lab.desk.run("mirror-report", "baseline", "--flow", faulty.flow, "--renew")
     faulty.harm(["missing", "duplicated"])
     _, document = lab.report("run", "--flow", faulty.flow)
     found = {row["source_topic"]: classes(row) for row in document["parity"] if classes(row)}

@@ -36,6 +36,8 @@ class Scrubber(Step):
         run = self.run
         if not run.settings.budget.scrub_bytes or self.deadline.over():
             return False
+        # What the first run verified it has just read.
+        run.memory.scrubbed_at_ms = run.memory.scrubbed_at_ms or run.now_ms
         if run.now_ms - run.memory.scrubbed_at_ms < PAUSE_MS:
             return False
         # Where each topic has come to its end a new round begins.
