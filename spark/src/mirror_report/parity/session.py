@@ -120,7 +120,14 @@ def reading_heap(settings: Spark) -> int:
 def _java_options(settings: Spark, *, small: bool) -> list[str]:
     # The parallel collector wants room; in a small heap it costs more than it brings.
     serial = small or heap_mib(settings.heap) < SERIAL_BELOW
-    options = ["-XX:+UseSerialGC" if serial else "-XX:+UseParallelGC"]
+    # Or Spark's classes alone are reason enough to collect everything while it starts.
+    options = ["-XX:MetaspaceSize=256m"]
+    if serial:
+        # Or the heap begins with a share of the host's memory, and keeps what it once had.
+        room = ["-Xms96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
+        options += ["-XX:+UseSerialGC", *room]
+    else:
+        options.append("-XX:+UseParallelGC")
     if small:
         options.append("-XX:TieredStopAtLevel=1")
     return [*options, "-XX:+ExitOnOutOfMemoryError"]
@@ -146,6 +153,8 @@ def open_session(
     if settings.master.startswith("local"):
         # A host whose own name does not resolve is no reason to fail.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Or each thread of the JVM that asks for memory keeps some of it to itself.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     builder = SparkSession.builder
     for name, value in configuration(settings, expected_bytes).items():
         builder = builder.config(name, value)
