@@ -14,12 +14,15 @@ def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments
     before = lab.compare("stopped")
     production = lab.start_producer("stopped", count=2000)
     production.finish()
-    subprocess.run(
-        ["podman", "restart", lab.mirror.container],
-        check=True,
+    # Longer than systemd itself waits for a service that does not stop.
+    again = subprocess.run(
+        ["podman", "restart", "--time", "120", lab.mirror.container],
+        check=False,
         env=ENVIRONMENT,
         capture_output=True,
+        text=True,
     )
+    assert again.returncode == 0, again.stderr
     wait("systemd", lambda: lab.mirror.run("true", check=False).status == 0)
     wait("both mirrors", lambda: orders.active and payments.active)
     lab.wait_mirrored("orders", ["stopped"])

@@ -27,8 +27,8 @@ from mirror_report.parity.errors import ParityError
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-SERIAL_BELOW = 1024
-"""Mebibytes of heap."""
+FRUGAL_BELOW = 1024
+"""Mebibytes of heap below which memory counts for more than speed."""
 JVM_EXIT_SECONDS = 30
 
 OpenSession = Callable[[Spark, float], AbstractContextManager[SparkSession]]
@@ -118,17 +118,15 @@ def reading_heap(settings: Spark) -> int:
 
 
 def _java_options(settings: Spark, *, small: bool) -> list[str]:
-    # The parallel collector wants room; in a small heap it costs more than it brings.
-    serial = small or heap_mib(settings.heap) < SERIAL_BELOW
+    frugal = heap_mib(settings.heap) < FRUGAL_BELOW
     # Or Spark's classes alone are reason enough to collect everything while it starts.
     options = ["-XX:MetaspaceSize=256m"]
-    if serial:
+    # The parallel collector wants room; in a small heap it costs more than it brings.
+    options.append("-XX:+UseSerialGC" if small or frugal else "-XX:+UseParallelGC")
+    if frugal:
         # Or the heap begins with a share of the host's memory, and keeps what it once had.
-        room = ["-Xms96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
-        options += ["-XX:+UseSerialGC", *room]
-    else:
-        options.append("-XX:+UseParallelGC")
-    if small:
+        options += ["-Xms96m", "-Xmn64m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
+    if small or frugal:
         options.append("-XX:TieredStopAtLevel=1")
     return [*options, "-XX:+ExitOnOutOfMemoryError"]
 
