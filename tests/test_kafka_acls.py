@@ -39,6 +39,7 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     start_broker,
 )
 from tests.loading import ROOT, load
+from tests.playing import KEEP_ANSWER, ansible_playbook, answer
 
 PACKAGE = ROOT / "spark/src"
 sys.path.insert(0, str(PACKAGE))
@@ -325,7 +326,8 @@ def test_check_and_the_comparison_of_records_miss_nothing(
 
 # The module and the role.
 
-PLAY = """
+PLAY = (
+    """
 - hosts: localhost
   connection: local
   gather_facts: false
@@ -341,12 +343,9 @@ PLAY = """
         timeout: 5
       register: done
       ignore_errors: true
-    - copy:
-        content: "{{ done | to_json }}"
-        dest: "{{ playbook_dir }}/done.json"
-        mode: "0600"
-      check_mode: false
 """
+    + KEEP_ANSWER
+)
 
 
 @dataclass
@@ -371,20 +370,12 @@ class Controller:
         }  # fmt: skip
         (self.directory / "group_vars").mkdir(exist_ok=True)
         (self.directory / "group_vars/all.yml").write_text(yaml.safe_dump(variables))
-        return subprocess.run(
-            [str(Path(sys.executable).parent / "ansible-playbook"), "-i",
-             str(self.directory / "hosts"), str(playbook or self.directory / "play.yml"), *options],
-            capture_output=True, text=True, check=False, cwd=self.directory,
-            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-                 "ANSIBLE_DEPRECATION_WARNINGS": "false"},
-        )  # fmt: skip
+        arguments = ("-i", "hosts", str(playbook or "play.yml"), *options)
+        return ansible_playbook(self.directory, *arguments)
 
     def module(self, *options: str, **connection: Any) -> dict[str, Any]:
         """What the module answers."""
-        played = self.play(*options, **connection)
-        assert played.returncode == 0, played.stdout + played.stderr
-        found: dict[str, Any] = json.loads((self.directory / "done.json").read_text())
-        return {**found, "stdout": played.stdout}
+        return answer(self.play(*options, **connection), self.directory)
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +17,10 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     kafka_home,
     start_broker,
 )
-from tests.loading import ROOT
+from tests.playing import KEEP_ANSWER, ansible_playbook, answer
 
-PLAY = """
+PLAY = (
+    """
 - hosts: localhost
   connection: local
   gather_facts: false
@@ -35,12 +33,9 @@ PLAY = """
         topics: "{{ wanted }}"
       register: done
       ignore_errors: true
-    - copy:
-        content: "{{ done | to_json }}"
-        dest: "{{ playbook_dir }}/done.json"
-        mode: "0600"
-      check_mode: false
 """
+    + KEEP_ANSWER
+)
 ORDERS = {"name": "orders", "partitions": 2, "configs": {"retention.ms": 60000}}
 PAYMENTS = {"name": "payments", "partitions": 1}
 
@@ -64,15 +59,8 @@ def module(broker: Broker, tmp_path: Path) -> Callable[..., dict[str, Any]]:
             "kafka_topics_cluster": "east", "python": sys.executable, "wanted": list(wanted),
         }  # fmt: skip
         (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,",
-             "-e", "@variables.yml", "play.yml", *options],
-            capture_output=True, text=True, check=False, cwd=tmp_path,
-            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        answer: dict[str, Any] = json.loads((tmp_path / "done.json").read_text())
-        return {**answer, "stdout": done.stdout}
+        arguments = ("-i", "localhost,", "-e", "@variables.yml", "play.yml", *options)
+        return answer(ansible_playbook(tmp_path, *arguments), tmp_path)
 
     return call
 

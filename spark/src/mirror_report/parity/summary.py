@@ -33,7 +33,8 @@ ADDED = (
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
 OLDEST = ("in_flight_since_ms",)
 """Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
-of which the oldest does."""
+of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
+on the target."""
 
 
 def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,41 @@
+"""Ansible run by a test, and what a module answered it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.loading import ROOT
+
+KEEP_ANSWER = """
+    - copy:
+        content: "{{ done | to_json }}"
+        dest: "{{ playbook_dir }}/done.json"
+        mode: "0600"
+      check_mode: false
+"""
+"""The last task of a play: keeps what was registered as ``done``."""
+
+
+def ansible_playbook(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a playbook with the repository's configuration, in a directory."""
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), *arguments],
+        capture_output=True, text=True, check=False, cwd=directory,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+             "ANSIBLE_DEPRECATION_WARNINGS": "false"},
+    )  # fmt: skip
+
+
+def answer(played: subprocess.CompletedProcess[str], directory: Path) -> dict[str, Any]:
+    """What :data:`KEEP_ANSWER` kept, and ``stdout`` of Ansible.
+
+    :param directory: of the playbook.
+    """
+    assert played.returncode == 0, played.stdout + played.stderr
+    found: dict[str, Any] = json.loads((directory / "done.json").read_text())
+    return {**found, "stdout": played.stdout}
