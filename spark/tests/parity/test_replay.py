@@ -212,7 +212,9 @@ class Replay(Mirror):
 
     def step(self, number: int) -> ParityResult:
         """Let things happen, then run."""
-        rare = {1: self._first, 3: self._expire, 5: self._grow, 6: self._keep_longer}
+        rare = {
+            1: self._first, 3: self._expire, 4: self._die, 5: self._grow, 6: self._keep_longer
+        }  # fmt: skip
         rare.get(number % 10, lambda: None)()
         for flow in ("loose", "kept"):
             name = f"{flow}-busy"
@@ -241,6 +243,13 @@ class Replay(Mirror):
     def _expire(self) -> None:
         for flow in ("loose", "kept"):
             self.expire(f"{flow}-still")
+
+    def _die(self) -> None:
+        for flow in ("loose", "kept"):
+            self.fill(f"{flow}-busy", 20)
+            self.mirror(flow, f"{flow}-busy", drain=True)
+            known = self.told[flow][self.topics[f"{flow}-busy"]]
+            known.update({partition: max(0, end - 5) for partition, end in known.items()})
 
     def _keep_longer(self) -> None:
         for side in (0, 1):

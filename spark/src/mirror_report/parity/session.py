@@ -76,10 +76,12 @@ def configuration(settings: Spark, expected_bytes: float) -> dict[str, str]:
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
-        # Consumers are never reused by a later query, yet would keep their fetched batches.
+        # A later query reuses neither consumers nor what they fetched, yet both would be kept.
         "spark.kafka.consumer.cache.capacity": "2",
         "spark.kafka.consumer.cache.timeout": "1s",
         "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
+        "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
     }
     if expected_bytes < TINY_BYTES:
         values["spark.sql.codegen.wholeStage"] = "false"
