@@ -259,6 +259,12 @@ class Prober:
         answers: list[Any] = json.loads(line)
         return answers
 
+    def end(self) -> None:
+        """End it, until it is asked again."""
+        if self.process is not None:
+            self.process.communicate(timeout=60)
+            self.process = None
+
 
 class Lab:
     """The hosts of a scenario, its clusters and its inventory; all flows lead to ``west``."""
