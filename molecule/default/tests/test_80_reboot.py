@@ -26,7 +26,7 @@ def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments
         text=True,
     )
     assert again.returncode == 0, again.stderr
-    wait("systemd", lambda: lab.mirror.run("true", check=False).status == 0)
+    wait("systemd", lambda: lab.mirror.run("systemctl", "show", check=False).status == 0)
     wait("both mirrors", lambda: orders.active and payments.active)
     lab.wait_mirrored("orders", ["stopped"])
     after = lab.compare("stopped")
