@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,11 @@ class Lab:
     via: dict[int, str] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
 
+    @property
+    def classes(self) -> Path:
+        """Where the archive of Java classes lies, which the report's role makes on its host."""
+        return self.directory / "classes"
+
     def fill(self, topic: str, records: int, *addresses: str) -> None:
         """Write records into a topic, once per address."""
         for address in addresses:
@@ -84,7 +90,8 @@ class Lab:
         settings = {
             "kafka": str(self.kafka), "jars": str(self.jars), "source": self.source,
             "target": self.target, "topic": "full", "records": self.records,
-            "record_bytes": self.record_bytes, "heap": "1g", **changes,
+            "record_bytes": self.record_bytes, "heap": "1g", "classes": str(self.classes),
+            **changes,
         }  # fmt: skip
         # The tool that fills topics does not fill partitions evenly, nor twice the same.
         settings["ends"] = {
@@ -99,15 +106,14 @@ class Lab:
         found: Trial = json.loads(done.stdout.splitlines()[-1])
         return found
 
-    def configuration(self, name: str, include: str, heap: str, *, archive: bool = False) -> Path:
+    def configuration(self, name: str, include: str) -> Path:
         """A report whose flow has one cluster on both sides, so that all of it is mirrored."""
         place = self.directory / name
         place.mkdir(exist_ok=True)
         flow = {"name": name, "source": "a", "target": "b", "include": include,
                 "group_id": f"mirrormaker-{name}"}  # fmt: skip
-        spark = {"master": "local[2]", "heap": heap, "jars_directory": str(self.jars)}
-        if archive:
-            spark["class_archive"] = str(self.directory / "classes")
+        spark = {"master": "local[2]", "heap": "512m", "jars_directory": str(self.jars),
+                 "class_archive": str(self.classes)}  # fmt: skip
         path = place / "config.json"
         document = {
             "version": 1,
@@ -210,7 +216,7 @@ def full(lab: Lab, variant: str) -> Trial:
     if variant != "run":
         return lab.reader(variant)
     commit(lab.source, "mirrormaker-full", ["full"])
-    config = lab.configuration("full", "full", "512m")
+    config = lab.configuration("full", "full")
     shutil.rmtree(config.parent / "state", ignore_errors=True)  # or there was nothing new to read
     trial, said = lab.report(config, "run", "--json")
     records = sum(int(one["verified_records"]) for one in said["parity"])
@@ -235,14 +241,10 @@ def distance(lab: Lab, variant: str) -> Trial:
 def start(lab: Lab, variant: str) -> Trial:
     """A run of a few new records, one of none, and PySpark as it comes reading as many."""
     topic = "start"
-    config = lab.configuration(topic, topic, "512m", archive=True)
+    config = lab.configuration(topic, topic)
     if "start" not in lab.filled:
         lab.filled.add("start")
         create(lab.source, [topic])
-        subprocess.run(
-            [sys.executable, "-m", "mirror_report.cli", "--config", str(config), "archive"],
-            check=True, capture_output=True, env=ENVIRONMENT,
-        )  # fmt: skip
         lab.produce(topic, INCREMENT, lab.source)
         commit(lab.source, "mirrormaker-start", [topic])
         lab.report(config, "run", "--json")
@@ -264,7 +266,7 @@ def lag(lab: Lab, variant: str) -> Trial:  # noqa: ARG001
             create(address, topics)
         time.sleep(15)  # brokers elect leaders for a while
         commit(lab.source, "mirrormaker-lag", topics)
-    trial, said = lab.report(lab.configuration("lag", "lag-.*", "512m"), "lag", "--json")
+    trial, said = lab.report(lab.configuration("lag", "lag-.*"), "lag", "--json")
     return {**trial, "partitions": len(said["lag"])}
 
 
@@ -359,6 +361,11 @@ def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
             stack.enter_context(_ending(subprocess.Popen([*argv, str(trip / 1000)])))
             wait_for("a proxy", functools.partial(answers, port), 30)
             lab.via[trip] = f"127.0.0.1:{port}"
+        command = [sys.executable, "-m", "mirror_report.cli", "--config"]
+        subprocess.run(
+            [*command, str(lab.configuration("archive", "archive")), "archive"],
+            check=True, capture_output=True, env=ENVIRONMENT,
+        )  # fmt: skip
         yield lab
 
 
@@ -384,6 +391,7 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, help="where topics lie while it runs")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers and proxies end with us
     scenario = SCENARIOS[options.scenario]
     shape = {"records": options.records, "record_bytes": options.record_bytes}
     known = json.loads(options.output.read_text()) if options.output.exists() else {}

@@ -83,6 +83,7 @@ def spark(
         master="local[2]",
         heap=settings["heap"],
         jars_directory=settings["jars"],
+        class_archive=settings["classes"],
         fetch=settings.get("fetch", {}),
     )
 
