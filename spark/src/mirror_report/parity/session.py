@@ -127,7 +127,7 @@ def _java_options(settings: Spark, *, small: bool) -> list[str]:
     options.append("-XX:+UseSerialGC" if small or frugal else "-XX:+UseParallelGC")
     if frugal:
         # Or the heap begins with a share of the host's memory, and keeps what it once had.
-        options += ["-Xms96m", "-Xmn64m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
+        options += ["-Xms160m", "-Xmn96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
     if small or frugal:
         options.append("-XX:TieredStopAtLevel=1")
     return [*options, "-XX:+ExitOnOutOfMemoryError"]
