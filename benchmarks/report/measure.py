@@ -285,7 +285,10 @@ class Scenario:
 SCENARIOS = {
     "full": Scenario(
         full,
-        ("perf", "count", "digest", "one_job", "two_jobs", "confluent", "kafka_python", "run"),
+        (
+            "perf", "count", "digest", "warm_count", "warm_digest", "one_job", "two_jobs",
+            "confluent", "kafka_python", "run",
+        ),
         {
             "digest.rate_of_perf_tool": ("digest", "records_per_s", "perf", "records_per_s"),
             "digest.cpu_of_count": ("digest", "cpu_s", "count", "cpu_s"),
@@ -293,6 +296,10 @@ SCENARIOS = {
             "digest.rate_of_kafka_python": (
                 "digest", "records_per_s", "kafka_python", "records_per_s",
             ),
+            "warm_digest.rate_of_perf_tool": (
+                "warm_digest", "records_per_s", "perf", "records_per_s",
+            ),
+            "warm_digest.cpu_of_warm_count": ("warm_digest", "cpu_s", "warm_count", "cpu_s"),
             "one_job.rate_of_two_jobs": ("one_job", "records_per_s", "two_jobs", "records_per_s"),
             "run.peak_mib": ("run", "peak_mib", None, ""),
         },

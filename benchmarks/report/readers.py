@@ -68,12 +68,17 @@ def measured(read: Callable[[], int]) -> dict[str, float]:
 
 
 def spark(
-    settings: Settings, jobs: list[list[Literal["source", "target"]]], kind: str
+    settings: Settings,
+    jobs: list[list[Literal["source", "target"]]],
+    kind: str,
+    *,
+    warm: bool = False,
 ) -> dict[str, float]:
     """Read with the report's own functions.
 
     :param jobs: sides that are read in one job, job after job.
     :param kind: ``digest``, or ``count`` for a bare one.
+    :param warm: read all of it before as well, so that Java has compiled what it will.
     """
     from mirror_report.config import Cluster, Spark
     from mirror_report.parity import alignment, digest, session, source
@@ -103,9 +108,13 @@ def spark(
         return digest.digest(alignment.place(rows, 60_000))
 
     with session.open_session(how, session.SMALL_BYTES) as opened:
-        return measured(
-            lambda: sum(row["n"] for job in jobs for row in frame(opened, job).collect())
-        )
+
+        def read() -> int:
+            return sum(row["n"] for job in jobs for row in frame(opened, job).collect())
+
+        if warm:
+            read()
+        return measured(read)
 
 
 def perf(settings: Settings) -> dict[str, float]:
@@ -221,6 +230,8 @@ READERS: dict[str, Callable[[Settings], dict[str, float]]] = {
     "perf": perf,
     "count": lambda settings: spark(settings, [["source"]], "count"),
     "digest": lambda settings: spark(settings, [["source"]], "digest"),
+    "warm_count": lambda settings: spark(settings, [["source"]], "count", warm=True),
+    "warm_digest": lambda settings: spark(settings, [["source"]], "digest", warm=True),
     "one_job": lambda settings: spark(settings, [["source", "target"]], "digest"),
     "two_jobs": lambda settings: spark(settings, [["source"], ["target"]], "digest"),
     "confluent": confluent,
