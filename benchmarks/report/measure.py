@@ -235,7 +235,7 @@ FAR = {
 def distance(lab: Lab, variant: str) -> Trial:
     """A full digest of a cluster so many milliseconds away."""
     lab.fill("full", lab.records, lab.source)
-    return lab.reader("digest", source=lab.via[int(variant)], heap="2g", fetch=FAR)
+    return lab.reader("cold_digest", source=lab.via[int(variant)], heap="2g", fetch=FAR)
 
 
 def start(lab: Lab, variant: str) -> Trial:
@@ -286,20 +286,16 @@ SCENARIOS = {
     "full": Scenario(
         full,
         (
-            "perf", "count", "digest", "warm_count", "warm_digest", "one_job", "two_jobs",
-            "confluent", "kafka_python", "run",
+            "perf", "count", "digest", "cold_digest", "one_job", "two_jobs",
+            "confluent", "confluent_stock", "kafka_python", "run",
         ),
         {
-            "digest.rate_of_perf_tool": ("digest", "records_per_s", "perf", "records_per_s"),
             "digest.cpu_of_count": ("digest", "cpu_s", "count", "cpu_s"),
-            "digest.rate_of_confluent": ("digest", "records_per_s", "confluent", "records_per_s"),
-            "digest.rate_of_kafka_python": (
-                "digest", "records_per_s", "kafka_python", "records_per_s",
-            ),
-            "warm_digest.rate_of_perf_tool": (
-                "warm_digest", "records_per_s", "perf", "records_per_s",
-            ),
-            "warm_digest.cpu_of_warm_count": ("warm_digest", "cpu_s", "warm_count", "cpu_s"),
+            **{
+                f"{digest}.rate_of_{other}": (digest, "records_per_s", other, "records_per_s")
+                for digest in ("digest", "cold_digest")
+                for other in ("perf", "confluent", "confluent_stock", "kafka_python")
+            },
             "one_job.rate_of_two_jobs": ("one_job", "records_per_s", "two_jobs", "records_per_s"),
             "run.peak_mib": ("run", "peak_mib", None, ""),
         },

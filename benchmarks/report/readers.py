@@ -72,7 +72,7 @@ def spark(
     jobs: list[list[Literal["source", "target"]]],
     kind: str,
     *,
-    warm: bool = False,
+    warm: bool = True,
 ) -> dict[str, float]:
     """Read with the report's own functions.
 
@@ -151,14 +151,17 @@ class Digest:
         self.records += 1
 
 
-def confluent(settings: Settings) -> dict[str, float]:
-    """A checker of one process on librdkafka."""
+def confluent(settings: Settings, **properties: object) -> dict[str, float]:
+    """A checker of one process on librdkafka.
+
+    :param properties: of its consumer, names with ``_`` for ``.``.
+    """
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({
         "bootstrap.servers": settings["source"], "group.id": "bench", "enable.auto.commit": False,
         "auto.offset.reset": "earliest", "check.crcs": True,
-        "fetch.queue.backoff.ms": 10,  # or it rests for a second whenever its queue is full
+        **{name.replace("_", "."): value for name, value in properties.items()},
     })  # fmt: skip
     consumer.assign([TopicPartition(settings["topic"], n, 0) for n in range(PARTITIONS)])
 
@@ -231,11 +234,12 @@ READERS: dict[str, Callable[[Settings], dict[str, float]]] = {
     "perf": perf,
     "count": lambda settings: spark(settings, [["source"]], "count"),
     "digest": lambda settings: spark(settings, [["source"]], "digest"),
-    "warm_count": lambda settings: spark(settings, [["source"]], "count", warm=True),
-    "warm_digest": lambda settings: spark(settings, [["source"]], "digest", warm=True),
+    "cold_digest": lambda settings: spark(settings, [["source"]], "digest", warm=False),
     "one_job": lambda settings: spark(settings, [["source", "target"]], "digest"),
     "two_jobs": lambda settings: spark(settings, [["source"], ["target"]], "digest"),
-    "confluent": confluent,
+    # As it comes, it rests for a second whenever its queue is full.
+    "confluent": lambda settings: confluent(settings, fetch_queue_backoff_ms=10),
+    "confluent_stock": confluent,
     "kafka_python": kafka_python,
     "stock": stock,
 }
