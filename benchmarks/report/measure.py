@@ -330,16 +330,26 @@ def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[st
     return found
 
 
-def spread(trials: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, list[float]]]:
-    """Least, median and greatest of each number of each variant."""
-    return {
-        name: {
+def spread(
+    trials: Mapping[str, Sequence[Trial]], record_bytes: int
+) -> dict[str, dict[str, list[float]]]:
+    """Least, median and greatest of each number of each variant, and of ``cpu_s_per_gb``."""
+    found = {}
+    for name, some in trials.items():
+        ones = [{**one, **_per_gb(one, record_bytes)} for one in some]
+        found[name] = {
             key: [round(f(one[key] for one in ones), 3) for f in (min, median, max)]
-            for key in ones[0]
+            for key in (ones[0] if ones else ())
         }
-        for name, ones in trials.items()
-        if ones
-    }
+    return found
+
+
+def _per_gb(trial: Trial, record_bytes: int) -> Trial:
+    """Processor seconds for a gigabyte of values, where records and processor time were counted."""
+    if not {"cpu_s", "records_per_s"} <= trial.keys():
+        return {}
+    gigabytes = trial["records_per_s"] * trial["seconds"] * record_bytes / 1e9
+    return {"cpu_s_per_gb": trial["cpu_s"] / gigabytes}
 
 
 @contextmanager
@@ -413,7 +423,7 @@ def main() -> int:
                 print(number + 1, name, done[-1], flush=True)
                 document = {
                     "ratios": ratios(scenario, trials), "shape": shape,
-                    "spread": spread(trials), "trials": trials,
+                    "spread": spread(trials, options.record_bytes), "trials": trials,
                 }  # fmt: skip
                 options.output.write_text(json.dumps(document, indent=1) + "\n")
     return 0
