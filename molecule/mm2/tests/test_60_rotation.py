@@ -105,7 +105,8 @@ def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing, sta
 
 
 def test_the_report_still_calls_the_mirror_whole(lab, measured):
-    wait("nothing in flight", lambda: lab.report("lag")[0] == 0)
+    # A restart may have repeated records, and that is a warning.
+    wait("nothing in flight", lambda: lab.report("lag")[0] in {0, 1})
     status, document = lab.report("run")
     measured(coverage=document["coverage"])
     lost = [one for one in document["findings"] if one["severity"] in {"critical", "unknown"}]
