@@ -151,17 +151,17 @@ class Digest:
         self.records += 1
 
 
-def confluent(settings: Settings, **properties: object) -> dict[str, float]:
+def confluent(settings: Settings, rest_ms: int = 1000) -> dict[str, float]:
     """A checker of one process on librdkafka.
 
-    :param properties: of its consumer, names with ``_`` for ``.``.
+    :param rest_ms: how long it rests whenever its queue is full; the default is librdkafka's.
     """
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({
         "bootstrap.servers": settings["source"], "group.id": "bench", "enable.auto.commit": False,
         "auto.offset.reset": "earliest", "check.crcs": True,
-        **{name.replace("_", "."): value for name, value in properties.items()},
+        "fetch.queue.backoff.ms": rest_ms,
     })  # fmt: skip
     consumer.assign([TopicPartition(settings["topic"], n, 0) for n in range(PARTITIONS)])
 
@@ -237,8 +237,7 @@ READERS: dict[str, Callable[[Settings], dict[str, float]]] = {
     "cold_digest": lambda settings: spark(settings, [["source"]], "digest", warm=False),
     "one_job": lambda settings: spark(settings, [["source", "target"]], "digest"),
     "two_jobs": lambda settings: spark(settings, [["source"], ["target"]], "digest"),
-    # As it comes, it rests for a second whenever its queue is full.
-    "confluent": lambda settings: confluent(settings, fetch_queue_backoff_ms=10),
+    "confluent": lambda settings: confluent(settings, rest_ms=10),
     "confluent_stock": confluent,
     "kafka_python": kafka_python,
     "stock": stock,
