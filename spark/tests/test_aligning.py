@@ -133,13 +133,16 @@ def test_a_drained_mirror_closes_the_last_bucket() -> None:
 
 
 def test_without_a_common_beginning_the_first_sync_is_one() -> None:
-    recorded = {"source": {"0": 30}, "target": {"0": 25}, "source_id": None, "target_id": None}
-    adopted = Run(group_existed=True, topics={"t": recorded})
+    recorded: dict[str, Any] = {
+        "source": {"0": 30}, "required": {"0": 35}, "target": {"0": 25}, "source_id": None,
+        "target_id": None, "recorded_at_ms": 1,
+    }  # fmt: skip
+    adopted = Run(topics={"t": recorded})
     adopted.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     plan = adopted.look(topic(100), appended(100), 90)
     assert read(plan) == {"source": (40, 80), "target": (35, 75)}
     assert adopted.outside(plan, topic(100)) == aligning.Outside(straddling=10, open=20)
-    begun = Run(topics={"t": recorded})
+    begun = Run(topics={"t": recorded | {"required": recorded["source"]}})
     begun.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     assert read(begun.look(topic(100), appended(100), 90)) == {
         "source": (30, 80), "target": (25, 75),
@@ -202,8 +205,9 @@ def test_syncs_that_cannot_be_read_make_the_topic_unknown() -> None:
 
 def test_spans_say_of_every_log_where_it_is_cut() -> None:
     run = Run(
-        topics={"t": {"source": {"0": 0}, "target": {"0": 5}, "source_id": None, "target_id": None}}
-    )
+        topics={"t": {"source": {"0": 0}, "required": {"0": 0}, "target": {"0": 5},
+                      "source_id": None, "target_id": None}}
+    )  # fmt: skip
     run.take.syncs_now = [(0, 5, 1), (40, 45, 2), (80, 85, 3)]
     plan = run.look(topic(100), appended(101), 90)
     any_run: Any = run

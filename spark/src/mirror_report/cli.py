@@ -97,8 +97,9 @@ def _confirm(options: argparse.Namespace) -> int:
 
 def _baseline(options: argparse.Namespace) -> int:
     done = commands.baseline(
-        _settings(options), options.flow, full_history=options.full_history, renew=options.renew
-    )
+        _settings(options), options.flow, full_history=options.full_history, renew=options.renew,
+        progress=_progress,
+    )  # fmt: skip
     for flow, recorded in done.items():
         print(f"{flow}: {'recorded' if recorded else 'unchanged, recorded before'}")
     return EXIT_CODES["ok"]

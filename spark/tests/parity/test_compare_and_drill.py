@@ -32,6 +32,11 @@ FAULTS = (
     "late", "invent",
 )  # fmt: skip
 CASES = 120
+TARGET_PARTITIONS = 4
+FIRST = 1000
+"""First offset of the target that counts, where records were mirrored before the baseline."""
+OLDER = 500
+"""End of the target when the source was first looked at, where it had lost its beginning."""
 
 Log = list[tuple[int, Content]]
 """Partition and content, in the order of writing."""
@@ -99,10 +104,28 @@ def positions(spark: SparkSession, values: dict[tuple[str, int], int]) -> DataFr
         spark,
         compare.POSITIONS_SCHEMA,
         [
-            {"flow": flow, "origin": "t", "partition": partition, "position": position}
+            {"flow": flow, "side": "source", "origin": "t", "partition": partition,
+             "position": position}
             for (flow, partition), position in values.items()
         ],
-    )
+    )  # fmt: skip
+
+
+def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
+    """Rows of :data:`compare.POSITIONS_SCHEMA`."""
+    source = [
+        {"flow": flow, "side": "source", "origin": "t", "partition": partition,
+         "position": position, "required": one.required.get(partition)}
+        for flow, one in steps.items()
+        for partition, position in one.mirrored.items()
+    ]  # fmt: skip
+    target = [
+        {"flow": flow, "side": "target", "origin": "t", "partition": partition,
+         "first": one.first, "older": one.older}
+        for flow, one in steps.items()
+        for partition in range(TARGET_PARTITIONS)
+    ]  # fmt: skip
+    return [*source, *target]
 
 
 def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, Any]]) -> DataFrame:
@@ -281,6 +304,8 @@ class Step:
     :param mirrored: source partition -> next offset to mirror.
     :param topic: what is known of the topic, as in :data:`compare.TOPICS_SCHEMA`.
     :param seen: what the drill reads, if it is something else.
+    :param required: source partition -> below it records may have been copied before the baseline;
+        ``first``, ``older``: offsets of the target, in every partition.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
         :data:`drill.CANDIDATES_SCHEMA`.
     """
@@ -291,6 +316,9 @@ class Step:
     seen: list[Record] | None = None
     hidden: tuple[str, ...] = ()
     allowed_from_ms: int | None = None
+    required: Mapping[int, int] = field(default_factory=dict)
+    first: int | None = None
+    older: int | None = None
 
 
 @dataclass
@@ -325,6 +353,17 @@ def stories() -> dict[str, list[Step]]:
     # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
     kept = {one.content for one in source if one.offset < 12}
     ahead = Step([*source[:-1], *target], at, seen=[*source, *target])
+    # The first three source offsets of each partition may have been copied before the baseline.
+    optional = {0: 3, 1: 3}
+    open_ = {one.content for one in source if one.offset < optional[one.partition]}
+    before = [one for one in target if one.content in open_]
+    lost_before = {one.content for one in before[:2]}
+    above = [replace(one, offset=one.offset + FIRST) for one in target if one not in before]
+    others = [
+        replace(one, content=(b"k", b"other %d" % n, minute, None))
+        for n, (one, minute) in enumerate(zip(target[:4], (5, 5, 9 * MINUTE, 9 * MINUTE),
+                                              strict=True))
+    ]  # fmt: skip
     return {
         **{kind: [Step([*source, *damage(target)], at)]
            for kind, (damage, _) in FAULTS_BY_NAME.items()},
@@ -341,9 +380,24 @@ def stories() -> dict[str, list[Step]]:
         ],
         "no position": [Step(source, {})],
         "unread": [Step([*source, *target[1:]], at, {"unread": True})],
-        "straddling": [
-            Step([*(one for one in source if one.bucket or one.offset > 2), *target], at,
-                 {"skip_through": 29})
+        "copied before": [
+            Step([*source, *above], at, required=optional, first=FIRST, seen=[*source, *above,
+                 *(one for one in before if one.content not in lost_before)])
+        ],
+        "lost after": [
+            Step([*source, *above[2:]], at, required=optional, first=FIRST,
+                 seen=[*source, *above[2:], *before, replace(above[0], offset=9)])
+        ],
+        "altered around": [
+            Step([*source, *above, altered(above[0], key=before[0].content[0],
+                  value=b"?", timestamp=before[0].content[2])], at, required=optional, first=FIRST)
+        ],
+        "older than the source": [
+            Step([*source, *others, *target, target[3]], at, older=OLDER)
+        ],
+        "newer than the first look": [
+            Step([*source, *target, *(replace(one, offset=OLDER + 1) for one in others)], at,
+                 older=OLDER)
         ],
         "ahead": [ahead, ahead],
         "twice": [twice, twice, Step([*twice.records, target[0]], at)],
@@ -395,9 +449,7 @@ def compared(
         all_of_them = [replace(r, flow=flow) for flow, one in steps.items() for r in of(one)]
         return with_lanes(placed(spark, all_of_them), all_of_them)
 
-    mirrored = positions(
-        spark, {(flow, p): at for flow, one in steps.items() for p, at in one.mirrored.items()}
-    )
+    mirrored = table(spark, compare.POSITIONS_SCHEMA, offsets(steps))
     known = topics(spark, set(steps), {flow: dict(one.topic) for flow, one in steps.items()})
     records = rows(lambda one: one.records)
     kept = sorted(flow for flow in steps if keeps(flow))
@@ -570,14 +622,40 @@ def test_while_records_are_unread_what_agrees_holds_and_what_differs_is_in_fligh
     assert wrong(one.after) == {}
 
 
-def test_buckets_that_straddle_the_baseline_are_skipped_and_counted(
+def test_what_was_copied_before_the_baseline_is_found_there_or_skipped(
     told: dict[str, list[Told]],
 ) -> None:
-    (one,) = told["straddling"]
-    assert one.drilled == []
-    assert (one.after["buckets_skipped"], one.after["skipped_records"]) == (1, 8)
-    assert (one.after["buckets_verified"], one.after["verified_records"]) == (2, 20)
+    (one,) = told["copied before"]
+    assert wrong(one.after) == {}
+    assert (one.after["skipped_records"], one.after["verified_records"]) == (2, 28)
+    assert (one.after["buckets_verified"], one.after["candidates"]) == (3, 0)
     assert one.after["verified_through_ms"] == 3 * MINUTE
+
+
+def test_what_has_to_come_after_the_baseline_is_missing_if_it_is_nowhere(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["lost after"]
+    assert wrong(one.after) == {"missing": 1}, "of two one lies below the first offset"
+    assert (one.after["skipped_records"], one.after["verified_records"]) == (0, 29)
+
+
+def test_an_altered_copy_of_an_optional_record_is_told(told: dict[str, list[Told]]) -> None:
+    (one,) = told["altered around"]
+    assert wrong(one.after) == {"corrupt_value": 1}
+    assert one.after["skipped_records"] == 5
+
+
+def test_copies_of_what_the_source_had_lost_at_the_first_look_are_no_alarm(
+    told: dict[str, list[Told]],
+) -> None:
+    (one,) = told["older than the source"]
+    assert wrong(one.after) == {}
+    assert (one.after["older_records"], one.after["verified_records"]) == (5, 30)
+    assert one.after["buckets_skipped"] == 1, "a minute of which the source holds nothing"
+    (later,) = told["newer than the first look"]
+    assert wrong(later.after) == {"extra": 4}
+    assert later.after["older_records"] == 0
 
 
 def test_a_copy_seen_only_by_the_drill_is_no_difference(told: dict[str, list[Told]]) -> None:

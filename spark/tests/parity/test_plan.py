@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,10 @@ BASELINE = {
         "t": {
             "source": {"0": 4},
             "target": {"0": 6},
-            "skip_through_ms": 123,
+            "required": {"0": 5},
+            "untouched": {"0": 8},
+            "sought": {"0": 1},
+            "recorded_at_ms": 1,
             "source_id": "id",
             "target_id": "there",
         }
@@ -111,7 +115,56 @@ BASELINE = {
 def test_reading_begins_at_the_baseline() -> None:
     found = planned(topic(), topic(ident="there"), baseline=BASELINE)
     assert spans(found) == [("source", 0, 4, 10), ("target", 0, 6, 10)]
-    assert found.topics[0].skip_through_ms == 123
+    source, target = (found.begin["f", one, "t"] for one in ("source", "target"))
+    assert (source.required, source.untouched, source.sought) == ({0: 5}, {0: 8}, {})
+    assert (target.required, target.untouched, target.sought) == ({}, {}, {0: 1})
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_what_is_left_open_by_a_baseline_ends_with_the_logs_it_is_of(side: str) -> None:
+    """Records of a topic made anew count all, whatever their offsets."""
+    known = memory()
+    idents = {"source": "id", "target": "there"}
+    for made in (idents, {**idents, side: "another"}):
+        found = plan.plan_flow(
+            FLOW, known, BASELINE, cluster(topic(ident=made["source"])),
+            cluster(topic(ident=made["target"])),
+        )  # fmt: skip
+        known.sides |= found.begin
+    assert [one.kind for one in found.reopened] == ["topic_reset"]
+    for one in known.sides.values():
+        assert (one.required, one.untouched, one.sought) == ({}, {}, {})
+
+
+def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> None:
+    known = memory()
+    for end in (10, 6):
+        found = plan.plan_flow(
+            FLOW, known, BASELINE, cluster(topic(logs=((0, end),))), cluster(topic(ident="there"))
+        )
+        known.sides |= {
+            key: replace(one, next=dict.fromkeys(one.next, end)) for key, one in found.begin.items()
+        }
+    assert [one.kind for one in found.reopened] == ["rewind"]
+    assert known.sides["f", "source", "t"].required == {}
+    assert known.sides["f", "target", "t"].sought == {0: 1}
+
+
+def test_a_source_that_lost_its_beginning_before_the_first_look_is_remembered() -> None:
+    def older(known: Memory, start: int, baseline: Mapping[str, Any] = {}) -> dict[int, int]:
+        found = plan.plan_flow(
+            FLOW, known, baseline, cluster(topic(logs=((start, 10),))), cluster(topic())
+        )
+        known.sides |= found.begin
+        return found.begin["f", "target", "t"].older
+
+    assert older(memory(), 4) == {0: 10}
+    assert older(memory(), 0) == {}
+    known = memory()
+    assert [older(known, 0), older(known, 4)] == [{}, {}], "it was whole at the first look"
+    full = {"topics": {"t": {"source": {"0": 4}, "required": {"0": 4}, "target": {"0": 0},
+                             "older": {"0": 7}, "source_id": None, "target_id": None}}}  # fmt: skip
+    assert older(memory(), 4, full) == {0: 7}
 
 
 def test_a_topic_that_appeared_after_the_baseline_counts_from_its_first_record() -> None:

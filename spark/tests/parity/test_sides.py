@@ -137,11 +137,11 @@ def test_guests_are_read_where_they_are() -> None:
     assert [len(group) for group in join(mixed)] == [1, 1], "one read asks one cluster"
 
 
-def test_expected_is_what_all_flows_bring_from_where_the_earliest_baseline_began() -> None:
+def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> None:
     there = cluster("z", topic("t", "z-t", 0, 50))
-    begun = {"topics": {"t": {"source": {"0": 3}, "target": {"0": 20}, "skip_through_ms": 7,
+    begun = {"topics": {"t": {"source": {"0": 3}, "target": {"0": 20}, "recorded_at_ms": 7,
                               "source_id": None, "target_id": None}}}  # fmt: skip
-    other = {"topics": {"t": {"source": {"0": 4}, "target": {"0": 30}, "skip_through_ms": 9,
+    other = {"topics": {"t": {"source": {"0": 4}, "target": {"0": 20}, "recorded_at_ms": 7,
                               "source_id": None, "target_id": None}}}  # fmt: skip
     brought = cluster("a", topic("t", "a-t", 0, 40))
     found = plan.plan_flow(
@@ -152,7 +152,7 @@ def test_expected_is_what_all_flows_bring_from_where_the_earliest_baseline_began
         ("t", 3, 40), ("east/t", 4, 40), ("t", 20, 50),
     }  # fmt: skip
     (judged,) = found.topics
-    assert (judged.origins, judged.skip_through_ms) == (("t", "east/t"), 9)
+    assert judged.origins == ("t", "east/t")
 
 
 def test_time_to_the_breach_is_that_of_the_shorter_retention() -> None:

@@ -22,6 +22,7 @@ TEXTS: Mapping[str, str] = {
     "expired": "records had left the target by its retention before they were compared",
     "unverifiable": "records can no longer be compared",
 }
+OLDER = "records on the target are older than what the source held when it was first looked at"
 PARTITIONS_NAMED = 8
 
 
@@ -35,17 +36,29 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
     ]
     found += [
         finding(
-            kind, f"{_name(topic)}: {count} {TEXTS[kind]} (known)", "",
+            kind, f"{_name(topic)}: {count} {_known(kind)}", "",
             flow=topic.flow, topic=topic.topic, count=count, accounted=True, severity="warning",
         )
         for kind, count in topic.accounted.items()
         if count
     ]  # fmt: skip
+    if topic.status != "skipped" and topic.skipped_records and topic.strategy != "latest_by_key":
+        found.append(
+            finding(
+                "skipped",
+                f"{_name(topic)}: {topic.skipped_records} records were mirrored about when the "
+                "baseline was recorded, and were not found: whether they arrived is not known",
+                f"With the producers at rest, {remedies.prove(topic.flow, topic.topic)} compares "
+                f"everything; {remedies.renew(flow)} leaves them out",
+                flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
+            )
+        )  # fmt: skip
     if topic.status == "skipped":
         found.append(
             finding(
                 "skipped", f"{_name(topic)}: not compared: {topic.reason}",
                 "Compare this topic by other means", flow=topic.flow, topic=topic.topic,
+                count=topic.skipped_records or None,
             )
         )  # fmt: skip
     if topic.status == "unknown":
@@ -56,6 +69,10 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
             )
         )  # fmt: skip
     return found
+
+
+def _known(kind: str) -> str:
+    return OLDER if kind == "unverifiable" else f"{TEXTS[kind]} (known)"
 
 
 def _found(topic: TopicParity, kind: str, action: str) -> Finding:
@@ -128,8 +145,8 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
         renew = f". {remedies.renew(flow)} leaves them out" if topic.strategy != "none" else ""
         return (
-            "Stop the producers, wait until the mirror has caught up, then mirror-report prove "
-            f"--flow {topic.flow} --topic {topic.topic}{renew}"
+            "Stop the producers, wait until the mirror has caught up, then "
+            f"{remedies.prove(topic.flow, topic.topic)}{renew}"
         )
     return texts[kind]
 

@@ -44,6 +44,11 @@ def host(flow: Flow) -> str:
     return flow.hosts[0] if flow.hosts else "its host"
 
 
+def prove(flow: str, topic: str) -> str:
+    """Command that proves a topic at rest, whatever its timestamps and whatever the baseline."""
+    return f"mirror-report prove --flow {flow} --topic {topic}"
+
+
 def renew(flow: Flow) -> str:
     """Command that accepts what was lost: verification begins anew from now."""
     return f"mirror-report baseline --flow {flow.name} --renew"

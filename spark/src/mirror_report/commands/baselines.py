@@ -2,87 +2,194 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mirror_report.commands.checked import same_cluster
-from mirror_report.commands.flows import aliases, chosen
+from mirror_report.commands.flows import Progress, aliases, chosen
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.observe import Clients, look, open_clients
+from mirror_report.model import ClusterSnapshot, Positions
+from mirror_report.observe import (
+    Clients,
+    Memories,
+    group_of,
+    look,
+    open_clients,
+    standing_of,
+)
+from mirror_report.parity.plan import of_present_topics
+from mirror_report.parity.verification_start import Observation, Watch, entries, full_entries
+from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
+
+INTERVALS = 2
+"""Commits to wait for; after so many intervals a position that stays says nothing more."""
+PAUSE_SECONDS = 1.0
 
 
 def baseline(
-    settings: Settings, flow_name: str | None, *, full_history: bool, renew: bool
+    settings: Settings,
+    flow_name: str | None,
+    *,
+    full_history: bool,
+    renew: bool,
+    progress: Progress = lambda _: None,
 ) -> dict[str, bool]:
     """Record where verification starts.
+
+    Takes up to two commit intervals of a mirror that runs. Topics that other flows feed too begin
+    again for these as well, and ``progress`` is told.
 
     :param full_history: compare everything both logs still hold, replacing what was recorded.
     :param renew: replace what was recorded by the state of now.
     :returns: flow -> whether something was recorded (a baseline is kept unless told otherwise).
-    :raises ReportError: a cluster cannot be read; nothing is recorded for any flow then.
+    :raises ReportError: a cluster cannot be read, or what is kept was recorded by an earlier
+        release; nothing is recorded for any flow then.
     """
     store = Store(settings.state_directory)
     flows = chosen(settings, flow_name)
     with store.lock():
         recorded = store.load("baseline")
         due = [one for one in flows if full_history or renew or one.name not in recorded]
+        for flow in flows:
+            if flow not in due:
+                baselines.check(flow.name, recorded[flow.name])
         if due:
+            others = [
+                one for one in settings.flows
+                if one.name in recorded and one not in due
+            ]  # fmt: skip
+            with open_clients(settings, aliases([*due, *others])) as clients:
+                observed = _observe(clients, due, others)
+                required = {} if full_history else _watch(clients, observed, progress)
             ids = store.load("topics")
-            with open_clients(settings, aliases(due)) as clients:
-                for flow in due:
-                    entry = _baseline_of(clients, flow, full_history)
-                    recorded[flow.name] = entry
-                    ids[flow.name] = {
-                        side: {
-                            flow.target_topic(name) if side == "target" else name: one[f"{side}_id"]
-                            for name, one in entry["topics"].items()
-                            if one[f"{side}_id"] is not None
-                        }
-                        for side in ("source", "target")
-                    }
+            for seen in observed:
+                name = seen.flow.name
+                topics = full_entries(seen) if full_history else entries(
+                    seen, required[name], observed
+                )  # fmt: skip
+                if seen.flow in due:
+                    recorded[name] = _of_flow(seen, topics, recorded.get(name), full_history)
+                    ids[name] = {}
+                else:
+                    recorded[name]["topics"] |= topics
+                    progress(
+                        f"flow {name} feeds {', '.join(sorted(topics))} too: verification of it "
+                        "starts again for all that feed it"
+                    )
+                for side in ("source", "target"):
+                    ids[name][side] = ids[name].get(side, {}) | _ids(seen, side)
             store.commit("baseline", recorded)
             store.commit("topics", ids)
     return {one.name: one in due for one in flows}
 
 
-def _baseline_of(clients: Clients, flow: Flow, full_history: bool) -> dict[str, Any]:
-    observed = look(clients, flow, {})
-    same = same_cluster(flow, observed)
-    if same:
-        raise ConfigError(f"{same[0].message}. {same[0].action}")
-    problems = {**observed.source.errors, **observed.target.errors}
-    if problems:
-        raise StateError("no baseline recorded: " + "; ".join(problems.values()))
-    topics: dict[str, Any] = {}
-    for name, ours in observed.source.topics.items():
-        there = flow.target_topic(name)
-        theirs = observed.target.topics.get(there)
-        commits = {} if full_history else observed.positions.get(name, {})
-        source = {
-            str(p): commits.get(
-                p, one.log_end if flow.start == "latest" and not full_history else one.log_start
-            )
-            for p, one in ours.partitions.items()
-        }
-        target = {
-            str(p): one.log_start if full_history else one.end
-            for p, one in (theirs.partitions if theirs else {}).items()
-        }
-        skip = None
-        if commits and theirs is not None:
-            # Asked after the offsets: what arrives in between is skipped, never called missing.
-            newest = clients.get(flow.target).max_timestamps(there, list(theirs.partitions))
-            skip = max(newest.values(), default=None)
-        topics[name] = {
-            "source": source,
-            "log_start": {str(p): one.log_start for p, one in ours.partitions.items()},
-            "target": target,
-            "skip_through_ms": skip,
-            "source_id": ours.topic_id,
-            "target_id": theirs.topic_id if theirs else None,
-        }
+def _of_flow(
+    seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full_history: bool
+) -> dict[str, Any]:
+    at_ms = seen.source.taken_at_ms
+    # Comparing more takes back nothing that is known to be lost.
+    since = (before or {}).get("losses_since_ms", 0) if full_history else at_ms
     return {
-        "recorded_at_ms": observed.source.taken_at_ms,
-        "group_existed": bool(observed.positions),
+        "recorded_at_ms": at_ms,
+        "losses_since_ms": since,
+        "group_existed": bool(seen.positions),
         "topics": topics,
     }
+
+
+def _ids(seen: Observation, side: str) -> dict[str, str]:
+    found = {}
+    for name, topic in seen.source.topics.items():
+        one = topic if side == "source" else seen.on_target(name)
+        if one is not None:
+            found[one.name] = one.topic_id
+    return found
+
+
+def _observe(clients: Clients, due: Sequence[Flow], others: Sequence[Flow]) -> list[Observation]:
+    """Look at flows and at those that feed the same topics: positions, target, source.
+
+    All that feed a topic share one look at it.
+    """
+    names: dict[str, Collection[str]] = {}
+    fed: set[tuple[str, str]] = set()
+    for flow in due:
+        observed = look(clients, flow, {})
+        same = same_cluster(flow, observed)
+        if same:
+            raise ConfigError(f"{same[0].message}. {same[0].action}")
+        _readable(observed.source, observed.target)
+        names[flow.name] = observed.source.topics
+        fed |= {(flow.target, flow.target_topic(name)) for name in observed.source.topics}
+    sharing = []
+    for flow in others:
+        brought = [flow.source_topic(topic) for target, topic in fed if target == flow.target]
+        wanted = [name for name in brought if name is not None and flow.matches(name)]
+        source = clients.get(flow.source).snapshot(None, wanted) if wanted else None
+        if source is not None and (source.topics or source.errors):
+            _readable(source)
+            names[flow.name] = source.topics
+            sharing.append(flow)
+    flows = [*due, *sharing]
+    stood: dict[str, tuple[bool, Positions]] = {}
+    for flow in flows:
+        alive = bool(group_of(clients, flow).members)
+        stood[flow.name] = alive, standing_of(clients, flow, {}).positions
+    targets = {
+        alias: clients.get(alias).snapshot(
+            None,
+            sorted({one.target_topic(name) for one in flows if one.target == alias
+                    for name in names[one.name]}),
+        )
+        for alias in {one.target for one in flows}
+    }  # fmt: skip
+    found = []
+    for flow in flows:
+        source = clients.get(flow.source).snapshot(None, names[flow.name])
+        _readable(source, targets[flow.target])
+        alive, positions = stood[flow.name]
+        found.append(
+            Observation(
+                flow, of_present_topics(positions, source), alive, targets[flow.target], source
+            )
+        )
+    return found
+
+
+def _watch(
+    clients: Clients, observed: Sequence[Observation], progress: Progress
+) -> dict[str, dict[tuple[str, int], int]]:
+    """Wait for commits of the mirrors, and say of each flow from where on records are required."""
+    watches = {one.flow.name: Watch(one) for one in observed}
+    memories: Memories = {}
+    begun = time.monotonic()
+    deadlines = {
+        one.flow.name: begun + INTERVALS * one.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
+        for one in observed
+    }
+    told = False
+    while True:
+        for one in observed:
+            watch = watches[one.flow.name]
+            if watch.waits:
+                alive = bool(group_of(clients, one.flow).members)
+                positions = standing_of(clients, one.flow, memories).positions
+                watch.saw(of_present_topics(positions, one.source), alive=alive)
+        open_ = [name for name, watch in watches.items()
+                 if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
+        if not open_:
+            return {name: watch.decided() for name, watch in watches.items()}
+        if not told:
+            longest = max(deadlines[name] for name in open_) - begun
+            progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
+            told = True
+        shortest = min(one.flow.commit_interval_ms for one in observed)
+        time.sleep(min(PAUSE_SECONDS, shortest / 4000))
+
+
+def _readable(*snapshots: ClusterSnapshot) -> None:
+    problems = [text for one in snapshots for text in one.errors.values()]
+    if problems:
+        raise StateError("no baseline recorded: " + "; ".join(problems))

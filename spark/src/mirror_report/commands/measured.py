@@ -266,7 +266,7 @@ class _Measurement:
         try:
             every = self.store.load("losses")
             known = every.get(flow.name, {})
-            since = int(self._baseline.get("recorded_at_ms", 0))
+            since = int(self._baseline.get("losses_since_ms", 0))
             losses = loss_checks.remember(known, lost, source.taken_at_ms, since)
             if losses != known:
                 self.store.commit("losses", {**every, flow.name: losses})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mirror_report.checks import content
+from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, worst_first
 from mirror_report.commands.flows import Progress
 from mirror_report.config import ConfigError, Flow, Settings
@@ -259,7 +259,7 @@ def _findings(topic: TopicParity, settings: Settings) -> list[Finding]:
             "not_proved",
             f"{topic.flow}/{topic.topic}: not at rest, so nothing is proved: {topic.reason}",
             f"Stop the producers, wait until mirror-report lag --flow {topic.flow} shows no lag, "
-            f"then {strategies.proof_command(topic.flow, topic.topic)}",
+            f"then {remedies.prove(topic.flow, topic.topic)}",
             flow=topic.flow,
             topic=topic.topic,
         )

@@ -274,7 +274,7 @@ def _since(track: Track, syncs: list[Cut]) -> list[Cut]:
 def _exact_start(
     ours: TopicSnapshot, theirs: TopicSnapshot, baseline: Mapping[str, Any]
 ) -> dict[int, tuple[int, int]]:
-    """Where both logs begin alike, by partition: nothing had been mirrored before."""
+    """Where both logs begin alike, by partition: nothing from there on was mirrored before."""
     recorded = baseline.get("topics", {}).get(ours.name)
     if recorded is None:
         whole = bool(baseline) or all(
@@ -286,10 +286,11 @@ def _exact_start(
     if recorded["target_id"] not in (None, theirs.topic_id):
         return {}
     here, there = offsets(recorded["source"]), offsets(recorded["target"])
+    required = offsets(recorded["required"])
     return {
         partition: (here.get(partition, 0), there.get(partition, 0))
         for partition in ours.partitions
-        if partition not in here or not baseline.get("group_existed")
+        if required.get(partition, 0) == here.get(partition, 0)
     }
 
 

@@ -130,10 +130,11 @@ def positions(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
     """Rows of :data:`compare.POSITIONS_SCHEMA`; without a commit nothing is mirrored."""
     known = ours.positions if ours.positions is not None else theirs.positions
     return [
-        {"flow": ours.flow, "origin": topic, "partition": partition, "position": position}
+        {"flow": ours.flow, "side": "source", "origin": topic, "partition": partition,
+         "position": position}
         for topic, parts in (known or {}).items()
         for partition, position in parts.items()
-    ]
+    ]  # fmt: skip
 
 
 def starts(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:

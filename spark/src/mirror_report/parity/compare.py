@@ -28,24 +28,33 @@ WHOLE_TOPIC = -1
 """The lane of a topic whose partitions the mirror does not keep."""
 KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 
-POSITIONS_SCHEMA = "flow string, origin string, partition int, position bigint"
-"""Next source offset to mirror, per source partition."""
-
-TOPICS_SCHEMA = (
-    "flow string, topic string, unread boolean, skip_through bigint, "
-    "source_gap bigint, target_gap bigint"
+POSITIONS_SCHEMA = (
+    "flow string, side string, origin string, partition int, position bigint, "
+    "required bigint, first bigint, older bigint"
 )
-"""Topics to judge: whether records are unread, the newest bucket start that straddles the
-baseline, and until when records of a side expired before they were read."""
+"""Offsets that decide, per partition. Of the source: ``position``, the next to mirror, and
+``required``, below which a record may have been copied before the baseline. Of the target:
+``first``, the first digested, and ``older``, below which records may be copies of what the source
+had lost when it was first looked at. Null: there is no such offset."""
+
+TOPICS_SCHEMA = "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint"
+"""Topics to judge: whether records are unread, and until when records of a side expired before
+they were read."""
+
+BESIDE = ("in_flight", "skipped", "older", "halves")
+"""What a drill counts beside the classes. ``skipped``: source records that may have been copied
+before the baseline, and were not found; ``older``: target records that may be copies of what the
+source had lost when it was first looked at; ``halves``: records that were paired with one that may
+lie in another bucket."""
 
 RESULTS_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, run_id string, "
-    + ", ".join(f"{name} bigint" for name in (*CLASSES, "in_flight", "halves"))
+    + ", ".join(f"{name} bigint" for name in (*CLASSES, *BESIDE))
     + ", "
     + ", ".join(f"new_{name} bigint" for name in NEWS)
 )
-"""What a drill found in one bucket, valid for one pair of digests. ``halves``: records that were
-paired with one that may lie in another bucket; ``new_*``: the part that no report had told of."""
+"""What a drill found in one bucket, valid for one pair of digests. ``new_*``: the part that no
+report had told of."""
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
@@ -55,7 +64,7 @@ _KINDS = {
     "min": ("off_min",),
     "max": ("off_max",),
 }
-_KNOWN = (*CLASSES, "in_flight", "halves", *(f"new_{name}" for name in NEWS))
+_KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in NEWS))
 
 
 def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
@@ -80,13 +89,17 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
     :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal,
-        disordered (the same records in another order), pair.
+        disordered (the same records in another order), all_older (of the target, all may be copies
+        of what the source had lost when it was first looked at), pair.
     """
-    placed = digests.join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
+    placed = digests.join(
+        F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left"
+    )
     partitions = placed.groupBy(*BUCKET, "partition").agg(
         *named(
             {
                 "unmirrored": "count_if(side = 'source' and off_max >= coalesce(position, 0))",
+                "not_older": "count_if(side = 'target' and off_max >= coalesce(older, 0))",
                 "ts_max": f"max({_on('source', 'ts_max')})",
                 "one_origin": f"min({_on('source', 'origin')})",
                 "other_origin": f"max({_on('source', 'origin')})",
@@ -112,6 +125,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         *named(
             {
                 "unmirrored": "sum(unmirrored)",
+                "not_older": "sum(not_older)",
                 "ts_max": "max(ts_max)",
                 "disordered": "bool_or(disordered)",
                 **{
@@ -134,6 +148,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
                 "mirrored": "unmirrored = 0",
                 "equal": f"{_same()} and not disordered",
                 "disordered": f"{_same()} and disordered",
+                "all_older": "not_older = 0",
                 "pair": f"concat_ws('-', hex(xxhash64(1, {both})), hex(xxhash64(2, {both})))",
             }
         ),
@@ -155,9 +170,9 @@ def judge(
     :param run_id: the present run.
     :param untold: flow -> runs whose report nobody got: what they found is news still.
     :returns: the buckets with due, candidate (a drill has to decide, or to decide again, if it is
-        settled), settled, status, accountable (the next run will call it verified) and the count
-        of each class; of :data:`NEWS` what is told once counts while it is news, and is
-        ``accounted_*`` afterwards.
+        settled), settled, status (``skipped``: nothing of the bucket was compared), accountable
+        (the next run will call it verified) and the count of each class and of :data:`BESIDE`; of
+        :data:`NEWS` what is told once counts while it is news, and is ``accounted_*`` afterwards.
     """
     run = F.col("run_id")
     unread_news = [f"{flow}/{one}" for flow, runs in untold.items() for one in runs]
@@ -177,7 +192,7 @@ def judge(
     state = derived(
         known,
         {
-            "skipped": f"bucket <= coalesce(skip_through, {-(2**62)})",
+            "only_older": "n_source = 0 and all_older",
             "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
             " or (n_target = 0 and bucket <= target_gap), false)",
             "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
@@ -187,27 +202,30 @@ def judge(
     state = derived(
         state,
         {
-            "due": "not skipped and mirrored and (not unread or equal or settled)",
-            "unequal": "not skipped and not equal",
+            "due": "mirrored and (not unread or equal or settled)",
+            "unequal": "not equal",
         },
     )
-    state = derived(state, {"blind": "unequal and due and nothing_to_compare"})
+    state = derived(state, {"blind": "unequal and due and (nothing_to_compare or only_older)"})
     state = derived(state, {"differs": "due and unequal and not blind"})
     # What was left over here may be the other half of what is new elsewhere in the topic, and a
     # bucket whose other half is looked at again has to be there.
     fresh = "(if(differs and not settled, bucket, null)) over (partition by flow, topic)"
     near = f"bucket between min{fresh} - {NEAR_MS} and max{fresh} + {NEAR_MS}"
-    open_ended = f"missing + extra + halves > 0 and coalesce({near}, false)"
+    open_ended = f"missing + skipped + extra + halves > 0 and coalesce({near}, false)"
     state = derived(state, {"candidate": f"differs and (not settled or ({open_ended}))"})
     # An old result holds while its bucket differs: settled, or not due for a new drill.
     carried = "unequal and not blind"
     counted = derived(
         state,
-        {name: f"if({carried}, {name}, 0L)" for name in (*CLASSES, "in_flight")}
+        {name: f"if({carried}, {name}, 0L)" for name in (*CLASSES, "in_flight", "skipped")}
         | {f"new_{name}": f"if({carried} and news, new_{name}, 0L)" for name in NEWS}
         | {
-            "unverifiable": "case when blind then abs(n_source - n_target)"
-            f" when {carried} then unverifiable else 0L end"
+            "unverifiable": "case when blind and only_older then 0L"
+            " when blind then abs(n_source - n_target)"
+            f" when {carried} then unverifiable else 0L end",
+            "older": f"case when blind and only_older then n_target when {carried} then older"
+            " else 0L end",
         },
     )
     told = derived(counted, {f"accounted_{name}": _told(name) for name in NEWS})
@@ -215,9 +233,9 @@ def judge(
     status = derived(
         told,
         {
-            "status": "case when skipped then 'skipped'"
-            f" when {_sum((*LASTING, *NEWS))} > 0 then 'mismatch'"
+            "status": f"case when {_sum((*LASTING, *NEWS))} > 0 then 'mismatch'"
             " when unverifiable > 0 then 'unverifiable'"
+            " when due and skipped + older > 0 and n_source <= skipped then 'skipped'"
             " when due and (equal or settled) and in_flight = 0 then 'verified'"
             " else 'in_flight' end"
         },

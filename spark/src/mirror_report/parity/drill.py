@@ -3,6 +3,10 @@
 Source records below a committed position must be on the target that was looked at *after* that
 position; target records must be on the source that was looked at *after* the target. What lies
 between is in flight, and never a difference.
+
+A baseline that was recorded while the mirror ran leaves source records of which nobody knows
+whether they were copied before it. What was read of the target below the first offset that counts
+is there to explain those, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity import fingerprint
-from mirror_report.parity.compare import BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
+from mirror_report.parity.compare import BESIDE, BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
 from mirror_report.parity.pairing import ACROSS, DISPLACED, STAGES, pair
 from mirror_report.parity.summary import NEWS
 
@@ -34,7 +38,7 @@ SAMPLES = 20
 PAIRS = tuple(name for name in STAGES if name != DISPLACED)
 COUNTS = ("missing", "duplicate", *PAIRS, "reordered", "extra", "deleted_early", "expired")
 """Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen."""
-_SUMS = ("n_source", "n_target", *COUNTS, "in_flight", "halves", "balance", "unseen")
+_SUMS = ("n_source", "n_target", *COUNTS, *BESIDE, "balance", "unseen")
 
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,20 +59,30 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
         up to which ``records`` were read.
     :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
         n_target, :data:`COUNTS`, ``at_<class>`` of :data:`mirror_report.parity.pairing.STAGES`,
-        in_flight, halves (pairs of :data:`mirror_report.parity.pairing.ACROSS`, on either side),
+        :data:`mirror_report.parity.compare.BESIDE`,
         balance (source records less target records, as far as explained), unseen
         (leftovers whose partner may have been among what is gone), source and target (sample
         structs, null for what matches).
     """
     groups = _late(_groups(records, candidates, positions))
-    n_lost = F.greatest(F.col("n_below") - F.col("n_target"), F.lit(0))
+    # What lies below the first offset explains what may have been copied by then before all else.
+    sought = F.least("n_sought", "n_below")
+    n_lost = F.greatest(F.col("n_below") - F.col("n_target") - sought, F.lit(0))
+    not_sought = F.greatest(sought - F.col("n_optional"), F.lit(0))
+    n_required = F.greatest(
+        F.col("n_below") - F.col("n_optional") - F.col("n_target") - not_sought, F.lit(0)
+    )
+    open_ = F.greatest(F.col("n_source") - F.col("n_target"), F.lit(0))
+    in_flight = F.greatest(open_ - sought, F.lit(0)) - n_lost
     surplus = F.greatest(F.col("n_target") - F.col("n_source"), F.lit(0))
     counted = groups.withColumns(
         {
             "lost": n_lost,
+            "optional": n_lost - F.least(n_required, n_lost),
             "duplicate": F.when(F.col("n_source") > 0, surplus).otherwise(0),
             "foreign": F.when(F.col("n_source") == 0, surplus).otherwise(0),
-            "in_flight": F.greatest(F.col("n_source") - F.col("n_target"), F.lit(0)) - n_lost,
+            "in_flight": in_flight,
+            "explained": open_ - n_lost - in_flight,
             "reordered": F.col("late").cast("bigint"),
         }
     )
@@ -76,13 +90,16 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
     wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
     kept = (
-        counted.withColumns({name: F.when(wrong, F.col(name)) for name in names})
+        counted.withColumns(
+            {name: F.when(wrong, F.col(name)) for name in names}
+            | {"n_older": _where(wrong, "n_older")}
+        )
         .groupBy(*BUCKET, *names)
         .agg(
             *(
                 F.sum(name).alias(name)
-                for name in ("n_source", "n_target", "in_flight", "lost", "foreign", "duplicate",
-                             "reordered")
+                for name in ("n_source", "n_target", "n_older", "in_flight", "explained", "lost",
+                             "optional", "foreign", "duplicate", "reordered")
             ),
             *(F.max(F.when(wrong, F.col(name))).alias(name) for name in ("source", "target")),
         )
@@ -115,15 +132,25 @@ def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> 
             F.expr("length(value)").alias("value_length"),
         )
         .join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
-        .join(F.broadcast(positions), on=["flow", "origin", "partition"], how="left")
-        .withColumns({"below": below, "sample": sample})
+        .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
+        .withColumns(
+            {
+                "below": below,
+                "sample": sample,
+                "counts": F.col("offset") >= F.coalesce(F.col("first"), F.lit(0)),
+            }
+        )
     )
-    on_source, on_target = F.col("side") == "source", F.col("side") == "target"
+    on_source = F.col("side") == "source"
+    on_target = (F.col("side") == "target") & F.col("counts")
     log = F.struct("origin", "partition")
     return hashed.groupBy(*BUCKET, "h1", "h2").agg(
         F.count_if("below").alias("n_below"),
         F.count_if(on_source).alias("n_source"),
         F.count_if(on_target).alias("n_target"),
+        F.count_if(F.col("below") & (F.col("offset") < F.col("required"))).alias("n_optional"),
+        F.count_if((F.col("side") == "target") & ~F.col("counts")).alias("n_sought"),
+        F.count_if(on_target & (F.col("offset") < F.col("older"))).alias("n_older"),
         *(
             F.min(name).alias(name)
             for name in ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms",
@@ -177,24 +204,33 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
     # Where records are gone, the partner of a leftover may be among them: it is left unpaired.
     seen = kept.join(F.broadcast(hidden), on=list(BUCKET), how="inner").withColumns(
         {
-            "balance": F.col("lost") - F.col("foreign") - F.col("duplicate"),
-            "alone": _where("target_hidden", "lost"),
+            "balance": F.col("lost") + F.col("explained")
+            - F.col("foreign") - F.col("duplicate"),
+            "skipped": _where("target_hidden", "optional"),
+            "optional": _where(~F.col("target_hidden"), "optional"),
+            "alone": _where("target_hidden", "lost") - _where("target_hidden", "optional"),
             "unseen": _where("source_hidden", "foreign"),
             "lost": _where(~F.col("target_hidden"), "lost"),
             "foreign": _where(~F.col("source_hidden"), "foreign"),
             "reordered": _where(~F.col("source_hidden") & ~F.col("target_hidden"), "reordered"),
         }
-    )
+    )  # fmt: skip
+    unpaired = F.least("lost", "optional")
+    older = F.least("foreign", "n_older")
+    repeated = F.least("duplicate", F.col("n_older") - older)
     too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
     unknown = F.col("allowed_from_ms").isNull()
     return (
         pair(seen)
         .withColumns(
             {
-                "missing": F.col("lost"),
+                "missing": F.col("lost") - unpaired,
+                "skipped": F.col("skipped") + unpaired,
+                "older": older + repeated,
+                "duplicate": F.col("duplicate") - repeated,
                 "halves": _total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
                 "reordered": F.col("reordered") + F.col(DISPLACED),
-                "extra": F.col("foreign"),
+                "extra": F.col("foreign") - older,
                 "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
                 "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
                 "balance": F.col("balance")
@@ -202,7 +238,7 @@ def _named(kept: DataFrame, candidates: DataFrame) -> DataFrame:
                 "unseen": F.col("unseen") + _where(unknown, "alone"),
             }
         )
-        .drop(DISPLACED, "lost", "foreign", "alone")
+        .drop(DISPLACED, "lost", "foreign", "alone", "optional", "explained", "n_older")
         .drop("source_hidden", "target_hidden", "allowed_from_ms")
     )  # fmt: skip
 
@@ -245,7 +281,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
         F.lit(run_id).alias("run_id"),
         *(counts[name].cast("bigint").alias(name) for name in CLASSES),
         F.greatest(F.col("seen_in_flight"), newer.cast("bigint")).alias("in_flight"),
-        F.col("seen_halves").alias("halves"),
+        *(F.col(f"seen_{name}").alias(name) for name in BESIDE if name != "in_flight"),
         *(
             F.greatest(counts[name] - F.col(f"known_{name}"), F.lit(0))
             .cast("bigint")

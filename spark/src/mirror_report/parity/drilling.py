@@ -160,24 +160,56 @@ class Driller(Step):
         starts, following, news = self._news(topics, looks)
         old = self._ranges(rows, extents, looks)
         wanted = [one for group in ranges.join([*old, *news]) for one in group]
-        run.spend(wanted)
-        run.progress(f"looking at {sum(one.records for one in wanted)} records one by one")
-        records = compare.with_lanes(self.reader.records(wanted), self.standing.by_partition)
+        sought = self._sought(rows, extents, looks)
+        run.spend([*wanted, *sought])
+        count = sum(one.records for one in (*wanted, *sought))
+        run.progress(f"looking at {count} records one by one")
+        records = bounded(
+            self.session, self._placed(wanted),
+            [one for row in rows for one in extents[key(row)]], following,
+        )  # fmt: skip
+        if sought:
+            records = records.unionByName(self._placed(sought))
         candidates = self._candidates(rows, extents, starts)
         fresh = {one: self.standing.positions(look, looks) for one, look in looks.items()}
-        left = drill.leftovers(
-            bounded(
-                self.session, records, [one for row in rows for one in extents[key(row)]], following
-            ),
-            candidates,
-            self.standing.position_table(fresh),
-        ).persist()
+        left = drill.leftovers(records, candidates, self.standing.position_table(fresh)).persist()
         try:
             known_as = self.shelf.write(drill.outcome(left, candidates, run.request.run_id), name)
             samples = [row.asDict() for row in drill.samples(left).collect()]
         finally:
             left.unpersist()
         return self.shelf.read(known_as, compare.RESULTS_SCHEMA), samples
+
+    def _placed(self, wanted: Sequence[Range]) -> DataFrame:
+        return compare.with_lanes(self.reader.records(wanted), self.standing.by_partition)
+
+    def _sought(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+    ) -> list[Range]:
+        """What was copied last before the baseline, where records of these buckets may be there."""
+        sides = self.run.memory.sides
+        topics = set()
+        for row in rows:
+            for one in extents[key(row)]:
+                begun = sides.get((one["flow"], one["side"], one["origin"]))
+                if begun and one["off_min"] < begun.untouched.get(one["partition"], 0):
+                    topics.add((one["flow"], one["topic"]))
+        found = []
+        for flow, topic in sorted(topics):
+            begun = sides.get((flow, "target", topic))
+            logs, _ = self._logs_now(looks, flow, "target", topic)
+            for partition, offset in (begun.sought if begun else {}).items():
+                if partition in logs and begun is not None:
+                    start = max(offset, logs[partition].log_start)
+                    size = self._record_bytes(looks, flow, "target", topic)
+                    found.append(
+                        Range(flow, "target", topic, topic, partition, start,
+                              begun.first[partition], size)
+                    )  # fmt: skip
+        return [one for one in found if one.records > 0]
 
     def _candidates(
         self,

@@ -43,6 +43,7 @@ from mirror_report.parity.looking import Look
 from mirror_report.parity.memory import Memory, Removal, basis
 from mirror_report.parity.ranges import Range, feeder, guest, within_budget
 from mirror_report.parity.sides import Drop
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -199,10 +200,28 @@ class Run:
                 self.memory.forget(name)
                 self.memory.baselines.pop(name)
                 self.drops.append(Drop(name))
+        for name in sorted(self.memory.baselines):
+            self._forget_renewed(flows, flows[name])
+
+    def _forget_renewed(self, flows: Mapping[str, Flow], flow: Flow) -> None:
+        """Drop topics whose baseline is another because a further flow has come to feed them."""
+        known = self.memory.topic_baselines.get(flow.name, {})
+        recorded = (self.baselines.get(flow.name) or {}).get("topics", {})
+        for name, at_ms in sorted(known.items()):
+            if name not in recorded or recorded[name]["recorded_at_ms"] == at_ms:
+                continue
+            topic = flow.target_topic(name)
+            for owner in {one for one, side, origin in self.memory.sides
+                          if side == "target" and origin == topic}:  # fmt: skip
+                if flows[owner].target == flow.target:
+                    self._leave(owner, topic)
+                    self.reopened.append((owner, topic))
+            self.say_once(telling.renewed(flow, topic))
 
     def _look_at(self, flow: Flow) -> None:
         take = self.request.take
         try:
+            baselines.check(flow.name, self.baselines.get(flow.name) or {})
             source = take.source(flow)
             positions = take.positions(flow)
             look = Look(flow, positions, source, take.target(flow))
@@ -417,6 +436,9 @@ class Run:
             self.memory.sides.update(look.plan.begin)
             baseline = self.baselines.get(look.flow.name) or {}
             self.memory.baselines[look.flow.name] = basis(look.flow, baseline)
+            self.memory.topic_baselines[look.flow.name] = {
+                name: one["recorded_at_ms"] for name, one in baseline.get("topics", {}).items()
+            }
 
     def commit(self) -> None:
         """Put the memory in place, then remove rows it no longer names."""

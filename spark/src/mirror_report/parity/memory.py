@@ -25,6 +25,11 @@ NEVER = -(2**62)
 UNTOLD = 100
 """Runs of a flow in a row without a report of which the news are kept."""
 
+STARTS = ("required", "untouched", "sought", "older")
+"""Fields of :class:`SideMemory` that come from a baseline: two of the source, two of the target."""
+OFFSETS = ("first", "next", *STARTS, "log_start")
+"""Fields of :class:`SideMemory` that hold an offset per partition."""
+
 Origin = tuple[str, Side, str]
 """Flow, side, and the topic's name there (or a guest, see :mod:`ranges`)."""
 
@@ -89,6 +94,10 @@ class SideMemory:
     :param retention_ms: for how long records stay; -1: for ever; ``None``: not known, or they may
         also go because the log is too large.
     :param kept_from_ms: no record younger than this had to go so far.
+    :param required: source, of a baseline recorded while the mirror ran: records below may have
+        been copied before it; ``untouched``: from here on none was.
+    :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
+    :param older: target: ends when the source was first looked at and had lost its beginning.
     """
 
     topic_id: str
@@ -97,6 +106,10 @@ class SideMemory:
     log_start: dict[int, int] = field(default_factory=dict)
     retention_ms: int | None = None
     kept_from_ms: int = NEVER
+    required: dict[int, int] = field(default_factory=dict)
+    untouched: dict[int, int] = field(default_factory=dict)
+    sought: dict[int, int] = field(default_factory=dict)
+    older: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -109,6 +122,7 @@ class Memory:
     :param results: directory of drill results.
     :param files: directory -> file -> size in bytes.
     :param baselines: flow -> what its digests and results rest on, as :func:`basis` says.
+    :param topic_baselines: flow -> topic of the source -> when its baseline was recorded (ms).
     :param positions: committed positions at the last run.
     :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
     :param totals: flow -> target topic -> what was sealed, in numbers.
@@ -135,6 +149,7 @@ class Memory:
     results: str | None = None
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     baselines: dict[str, Any] = field(default_factory=dict)
+    topic_baselines: dict[str, dict[str, int]] = field(default_factory=dict)
     sides: dict[Origin, SideMemory] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     positions: dict[str, Positions] = field(default_factory=dict)
@@ -193,14 +208,15 @@ class Memory:
             results=data["results"],
             files={name: dict(some) for name, some in data["files"].items()},
             baselines=dict(data["baselines"]),
+            topic_baselines={
+                flow: dict(one) for flow, one in data.get("topic_baselines", {}).items()
+            },
             sides={
                 (one["flow"], one["side"], one["origin"]): SideMemory(
                     one["topic_id"],
-                    offsets(one["first"]),
-                    offsets(one["next"]),
-                    offsets(one["log_start"]),
-                    one["retention_ms"],
-                    one["kept_from_ms"],
+                    **{name: offsets(one.get(name, {})) for name in OFFSETS},
+                    retention_ms=one["retention_ms"],
+                    kept_from_ms=one["kept_from_ms"],
                 )
                 for one in data["sides"]
             },
@@ -238,6 +254,7 @@ class Memory:
                 name: self.files[name] for name in sorted(self.named()) if name in self.files
             },
             "baselines": self.baselines,
+            "topic_baselines": self.topic_baselines,
             "sides": [
                 {"flow": flow, "side": side, "origin": origin, **_plain(one)}
                 for (flow, side, origin), one in sorted(self.sides.items())
@@ -310,6 +327,7 @@ class Memory:
         self.gone = [one for one in self.gone if one.flow != flow]
         self.removals = [one for one in self.removals if one.flow != flow]
         for kept in (
+            self.topic_baselines,
             self.positions,
             self.summaries,
             self.scans,

@@ -29,7 +29,6 @@ class TopicPlan:
     flow: str
     topic: str
     origins: tuple[str, ...]
-    skip_through_ms: int | None = None
     strategy: Strategy = "timestamp"
     why: str = ""
     skip: str | None = None
@@ -146,10 +145,9 @@ def _plan_topic(
     target: ClusterSnapshot,
 ) -> None:
     known = [one.recorded for one in feeds if one.recorded is not None]
-    skips = [one["skip_through_ms"] for one in known if one.get("skip_through_ms") is not None]
     on_target = target.topics.get(topic)
     origins = tuple(one.origin for one in feeds)
-    plan = TopicPlan(flow.name, topic, origins, skip_through_ms=max(skips, default=None))
+    plan = TopicPlan(flow.name, topic, origins)
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
@@ -176,25 +174,26 @@ def _plan_topic(
         done.drops.append(Drop(flow.name, "target", topic))
     if on_target is not None:
         place = Place(flow.name, "target", topic, topic, flow.target_isolation)
-        start = _on_target(known)
+        start: Mapping[str, Any] | None = known[-1] if known else None
+        if start is None and _lost_its_beginning(sides, memory):
+            start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
         based = any(one.based for one in feeds)
         sides.append(SideNow(place, on_target, target.taken_at_ms, start, based))
     # Sealed rows of one side cannot be held against a new log of the other.
     sealed = bool(memory.totals.get(flow.name, {}).get(topic))
-    anew = sealed and (deleted or any(changed(one, memory) for one in sides))
+    changes = [changed(one, memory) for one in sides]
+    anew = sealed and (deleted or any(changes))
+    # What may have been copied before the baseline went into logs that are no longer there.
+    recreated = deleted or any(isinstance(one, str) for one in changes)
     for one in sides:
-        plan_side(done, one, memory, anew=anew)
+        plan_side(done, one, memory, anew=anew, recreated=recreated)
 
 
-def _on_target(known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Where the target began by the baseline of all that feeds it: by the earliest of them."""
-    if not known:
-        return None
-    begun: dict[str, int] = {}
-    for one in known:
-        for partition, offset in (one.get("target") or {}).items():
-            begun[partition] = min(offset, begun.get(partition, offset))
-    return {"target": begun, "target_id": known[-1].get("target_id")}
+def _lost_its_beginning(sources: Sequence[SideNow], memory: Memory) -> bool:
+    """Whether a topic is looked at for the first time, and the source holds only its newer part."""
+    return all(one.key not in memory.sides for one in sources) and any(
+        log.log_start > 0 for one in sources for log in one.snapshot.partitions.values()
+    )
 
 
 def behind(

@@ -56,10 +56,11 @@ def prove(
 
     # At rest everything is below the committed position.
     ends = [
-        {"flow": one.flow, "origin": one.origin, "partition": one.partition, "position": one.end}
+        {"flow": one.flow, "side": one.side, "origin": one.origin, "partition": one.partition,
+         "position": one.end}
         for one in wanted
         if one.side == "source"
-    ]
+    ]  # fmt: skip
     positions = table(session, compare.POSITIONS_SCHEMA, ends)
     digests = compare.with_lanes(digest.digest(records()), by_partition)
     buckets = compare.by_bucket(digests, positions).persist()

@@ -112,7 +112,8 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
     kept = session.read.schema(digest.SCHEMA).parquet(str(rows))
     positions = table(
         session, compare.POSITIONS_SCHEMA,
-        [{"flow": "flow", "origin": "topic", "partition": 0, "position": 2000}],
+        [{"flow": "flow", "side": "source", "origin": "topic", "partition": 0,
+          "position": 2000}],
     )  # fmt: skip
     buckets = compare.by_bucket(compare.with_lanes(digest.merge(kept), []), positions).persist()
     buckets.filter(~F.col("equal")).orderBy("bucket").limit(10).collect()

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.model import TopicSnapshot
-from mirror_report.parity.memory import NEVER, Gap, Memory, Origin, Removal, SideMemory, offsets
+from mirror_report.parity.memory import (
+    NEVER,
+    STARTS,
+    Gap,
+    Memory,
+    Origin,
+    Removal,
+    SideMemory,
+    offsets,
+)
 from mirror_report.parity.ranges import RECORD_BYTES, Range, Side
 
 
@@ -100,10 +109,11 @@ def changed(one: SideNow, memory: Memory) -> str | list[int]:
     return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)
 
 
-def plan_side(done: Wanted, one: SideNow, memory: Memory, *, anew: bool) -> None:
+def plan_side(done: Wanted, one: SideNow, memory: Memory, *, anew: bool, recreated: bool) -> None:
     """Add to ``done`` what one side needs.
 
     :param anew: the whole log has to be read again, because the other side was made anew.
+    :param recreated: a log of either side is another one than before.
     """
     place, snapshot = one.place, one.snapshot
     remembered = memory.sides.get(one.key)
@@ -149,12 +159,28 @@ def plan_side(done: Wanted, one: SideNow, memory: Memory, *, anew: bool) -> None
                     record_bytes(snapshot),
                 )
             )  # fmt: skip
-    now = SideMemory(snapshot.topic_id, first, following)
+    starts = _starts(one, memory.sides.get(one.key), change, recreated=recreated)
+    now = replace(SideMemory(snapshot.topic_id, first, following), **starts)
     if place.side == "target":
         now = _watched(now, one, remembered)
         if remembered is not None:
             done.removals += _removals(one, remembered, now)
     done.begin[one.key] = now
+
+
+def _starts(
+    one: SideNow, before: SideMemory | None, change: str | list[int], *, recreated: bool
+) -> dict[str, Any]:
+    """What a baseline recorded while the mirror ran leaves open: fields of :class:`SideMemory`."""
+    source = one.place.side == "source"
+    if recreated or (change and source):
+        # Offsets below which a log was copied say nothing of what was written there since.
+        return {"older": before.older} if before is not None and not change else {}
+    if before is not None:
+        return {name: getattr(before, name) for name in STARTS}
+    recorded = one.recorded or {}
+    names = STARTS[:2] if source else STARTS[2:]
+    return {name: offsets(recorded.get(name) or {}) for name in names}
 
 
 def _watched(now: SideMemory, one: SideNow, before: SideMemory | None) -> SideMemory:

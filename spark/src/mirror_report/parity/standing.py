@@ -28,11 +28,21 @@ class Standing:
     def positions(self, look: Look, looks: Mapping[str, Look]) -> list[dict[str, Any]]:
         """Rows of one flow; without a commit, mirroring begins where the report's reading did.
 
+        Of :data:`mirror_report.parity.compare.POSITIONS_SCHEMA`, of both sides.
+
         :param looks: all flows that could be looked at, whose positions count.
         """
         rows = []
         for (flow, side, origin), begun in self.run.memory.sides.items():
-            if (flow, side) != (look.flow.name, "source"):
+            if flow != look.flow.name:
+                continue
+            where = {"flow": flow, "side": side, "origin": origin}
+            if side == "target":
+                rows += [
+                    {**where, "partition": partition, "first": begun.first.get(partition),
+                     "older": begun.older.get(partition)}
+                    for partition in begun.sought.keys() | begun.older.keys()
+                ]  # fmt: skip
                 continue
             via, name = feeder(flow, origin)
             if via not in self.flows or (via in looks and name not in looks[via].source.topics):
@@ -44,10 +54,10 @@ class Standing:
                 continue
             rows += [
                 {
-                    "flow": flow,
-                    "origin": origin,
+                    **where,
                     "partition": partition,
                     "position": committed.get(partition, first),
+                    "required": begun.required.get(partition),
                 }
                 for partition, first in begun.first.items()
             ]
@@ -69,7 +79,6 @@ class Standing:
                 "flow": one.flow,
                 "topic": one.topic,
                 "unread": (one.flow, one.topic) in unread,
-                "skip_through": one.skip_through_ms,
                 "source_gap": gaps.get((one.flow, one.topic, "source")),
                 "target_gap": gaps.get((one.flow, one.topic, "target")),
             }

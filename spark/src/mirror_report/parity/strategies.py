@@ -82,8 +82,3 @@ def is_compacted(topic: TopicSnapshot) -> bool:
 def keeps_time(target: TopicSnapshot) -> bool:
     """Whether records keep the timestamps they are written with."""
     return target.configs.get("message.timestamp.type") != "LogAppendTime"
-
-
-def proof_command(flow: str, topic: str) -> str:
-    """What proves a topic at rest whatever its timestamps."""
-    return f"mirror-report prove --flow {flow} --topic {topic}"

@@ -27,7 +27,7 @@ BY_LANE = "reordered"
 NEWS = (*TOLD_ONCE, BY_LANE)
 ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
-    *CLASSES, *(f"accounted_{name}" for name in NEWS), "unmatched_records",
+    "older_records", *CLASSES, *(f"accounted_{name}" for name in NEWS), "unmatched_records",
     *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
@@ -103,7 +103,8 @@ def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any
         empty,
         **{name: row[name] for name in counts},
         counts={name: row[name] for name in CLASSES},
-        accounted={name: row[f"accounted_{name}"] for name in NEWS},
+        accounted={name: row[f"accounted_{name}"] for name in NEWS}
+        | {"unverifiable": row["older_records"]},
         partitions=partitions,
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
         samples={
@@ -134,10 +135,11 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
         return {"status": "unverifiable", "reason": reason}
     if unread:
         return {"status": "in_flight", "reason": f"{unread} offsets not read yet"}
-    if topic.buckets["verified"] or not topic.buckets["in_flight"]:
-        if not topic.buckets["verified"] and topic.buckets["skipped"]:
-            return {"status": "skipped", "reason": "all records are older than the baseline"}
+    if topic.buckets["verified"]:
         return {"status": "verified", "reason": ""}
+    if topic.skipped_records and not topic.buckets["in_flight"]:
+        reason = "all its records were mirrored about when the baseline was recorded"
+        return {"status": "skipped", "reason": reason}
     return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
 
 

@@ -58,7 +58,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         flow=plan.flow, source_topic=origin, topic=plan.topic, status="unknown",
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys(summary.NEWS, 0),
+        accounted=dict.fromkeys((*summary.NEWS, "unverifiable"), 0),
         buckets=dict.fromkeys(summary.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         strategy=plan.strategy,
@@ -224,6 +224,16 @@ def _unproved(run: Run, plan: TopicPlan, empty: TopicParity) -> TopicParity:
         in_flight_records=there - mirrored,
         counts={**empty.counts, "unverifiable": mirrored},
     )
+
+
+def renewed(flow: Flow, topic: str) -> Finding:
+    """A topic that begins again because a further flow has come to feed it, told once."""
+    return Finding(
+        "warning", "skipped", flow.name, topic, None, None,
+        f"{flow.name}/{topic}: another flow feeds it too since a baseline was recorded for that "
+        "one; what was verified before does not count any more",
+        "Nothing; from that baseline on the topic is compared with all that feeds it",
+    )  # fmt: skip
 
 
 def departed(plan: TopicPlan) -> Finding:

@@ -19,7 +19,7 @@ from mirror_report.parity.summary import (
 
 HOUR_MS = 3_600_000
 STRIP_HOURS = 48
-UNCOMPARED = (*LASTING, "unverifiable", "expired")
+UNCOMPARED = (*LASTING, "unverifiable", "expired", "skipped")
 """Classes whose records are not verified although their bucket was compared."""
 SEVERITY = f"cast(array_position(array({', '.join(map(repr, STATUSES))}), status) as int) - 1"
 
@@ -35,7 +35,7 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     """
     # A drill that only met records newer than the digests has decided nothing yet.
     due = "due and not (settled and status = 'in_flight')"
-    bad = f"{due} and status <> 'verified'"
+    bad = f"{due} and status not in ('verified', 'skipped')"
     topic = "over (partition by flow, topic)"
     ranked = derived(
         judged,
@@ -62,7 +62,8 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
                 "verified_records": f"sum(if(status = 'verified' or {settled}, {compared}, 0L))",
                 "in_flight_records": "sum(case when status = 'in_flight' then n_source"
                 f" when {still_open} then {compared} else 0L end)",
-                "skipped_records": "sum(if(status = 'skipped', n_source, 0L))",
+                "skipped_records": "sum(skipped)",
+                "older_records": "sum(older)",
                 **{name: f"sum({name})" for name in CLASSES},
                 **{f"accounted_{name}": f"sum(accounted_{name})" for name in NEWS},
                 "unmatched_records": "sum(if(status = 'unverifiable',"

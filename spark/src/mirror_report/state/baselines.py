@@ -1,0 +1,35 @@
+"""The manifest ``baseline``: where verification starts, by flow and topic of the source.
+
+Of a flow: ``recorded_at_ms``, ``losses_since_ms`` (what the source dropped before it was copied is
+told from then on), ``group_existed`` (somebody had committed positions), ``topics``. Of a topic,
+offsets by partition:
+
+* ``source``: read from here, the committed position; ``required``: from here on each record has to
+  be on the target; ``untouched``: from here on none was copied before ``target`` was looked at;
+* ``target``: read from here, the ends of the logs; ``sought``: from here on lies what was copied
+  last before that; ``older``: below lie copies of what the source had lost by then;
+* ``log_start``: what the source had dropped up to here is accepted;
+
+and ``recorded_at_ms``, ``source_id``, ``target_id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mirror_report.state.store import StateError
+
+
+def check(flow: str, entry: Mapping[str, Any]) -> None:
+    """Make sure that a flow's baseline says of each record whether it counts.
+
+    :param entry: the flow's; empty: there is none.
+    :raises StateError: it was recorded by an earlier release, which cut by time.
+    """
+    if any("required" not in one for one in entry.get("topics", {}).values()):
+        raise StateError(
+            f"the baseline of flow {flow} was recorded by an earlier release, which cut by time "
+            "and left out records that came later. Record it again: "
+            f"mirror-report baseline --flow {flow} --renew"
+        )
