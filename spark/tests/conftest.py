@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 KAFKA = "kafka_2.13-4.3.1"
+KAFKA_3 = "kafka_2.13-3.9.2"
+KILL = signal.SIGKILL
 SASL_USERS = {
     "reader": 'se"cr\\et é $x',
     "nobody": "nothing-allowed",
@@ -95,11 +97,20 @@ def jars_directory() -> Path:
 @pytest.fixture(scope="session")
 def kafka_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked distribution of the lab's cache."""
-    archive = _cache() / "archives" / f"{KAFKA}.tgz"
+    return _unpacked(KAFKA, tmp_path_factory.mktemp("kafka"))
+
+
+@pytest.fixture(scope="session")
+def kafka3_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked distribution with MirrorMaker 1."""
+    return _unpacked(KAFKA_3, tmp_path_factory.mktemp("kafka3"))
+
+
+def _unpacked(name: str, directory: Path) -> Path:
+    archive = _cache() / "archives" / f"{name}.tgz"
     _need(archive.exists() and shutil.which("java") is not None, f"{archive} and java are")
-    directory = tmp_path_factory.mktemp("kafka")
     subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
-    return directory / KAFKA
+    return directory / name
 
 
 @pytest.fixture(scope="session")
@@ -351,11 +362,11 @@ class MirrorMaker2:
         if self._process is not None:
             self._process.send_signal(number)
 
-    def end(self) -> None:
-        """Kill it as a crash does."""
+    def end(self, number: int = KILL) -> None:
+        """Kill it as a crash does, or end it by another signal."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait(30)
+            self._process.send_signal(number)
+            self._process.wait(60)
             self._process = None
 
 

@@ -15,6 +15,7 @@ from mirror_report.commands import confirmed
 from mirror_report.kafka import groups
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.state.history import History
+from mirror_report.state.store import StateError
 
 
 def test_lag_of_a_stopped_mirror_equals_what_was_produced(mirrored: Pair) -> None:
@@ -305,9 +306,9 @@ def test_baseline_of_a_new_mirror_starts_at_both_logs(pair: Pair) -> None:
     entry = pair.store().load("baseline")["f"]
     recorded = entry["topics"][pair.topic]
     assert entry["group_existed"] is False
-    assert recorded["source"] == {"0": 0, "1": 0}
+    assert recorded["source"] == recorded["required"] == {"0": 0, "1": 0}
     assert recorded["target"] == {"0": 2, "1": 0}
-    assert recorded["skip_through_ms"] is None
+    assert recorded["sought"] == {"0": 0, "1": 0}, "five records may have been copied"
 
 
 def test_baseline_of_a_new_latest_mirror_starts_at_the_source_end(pair: Pair) -> None:
@@ -316,19 +317,47 @@ def test_baseline_of_a_new_latest_mirror_starts_at_the_source_end(pair: Pair) ->
     pair.produce(5)
     commands.baseline(pair.settings(), None, full_history=False, renew=False)
     recorded = pair.store().load("baseline")["f"]["topics"][pair.topic]
-    assert recorded["source"] == {"0": 5, "1": 0}
+    assert recorded["source"] == recorded["required"] == {"0": 5, "1": 0}
     assert (recorded["target"], recorded["target_id"]) == ({}, None)
 
 
-def test_baseline_of_a_mirror_that_runs_already_starts_at_its_position(mirrored: Pair) -> None:
-    before = int(time.time() * 1000)
+def test_baseline_of_a_mirror_that_stands_still_starts_at_its_position(mirrored: Pair) -> None:
     commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
     entry = mirrored.store().load("baseline")["f"]
     recorded = entry["topics"][mirrored.topic]
     assert entry["group_existed"] is True
-    assert recorded["source"] == {"0": 7, "1": 0}
+    assert recorded["source"] == recorded["required"] == {"0": 7, "1": 0}
     assert recorded["target"] == {"0": 7, "1": 0}
-    assert before - 60_000 < recorded["skip_through_ms"] <= before
+    assert recorded["untouched"] == {"0": 10, "1": 0}
+
+
+def test_baseline_of_another_release_is_refused_with_the_command_that_renews_it(
+    mirrored: Pair,
+) -> None:
+    settings = mirrored.settings()
+    commands.baseline(settings, None, full_history=False, renew=False)
+    recorded = mirrored.store().load("baseline")
+    del recorded["f"]["topics"][mirrored.topic]["required"]
+    mirrored.store().commit("baseline", recorded)
+    with pytest.raises(StateError, match="mirror-report baseline --flow f --renew"):
+        commands.baseline(settings, None, full_history=False, renew=False)
+    assert mirrored.store().load("baseline") == recorded
+    assert commands.baseline(settings, None, full_history=False, renew=True) == {"f": True}
+
+
+def test_full_history_takes_back_no_loss(mirrored: Pair) -> None:
+    """What the source dropped above the position of a mirror that stands still stays a loss."""
+    mirrored.produce(5)
+    with admin(mirrored.source) as client:
+        client.delete_records({TopicPartition(mirrored.topic, 0): 10})
+    settings = mirrored.settings()
+    for _ in range(2):
+        commands.baseline(settings, None, full_history=True, renew=False)
+        measured = commands.lag(settings, mirrored.store())
+        (found,) = [one for one in measured.findings if one.kind == "truncated"]
+        assert found.count == 3
+    recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
+    assert recorded["older"] == {"0": 7, "1": 0}
 
 
 def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
@@ -342,8 +371,8 @@ def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
     assert commands.baseline(settings, None, full_history=True, renew=False) == {"f": True}
     recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
     assert recorded["source"] == {"0": 0, "1": 0}
-    assert recorded["target"] == {"0": 0, "1": 0}
-    assert recorded["skip_through_ms"] is None
+    assert recorded["target"] == recorded["required"] == {"0": 0, "1": 0}
+    assert recorded["older"] == {}, "the source holds its first record still"
 
 
 @pytest.fixture

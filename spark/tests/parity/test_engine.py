@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kafka.admin import NewTopic
 from parity_mirror import RECORDS, T0, Mirror, counts, eventually, only
 from parity_records import jars_directory
 
+from mirror_report import commands
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
@@ -113,8 +115,8 @@ class Story:
         # The target holds other things from before; only what comes after the baseline counts.
         for _ in range(7):
             mirror.producers[1].send(old, value=b"before", timestamp_ms=T0).get(30)
-        begun = {"source": {"0": 30}, "target": {"0": 7}, "skip_through_ms": T0 + 29_000,
-                 "source_id": None, "target_id": None}  # fmt: skip
+        begun = {"source": {"0": 30}, "required": {"0": 30}, "target": {"0": 7},
+                 "recorded_at_ms": 1, "source_id": None, "target_id": None}  # fmt: skip
         mirror.store.commit("baseline", {"flow": {"recorded_at_ms": 1, "topics": {old: begun}}})
         mirror.copy_since(old, T0 + 30_000)
 
@@ -179,7 +181,7 @@ def test_each_class_is_counted_exactly_and_then_accounted(story: Story, name: st
     for run in (1, 2, 3):
         found = story.of(run, name)
         assert counts(found) == critical
-        assert found.accounted == {kind: expected.get(kind, 0) for kind in NEWS}
+        assert found.accounted == {kind: expected.get(kind, 0) for kind in (*NEWS, "unverifiable")}
         assert found.status == ("mismatch" if critical else "verified")
         findings = story.findings(run, name)
         assert {kind: one.accounted for kind, one in findings.items()} == {
@@ -247,8 +249,68 @@ def test_records_that_expired_unread_are_unverifiable(story: Story) -> None:
 def test_a_baseline_leaves_out_what_lies_before_it(story: Story) -> None:
     found = story.of(0, "old")
     assert (found.source_records, found.target_records) == (60, 60)
-    assert (found.skipped_records, found.verified_records) == (30, 30)
+    assert (found.skipped_records, found.verified_records) == (0, 60)
     assert (found.status, counts(found)) == ("verified", {})
+
+
+def test_what_comes_after_a_baseline_counts_whatever_the_times_of_records(mirror: Mirror) -> None:
+    """A record from the future lies there; of 120 that follow none arrives, a newer one does."""
+    topic = mirror.topic("ahead", 1)
+    now = int(time.time() * 1000)
+    mirror.producers[0].send(topic, value=b"ahead", timestamp_ms=now + 50 * 60_000).get(30)
+    mirror.copy(topic)
+    commands.baseline(mirror.settings, None, full_history=False, renew=False)
+    mirror.produce(topic, 120)
+    newest = now + 55 * 60_000
+    mirror.producers[0].send(topic, value=b"newest", timestamp_ms=newest).get(30)
+    mirror.copy_since(topic, newest)
+    for _ in range(2):
+        found = only(mirror.run())
+        assert (found.status, counts(found)) == ("mismatch", {"missing": 120})
+        assert (found.verified_records, found.skipped_records) == (1, 0)
+
+
+@pytest.mark.parametrize("full_history", [True, False])
+def test_copies_of_what_the_source_removed_before_the_first_look_are_no_alarm(
+    mirror: Mirror, full_history: bool
+) -> None:
+    topic = mirror.topic("beheaded", 1)
+    mirror.produce(topic, 60)
+    mirror.copy(topic)
+    mirror.admins[0].delete_records({TopicPartition(topic, 0): 30})
+    if full_history:
+        commands.baseline(mirror.settings, None, full_history=True, renew=False)
+    result = mirror.run()
+    found = only(result)
+    assert (found.status, counts(found), found.verified_records) == ("verified", {}, 30)
+    assert found.accounted["unverifiable"] == 30
+    assert [(one.kind, one.severity, one.count) for one in result.findings] == [
+        ("unverifiable", "ok", 30)
+    ]
+    mirror.write(mirror.read(0, topic)[0], value=b"foreign", key=b"foreign")
+    mirror.producers[1].flush()
+    found = only(mirror.run())
+    assert (counts(found), found.accounted["unverifiable"]) == ({"extra": 1}, 30)
+
+
+def test_what_is_left_open_about_a_baseline_is_a_warning_that_counts_it(mirror: Mirror) -> None:
+    """A record that may have been copied before the baseline, and is nowhere."""
+    topic = mirror.topic("open", 1)
+    mirror.produce(topic, 20)
+    mirror.copy(topic, limit=10)
+    commands.baseline(mirror.settings, None, full_history=False, renew=False)
+    recorded = mirror.store.load("baseline")
+    recorded["flow"]["topics"][topic]["required"] = {"0": 15}
+    mirror.store.commit("baseline", recorded)
+    for one in mirror.read(0, topic)[12:]:
+        mirror.write(one)
+    mirror.producers[1].flush()
+    mirror.commit(topic)
+    result = mirror.run()
+    found = only(result)
+    assert (found.status, found.verified_records, found.skipped_records) == ("verified", 8, 2)
+    (finding,) = result.findings
+    assert (finding.kind, finding.severity, finding.count) == ("skipped", "warning", 2)
 
 
 def test_a_mirror_that_runs_meanwhile_is_no_difference(mirror: Mirror) -> None:

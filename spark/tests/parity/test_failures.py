@@ -192,7 +192,8 @@ def test_a_new_baseline_drops_what_rested_on_the_old_one_even_if_it_is_damaged(
     world: World,
 ) -> None:
     _parquet(world.store.directory).write_bytes(b"PAR1")
-    begun = {"source": {"0": 20, "1": 0}, "target": {"0": 20, "1": 0}, "skip_through_ms": None,
+    start = {"0": 20, "1": 0}
+    begun = {"source": start, "required": start, "target": start, "recorded_at_ms": 1,
              "source_id": None, "target_id": None}  # fmt: skip
     world.store.commit(
         "baseline",
@@ -263,3 +264,52 @@ def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(
         filler.unlink()
         found = {one.topic: one for one in world.run().topics}
     assert (found["e1"].status, found["e1"].verified_records) == ("verified", 40)
+
+
+def begun(world: World, flow: Flow, names: str, at_ms: int = 1) -> dict[str, Any]:
+    """A flow's baseline at the ends of its topics, as if all had been copied."""
+    topics = {}
+    for name in names.split():
+        ends = {str(p): len(some) for p, some in world.log(flow.source, name).partitions.items()}
+        topics[name] = {
+            "recorded_at_ms": at_ms, "source": ends, "required": ends, "target": ends,
+            "source_id": None, "target_id": None,
+        }  # fmt: skip
+    return {"recorded_at_ms": 1, "topics": topics}
+
+
+def test_a_baseline_of_another_release_is_unknown_and_names_the_command(world: World) -> None:
+    old = begun(world, EAST, "e1 e2")
+    del old["topics"]["e1"]["required"]
+    world.store.commit("baseline", {"east": old, "west": begun(world, WEST, "w1")})
+    fill(world, WEST, "w1")
+    result = world.run()
+    assert {one.topic: one.verified_records for one in result.topics} == {"w1": 20}
+    (found,) = result.findings
+    assert (found.severity, found.flow) == ("unknown", "east")
+    assert "mirror-report baseline --flow east --renew" in found.message
+
+
+def test_a_topic_whose_baseline_is_renewed_begins_again_and_that_is_said_once(
+    world: World,
+) -> None:
+    world.store.commit("baseline", {"east": begun(world, EAST, "e1 e2")})
+    for name in ("e1", "e2"):
+        fill(world, EAST, name, 10)
+    assert world.run().findings == []
+    renewed = begun(world, EAST, "e1 e2")
+    renewed["topics"]["e1"] = begun(world, EAST, "e1", 2)["topics"]["e1"]
+    renewed["topics"]["e2"] = begun(world, EAST, "e1 e2")["topics"]["e2"] | {
+        name: {"0": 20, "1": 0} for name in ("source", "required", "target")
+    }
+    world.store.commit("baseline", {"east": renewed})
+    for name in ("e1", "e2"):
+        fill(world, EAST, name, 5)
+    result = world.run()
+    assert {one.topic: one.verified_records for one in result.topics} == {
+        "e1": 5,
+        "e2": 15,
+        "w1": 20,
+    }
+    assert [(one.kind, one.topic) for one in result.findings] == [("skipped", "e1")]
+    assert world.run().findings == []

@@ -22,7 +22,7 @@ TEXTS: Mapping[str, str] = {
     "expired": "records had left the target by its retention before they were compared",
     "unverifiable": "records can no longer be compared",
 }
-OLDER = "records on the target are older than what the source held when it was first looked at"
+OLDER = "records on the target may be of what the source no longer held at the first look"
 PARTITIONS_NAMED = 8
 
 
@@ -36,12 +36,21 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
     ]
     found += [
         finding(
-            kind, f"{_name(topic)}: {count} {_known(kind)}", "",
+            kind, f"{_name(topic)}: {count} {TEXTS[kind]} (known)", "",
             flow=topic.flow, topic=topic.topic, count=count, accounted=True, severity="warning",
         )
         for kind, count in topic.accounted.items()
-        if count
+        if count and kind != "unverifiable"
     ]  # fmt: skip
+    older = topic.accounted.get("unverifiable", 0)
+    if older:
+        found.append(
+            finding(
+                "unverifiable", f"{_name(topic)}: {older} {OLDER}", "Nothing: each source loses "
+                "records by its retention; what comes from now on is compared",
+                flow=topic.flow, topic=topic.topic, count=older, severity="ok",
+            )
+        )  # fmt: skip
     if topic.status != "skipped" and topic.skipped_records and topic.strategy != "latest_by_key":
         found.append(
             finding(
@@ -69,10 +78,6 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
             )
         )  # fmt: skip
     return found
-
-
-def _known(kind: str) -> str:
-    return OLDER if kind == "unverifiable" else f"{TEXTS[kind]} (known)"
 
 
 def _found(topic: TopicParity, kind: str, action: str) -> Finding:
