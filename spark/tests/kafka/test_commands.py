@@ -345,6 +345,36 @@ def test_baseline_of_another_release_is_refused_with_the_command_that_renews_it(
     assert commands.baseline(settings, None, full_history=False, renew=True) == {"f": True}
 
 
+def test_a_flow_that_joins_later_renews_the_topics_it_shares(mirrored: Pair) -> None:
+    """Another cluster brings the same topic: both begin at one end of the target."""
+    (flow,) = mirrored.document()["flows"]
+    joined = {**flow, "name": "g", "source": "north", "group_id": "north", "permissions": []}
+    clusters = mirrored.document()["clusters"]
+    settings = mirrored.settings(
+        flows=[flow, joined], clusters={**clusters, "north": clusters["east"]}
+    )
+    asked = {"full_history": False, "renew": False}
+    assert commands.baseline(settings, "f", **asked) == {"f": True}
+    first = mirrored.store().load("baseline")["f"]
+    mirrored.mirror(2)
+    said: list[str] = []
+    assert commands.baseline(settings, "g", progress=said.append, **asked) == {"g": True}
+    assert said == [
+        f"flow f feeds {mirrored.topic} too: verification of it starts again for all that feed it"
+    ]
+    recorded = mirrored.store().load("baseline")
+    ours, theirs = (recorded[name]["topics"][mirrored.topic] for name in "fg")
+    assert ours["target"] == theirs["target"] == {"0": 9, "1": 0}
+    assert (ours["source"], theirs["source"]) == ({"0": 9, "1": 0}, {"0": 0, "1": 0})
+    assert recorded["f"]["recorded_at_ms"] == first["recorded_at_ms"]
+    assert ours["recorded_at_ms"] > first["topics"][mirrored.topic]["recorded_at_ms"]
+    said.clear()
+    assert commands.baseline(settings, None, progress=said.append, **asked) == {
+        "f": False, "g": False,
+    }  # fmt: skip
+    assert said == []
+
+
 def test_full_history_takes_back_no_loss(mirrored: Pair) -> None:
     """What the source dropped above the position of a mirror that stands still stays a loss."""
     mirrored.produce(5)
