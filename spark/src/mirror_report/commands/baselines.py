@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.commands.checked import same_cluster
 from mirror_report.commands.flows import Progress, aliases, chosen
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import ClusterSnapshot, Positions
+from mirror_report.model import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
     Clients,
     Memories,
@@ -56,41 +56,61 @@ def baseline(
             if flow not in due:
                 baselines.check(flow.name, recorded[flow.name])
         if due:
-            others = [
-                one for one in settings.flows
-                if one.name in recorded and one not in due
-            ]  # fmt: skip
+            others = [one for one in settings.flows if one.name in recorded and one not in due]
+            memories: Memories = {}
             with open_clients(settings, aliases([*due, *others])) as clients:
-                observed = _observe(clients, due, others)
-                required = {} if full_history else _watch(clients, observed, progress)
-            ids = store.load("topics")
-            for seen in observed:
-                name = seen.flow.name
-                topics = full_entries(seen) if full_history else entries(
-                    seen, required[name], observed
-                )  # fmt: skip
-                if seen.flow in due:
-                    recorded[name] = _of_flow(seen, topics, recorded.get(name), full_history)
-                    ids[name] = {}
-                else:
-                    recorded[name]["topics"] |= topics
-                    progress(
-                        f"flow {name} feeds {', '.join(sorted(topics))} too: verification of it "
-                        "starts again for all that feed it"
-                    )
-                for side in ("source", "target"):
-                    ids[name][side] = ids[name].get(side, {}) | _ids(seen, side)
-            store.commit("baseline", recorded)
-            store.commit("topics", ids)
+                observed = _observe(clients, due, others, memories)
+                required = None
+                if not full_history:
+                    required = _watch(clients, observed, memories, progress)
+            for flow, names in _record(store, recorded, due, observed, required).items():
+                progress(
+                    f"flow {flow} feeds {', '.join(names)} too: verification of it starts again "
+                    "for all that feed it"
+                )
     return {one.name: one in due for one in flows}
 
 
+def _record(
+    store: Store,
+    recorded: dict[str, Any],
+    due: Sequence[Flow],
+    observed: Sequence[Observation],
+    required: Mapping[str, Mapping[Place, int]] | None,
+) -> dict[str, list[str]]:
+    """Write the manifests.
+
+    :param recorded: the baselines so far; ``required``: ``None``: compare all both logs hold.
+    :returns: flow -> topics that were renewed because a flow that is due feeds them too.
+    """
+    ids = store.load("topics")
+    renewed = {}
+    for seen in observed:
+        name = seen.flow.name
+        if required is None:
+            topics = full_entries(seen)
+        else:
+            topics = entries(seen, required[name], observed)
+        known = ids.setdefault(name, {})
+        if seen.flow in due:
+            known.clear()
+            recorded[name] = _of_flow(seen, topics, recorded.get(name), required is None)
+        else:
+            recorded[name]["topics"] |= topics
+            renewed[name] = sorted(topics)
+        for side in ("source", "target"):
+            known[side] = known.get(side, {}) | _ids(seen, side)
+    store.commit("baseline", recorded)
+    store.commit("topics", ids)
+    return renewed
+
+
 def _of_flow(
-    seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full_history: bool
+    seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full: bool
 ) -> dict[str, Any]:
     at_ms = seen.source.taken_at_ms
     # Comparing more takes back nothing that is known to be lost.
-    since = (before or {}).get("losses_since_ms", 0) if full_history else at_ms
+    since = (before or {}).get("losses_since_ms", 0) if full else at_ms
     return {
         "recorded_at_ms": at_ms,
         "losses_since_ms": since,
@@ -108,7 +128,9 @@ def _ids(seen: Observation, side: str) -> dict[str, str]:
     return found
 
 
-def _observe(clients: Clients, due: Sequence[Flow], others: Sequence[Flow]) -> list[Observation]:
+def _observe(
+    clients: Clients, due: Sequence[Flow], others: Sequence[Flow], memories: Memories
+) -> list[Observation]:
     """Look at flows and at those that feed the same topics: positions, target, source.
 
     All that feed a topic share one look at it.
@@ -116,7 +138,7 @@ def _observe(clients: Clients, due: Sequence[Flow], others: Sequence[Flow]) -> l
     names: dict[str, Collection[str]] = {}
     fed: set[tuple[str, str]] = set()
     for flow in due:
-        observed = look(clients, flow, {})
+        observed = look(clients, flow, memories)
         same = same_cluster(flow, observed)
         if same:
             raise ConfigError(f"{same[0].message}. {same[0].action}")
@@ -136,7 +158,7 @@ def _observe(clients: Clients, due: Sequence[Flow], others: Sequence[Flow]) -> l
     stood: dict[str, tuple[bool, Positions]] = {}
     for flow in flows:
         alive = bool(group_of(clients, flow).members)
-        stood[flow.name] = alive, standing_of(clients, flow, {}).positions
+        stood[flow.name] = alive, standing_of(clients, flow, memories).positions
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -159,11 +181,10 @@ def _observe(clients: Clients, due: Sequence[Flow], others: Sequence[Flow]) -> l
 
 
 def _watch(
-    clients: Clients, observed: Sequence[Observation], progress: Progress
-) -> dict[str, dict[tuple[str, int], int]]:
+    clients: Clients, observed: Sequence[Observation], memories: Memories, progress: Progress
+) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
     watches = {one.flow.name: Watch(one) for one in observed}
-    memories: Memories = {}
     begun = time.monotonic()
     deadlines = {
         one.flow.name: begun + INTERVALS * one.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
