@@ -63,9 +63,9 @@ def baseline(
                 required = None
                 if not full_history:
                     required = _watch(clients, observed, memories, progress)
-            for flow, names in _record(store, recorded, due, observed, required).items():
+            for name, topics in _record(store, recorded, due, observed, required).items():
                 progress(
-                    f"flow {flow} feeds {', '.join(names)} too: verification of it starts again "
+                    f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
                     "for all that feed it"
                 )
     return {one.name: one in due for one in flows}
@@ -87,10 +87,7 @@ def _record(
     renewed = {}
     for seen in observed:
         name = seen.flow.name
-        if required is None:
-            topics = full_entries(seen)
-        else:
-            topics = entries(seen, required[name], observed)
+        topics = full_entries(seen) if required is None else entries(seen, required[name], observed)
         known = ids.setdefault(name, {})
         if seen.flow in due:
             known.clear()
