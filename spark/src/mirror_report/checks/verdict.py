@@ -85,7 +85,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
         "critical",
         "the mirror's identity lacks a permission; unknown for another identity",
     ),
-    "no_groups": ("warning", "no consumer group of the source matches"),
+    "no_groups": ("warning", "no consumer group of the source matches, or none was examined"),
     "orphaned": ("warning", "a topic was deleted on the source; what was mirrored is left"),
     "regex_disagreement": (
         "warning",
