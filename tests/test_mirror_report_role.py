@@ -12,6 +12,7 @@ from mirror_report import config
 
 from tests.computing import Computed, compute
 from tests.loading import ROOT
+from tests.test_mirror_report_calendars import judged
 
 ROLE = ROOT / "roles/mirror_report"
 
@@ -116,6 +117,10 @@ def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
     assert parsed.warn == config.Warn()
     assert parsed.budget == config.Budget()
     assert (parsed.metrics_directory, parsed.web_directory) == (None, None)
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
+    names = ("mirror_report_schedule", "mirror_report_lag_schedule")
+    found = judged(**{name: defaults[name] for name in names})["intervals"]
+    assert found == {names[0]: parsed.interval_seconds, names[1]: parsed.lag_interval_seconds}
 
 
 def test_metrics_are_written_to_a_directory_of_their_own_and_linked(computed: Computed) -> None:

@@ -563,6 +563,9 @@ class Report:
     :param backlog_records: records due and left for the next run; ``None``: not known.
     :param errors: what could not be found out.
     :param history: lag over time.
+    :param valid_until: until when the report holds: three intervals of its timer after it was
+        written; from then on the mirror is unknown, whatever the report says.
+    :param age_seconds: age of the report when a command printed it; ``None`` in the file.
     """
 
     schema_version: str
@@ -583,6 +586,8 @@ class Report:
     topics: list[TopicStatus] = field(default_factory=list)
     groups: list[GroupParity] = field(default_factory=list)
     history: list[LagPoint] = field(default_factory=list)
+    valid_until: str | None = None
+    age_seconds: float | None = None
 
 
 @dataclass(frozen=True)

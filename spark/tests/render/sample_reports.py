@@ -188,6 +188,7 @@ def report(**changes: Any) -> Report:
             for i in range(240, 0, -1)
         ] + [LagPoint("clicks", topic, NOW - i * 60_000, i * 9)
              for topic in ("clicks", LONG) for i in range(240, 0, -1)],
+        "valid_until": "2026-11-21T10:45:12Z",
     }  # fmt: skip
     return Report(**values | changes)
 

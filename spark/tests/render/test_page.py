@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from sample_reports import COMMAND, HOUR, NOW, empty, huge, parity, partition_lag, report, whole
 
+from mirror_report.checks.verdict import finding
 from mirror_report.model import LagPoint, Report
 from mirror_report.render import charts, html
 from mirror_report.render import json as render_json
@@ -176,6 +177,19 @@ def test_gap_right_after_a_point_is_not_drawn_over() -> None:
     points = [LagPoint("f", "t", NOW + at, lag) for at, lag in looks]
     (line,) = charts.lines(render_json.document(whole(history=points))["history"])
     assert len(line["pieces"]) == 2
+
+
+def test_a_page_says_until_when_it_holds_without_a_script() -> None:
+    words = Elements(page_of(whole())).words
+    assert "Made 2026-11-21T10:00:00Z" in words
+    assert "holds until 2026-11-21T10:45:12Z : later the mirror is unknown" in words
+
+
+def test_page_does_not_say_0_where_nothing_is_known() -> None:
+    problem = finding("parity_unavailable", "no Spark", "install it")
+    page = page_of(whole(parity=[], findings=[problem], flows=empty().flows))
+    for label in ("records verified", "records behind"):
+        assert f"<dt>{label}</dt><dd>unknown</dd>" in page
 
 
 def test_topics_that_were_never_behind_are_not_drawn() -> None:

@@ -109,6 +109,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "unknown_lag": ("unknown", "the position or the offsets of a partition are not known"),
     "state": ("unknown", "the report's own state cannot be used"),
     "parity_unavailable": ("unknown", "content was not compared"),
+    "outdated": ("unknown", "the last report is too old to say how the mirror is"),
     "internal": ("unknown", "the report itself failed"),
 }
 
