@@ -510,15 +510,22 @@ class GroupParity:
 
 @dataclass(frozen=True)
 class LagPoint:
-    """Lag of one topic at one time, for a line over time.
+    """Lag of one topic over a stretch of time, for a line over time.
 
-    :param lag_records: ``None``: not known then.
+    :param at_ms: when the last look of the stretch was.
+    :param lag_records: what that look saw; ``None``: not known then.
+    :param since_ms: when the first look of the stretch was.
+    :param lowest: lag at least, and ``highest`` at most, of the looks that knew it; ``None``: none
+        did.
     """
 
     flow: str
     topic: str
     at_ms: int
     lag_records: int | None
+    since_ms: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
 
 
 @dataclass(frozen=True)
