@@ -57,14 +57,26 @@ def wrong(name: str) -> str:
     return f'kafka_mirror_parity_records{{{TOPIC},class="{name}"}}'
 
 
+def stopped(plane: str, interval: float) -> tuple[Series, Series]:
+    """A case of an interval: the last report is as old as the test, and an interval may be long."""
+    last = f'{LAST_RUN}{{plane="{plane}"}}'
+    every = f'kafka_mirror_report_interval_seconds{{plane="{plane}"}}'
+    rare = {last: constant(0), every: constant(MINUTES * 60)}
+    return {last: constant(0), every: constant(interval)}, rare
+
+
 # Alert -> series with which it fires, and series with which it stays silent.
 CASES: dict[str, tuple[Series, Series]] = {
     "MirrorReportAbsent": (
         {f'{LAST_RUN}{{plane="run"}}': growing(60)},
         {f'{LAST_RUN}{{plane="lag"}}': growing(60)},
     ),
-    "MirrorLagStale": one(f'{LAST_RUN}{{plane="lag"}}', constant(0), growing(60)),
-    "MirrorReportStale": one(f'{LAST_RUN}{{plane="run"}}', constant(0), growing(60)),
+    "MirrorReportNeverMade": (
+        {f'{LAST_RUN}{{plane="lag"}}': growing(60)},
+        {f'{LAST_RUN}{{plane="run"}}': growing(60)},
+    ),
+    "MirrorLagStale": stopped("lag", 60),
+    "MirrorReportStale": stopped("run", 3600),
     "MirrorReportUnknown": one(
         'kafka_mirror_report_exit_status{plane="lag"}', constant(3), constant(2)
     ),

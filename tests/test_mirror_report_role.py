@@ -12,6 +12,7 @@ from mirror_report import config
 
 from tests.computing import Computed, compute
 from tests.loading import ROOT
+from tests.test_mirror_report_calendars import judged
 
 ROLE = ROOT / "roles/mirror_report"
 
@@ -31,18 +32,21 @@ PLAY = """
           files: "{{{{ __mirror_report_files }}}}"
           links: "{{{{ __mirror_report_links }}}}"
           as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
+          elapsed: "{{{{ __mirror_report_timers_elapsed }}}}"
           site: "{{{{ __mirror_report_site_content }}}}"
 """
 
 
-def shown(**states: tuple[str, str]) -> dict[str, Any]:
-    """What systemd says of the timers: ActiveState and UnitFileState."""
+def shown(**states: tuple[str, ...]) -> dict[str, Any]:
+    """What systemd says of the timers: ActiveState, UnitFileState and SubState."""
     lines = [
         "Id=mirror-report.service\nLoadState=loaded\nActiveState=inactive\nUnitFileState=static"
     ]
-    for name, (active, enabled) in states.items():
+    for name, (active, enabled, *sub) in states.items():
         unit = f"Id={name.replace('_', '-')}.timer\nLoadState=loaded\nNeedDaemonReload=no"
-        lines.append(f"{unit}\nActiveState={active}\nUnitFileState={enabled}")
+        waits = sub[0] if sub else "waiting" if active == "active" else "dead"
+        state = f"ActiveState={active}\nSubState={waits}\nUnitFileState={enabled}"
+        lines.append(f"{unit}\n{state}")
     stdout = "\n\n".join(lines)
     return {"__mirror_report_shown": {"stdout": stdout, "stdout_lines": stdout.splitlines()}}
 
@@ -65,6 +69,8 @@ CASES: dict[str, dict[str, Any]] = {
         "mirror_report_lag_timer": False,
     },
     "lag-timer-stopped-by-hand": shown(mirror_report=ON, mirror_report_lag=("inactive", "enabled")),
+    "timer-without-next": shown(mirror_report=(*ON, "elapsed"), mirror_report_lag=ON),
+    "report-running": shown(mirror_report=(*ON, "running"), mirror_report_lag=ON),
 }
 
 
@@ -78,6 +84,9 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
         "mirror_flows": [flow],
         "mirrormaker_instances": {"mirrormaker": {"hosts": ["m"], "flows": ["orders"]}},
         "mirror_report_java_home": "/java",
+        "__mirror_report_calendars": {
+            "intervals": {"mirror_report_schedule": 900, "mirror_report_lag_schedule": 60}
+        },
     }
     hosts = {name: {**given, **case} for name, case in CASES.items()}
     return compute(tmp_path_factory.mktemp("role"), ROLE, PLAY, hosts)
@@ -108,6 +117,10 @@ def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
     assert parsed.warn == config.Warn()
     assert parsed.budget == config.Budget()
     assert (parsed.metrics_directory, parsed.web_directory) == (None, None)
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
+    names = ("mirror_report_schedule", "mirror_report_lag_schedule")
+    found = judged(**{name: defaults[name] for name in names})["intervals"]
+    assert found == {names[0]: parsed.interval_seconds, names[1]: parsed.lag_interval_seconds}
 
 
 def test_metrics_are_written_to_a_directory_of_their_own_and_linked(computed: Computed) -> None:
@@ -139,8 +152,13 @@ def test_lag_runs_behind_the_walls_of_the_report(computed: Computed) -> None:
 
 @pytest.mark.parametrize("case", list(CASES))
 def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, case: str) -> None:
-    touched = {"lag-timer-still-on", "lag-timer-stopped-by-hand"}
+    touched = {"lag-timer-still-on", "lag-timer-stopped-by-hand", "timer-without-next"}
     assert computed[case]["as_wanted"] == (case not in touched)
+
+
+def test_a_timer_without_a_next_trigger_is_started_anew(computed: Computed) -> None:
+    elapsed = {case: found["elapsed"] for case, found in computed.items() if found["elapsed"]}
+    assert elapsed == {"timer-without-next": ["mirror-report.timer"]}
 
 
 def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> None:

@@ -3,16 +3,20 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mirror_report import cli, commands
-from mirror_report.checks.verdict import finding
+from mirror_report.checks.verdict import finding, verdict
 from mirror_report.launch import submit
+from mirror_report.model import FlowStatus, Report
+from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
 SECRET = "s3cret-value"
@@ -198,6 +202,14 @@ def test_light_commands_need_no_spark() -> None:
         "PYTHONPATH": str(Path(cli.__file__).parents[1])}).returncode == 0  # fmt: skip
 
 
+def without_age(text: str) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(text)
+    assert plain.pop("age_seconds") is not None
+    plain["verdict"]["text"], made, _ = plain["verdict"]["text"].rpartition(" (made ")
+    assert made
+    return plain
+
+
 def test_report_of_one_flow_leaves_that_of_all_alone(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,9 +218,9 @@ def test_report_of_one_flow_leaves_that_of_all_alone(
         run(capsys, "--config", str(configuration), "run", "--json", "--flow", "orders")[1]
     )
     shown = run(capsys, "--config", str(configuration), "show", "--json")[1]
-    assert json.loads(shown) == whole
+    assert without_age(shown) == without_age(json.dumps(whole))
     shown = run(capsys, "--config", str(configuration), "show", "--json", "--flow", "orders")[1]
-    assert json.loads(shown) == one
+    assert without_age(shown) == without_age(json.dumps(one))
     page = run(capsys, "--config", str(configuration), "show", "--html-path", "--flow", "orders")
     assert page[1].strip().endswith("latest-orders.html")
 
@@ -245,6 +257,69 @@ def test_nagios_is_told_of_a_failure_on_standard_output(
     assert out.startswith("MIRROR UNKNOWN - no report yet")
 
 
+def stored(configuration: Path, age_seconds: float, settings: dict[str, Any]) -> Path:
+    """The last report of all flows: whole, and so old."""
+    document = json.loads(configuration.read_text()) | settings
+    configuration.write_text(json.dumps(document))
+    made = datetime.now(UTC) - timedelta(seconds=age_seconds)
+    flows = [FlowStatus("orders", "mm1", "east", "west", "A", "B", "g", "Stable", 3, ())]
+    report = Report(
+        render_json.SCHEMA_VERSION, {"name": "mirror-report", "version": "0"}, "run",
+        made.strftime("%Y-%m-%dT%H:%M:%SZ"), 12.0, verdict([]), 1.0, flows, [], [], 0, 0, False, [],
+        [],
+    )  # fmt: skip
+    path = configuration.parent / "state/reports/latest.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(render_json.dumps(render_json.document(report)))
+    path.with_name("latest.html").write_text("")
+    return path
+
+
+FORMATS: tuple[tuple[str, ...], ...] = ((), ("--json",), ("--format", "nagios"), ("--html-path",))
+
+
+@pytest.mark.parametrize(
+    ("age", "settings", "expected"),
+    [
+        pytest.param(13 * 86_400, {}, 3, id="13-days"),
+        pytest.param(2_600, {}, 0, id="less-than-three-quarters-of-an-hour"),
+        pytest.param(2_800, {}, 3, id="more"),
+        pytest.param(2_800, {"interval_seconds": 3600}, 0, id="timer-of-an-hour"),
+        pytest.param(11_000, {"interval_seconds": 3600}, 3, id="and-older-than-three"),
+    ],
+)
+@pytest.mark.parametrize("given", FORMATS, ids=lambda some: some[-1] if some else "terminal")
+def test_a_report_older_than_three_intervals_of_its_timer_is_unknown_in_every_format(
+    configuration: Path,
+    capsys: pytest.CaptureFixture[str],
+    given: tuple[str, ...],
+    age: float,
+    settings: dict[str, Any],
+    expected: int,
+) -> None:
+    stored(configuration, age, settings)
+    code, out, _ = run(capsys, "--config", str(configuration), "show", *given)
+    assert code == expected
+    if given == ("--html-path",):
+        return
+    headline = json.loads(out)["verdict"]["text"] if given == ("--json",) else out.splitlines()[0]
+    assert re.search(r"\(made (\d+ [dhms] ?){1,2} ago\)", headline), headline
+    word = "unknown: the last report is too old" if expected else "whole: no finding"
+    assert word in headline
+    if given == ("--format", "nagios"):
+        assert headline.startswith(f"MIRROR {'UNKNOWN' if expected else 'OK'} - ")
+
+
+def test_a_report_that_does_not_say_when_it_was_made_is_no_report(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = stored(configuration, 5, {})
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"generated_at": "once"}))
+    code, _, err = run(capsys, "--config", str(configuration), "show")
+    assert code == 3
+    assert "mirror-report run" in err
+
+
 def test_lag_and_run_leave_metrics_and_one_flow_does_not(
     configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -259,6 +334,8 @@ def test_lag_and_run_leave_metrics_and_one_flow_does_not(
         text = (directory / name).read_text()
         assert f'kafka_mirror_report_exit_status{{plane="{command}"}} 3\n' in text
         assert f'kafka_mirror_findings{{plane="{command}",severity="unknown"}}' in text
+        every = {"lag": 60, "run": 900}[command]
+        assert f'kafka_mirror_report_interval_seconds{{plane="{command}"}} {every}\n' in text
 
 
 def test_metrics_that_cannot_be_written_are_a_finding_of_every_format(

@@ -120,6 +120,8 @@ def test_principal_is_read() -> None:
         (changed("bucket_seconds", value="60"), "bucket_seconds: int expected, str given"),
         (changed("bucket_seconds", value=True), "bucket_seconds: int expected, bool given"),
         (changed("bucket_seconds", value=0), "at least 1"),
+        (changed("interval_seconds", value=0), "interval_seconds: must be above 0"),
+        (changed("lag_interval_seconds", value="60"), "lag_interval_seconds: float expected"),
         (changed("history_days", value=0), "history_days: must be at least 1"),
         (changed("clusters", "west", "bootstrap_servers", value=[]), "at least one host:port"),
         (changed("clusters", "west", "bootstrap_servers", value=["w"]), "'w' is not host:port"),

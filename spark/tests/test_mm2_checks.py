@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.checks import preflight, shifts, workers
+from mirror_report.checks import failover, preflight, shifts, workers
 from mirror_report.checks.estimates import Estimate, estimates
 from mirror_report.config import Flow
 from mirror_report.model import (
@@ -307,3 +307,15 @@ def test_groups_to_sync_have_to_exist() -> None:
     assert [one.kind for one in preflight.no_groups(flow, ["other"])] == ["no_groups"]
     assert preflight.no_groups(flow, ["other", "app-1"]) == []
     assert preflight.no_groups(FLOW, []) == []
+
+
+def test_a_flow_of_which_no_group_was_examined_says_why() -> None:
+    for changes, why in (
+        ({"engine": "mm1"}, "MirrorMaker 1 takes no groups along"),
+        ({"consumer_groups": ()}, "consumer_groups is empty"),
+        ({"consumer_groups": ("app-.*", "b")}, "no group of east that it would sync matches app-"),
+    ):
+        one = failover.none_examined(replace(FLOW, **changes))
+        assert (one.kind, one.severity, one.flow) == ("no_groups", "warning", FLOW.name)
+        assert why in one.message
+        assert one.action

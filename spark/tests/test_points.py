@@ -1,4 +1,4 @@
-"""Lag over time as a line: few points, peaks and gaps kept."""
+"""Lag over time as a line: few points, ranges and gaps kept, the last look at its end."""
 
 from mirror_report.checks import points
 from mirror_report.model import LagPoint, PartitionLag
@@ -30,10 +30,30 @@ def test_line_keeps_where_lag_changes() -> None:
     ]  # fmt: skip
 
 
-def test_looks_close_to_each_other_are_one_point_at_their_peak() -> None:
-    assert line((2.2, 1), (2.1, 9), (2.0, 3)) == [(2.0, 9)]
-    assert line((2.2, None), (2.1, 4), (2.0, None)) == [(2.0, 4)]
-    assert line((2.1, None), (2.0, None)) == [(2.0, None)]
+def test_few_looks_are_points_one_by_one_however_close_they_are() -> None:
+    looks = ((2.2, 16_898), (2.1, 0), (2.0, 3), (1.9, 0), (1.8, None), (1.7, 0))
+    assert line(*looks) == list(looks)
+
+
+def test_looks_of_a_share_of_the_time_are_one_point_with_their_range_and_the_last_of_them() -> None:
+    lags = [5] * (24 * 60)
+    lags[100:104] = [5, 9000, 0, 7]
+    seen = [(NOW - (len(lags) - 1 - i) * MINUTE, {"t": lag}) for i, lag in enumerate(lags)]
+    found = points.points("orders", seen, ["t"], NOW)
+    (peak,) = [one for one in found if one.highest == 9000]
+    assert peak.since_ms is not None
+    first, last = (round((at - seen[0][0]) / MINUTE) for at in (peak.since_ms, peak.at_ms))
+    assert first <= 101 <= last < first + 10
+    assert (peak.lag_records, peak.lowest) == (lags[last], min(lags[first : last + 1]))
+    assert found[-1] == LagPoint("orders", "t", NOW, 5, found[-1].since_ms, 5, 5)
+
+
+def test_what_is_not_known_is_no_part_of_a_range_and_ends_a_point_as_such() -> None:
+    lags = [4 if i % 2 else None for i in range(24 * 60)]
+    seen = [(NOW - (len(lags) - 1 - i) * MINUTE, {"t": lag}) for i, lag in enumerate(lags)]
+    for one in points.points("orders", seen, ["t"], NOW):
+        assert (one.lowest, one.highest) == (4, 4)
+        assert one.lag_records == lags[(one.at_ms - seen[0][0]) // MINUTE]
 
 
 def test_time_without_looks_is_unknown() -> None:
@@ -54,4 +74,6 @@ def test_looks_of_every_minute_and_gaps_are_at_most_so_many_points() -> None:
 
 def test_every_topic_asked_for_has_a_line() -> None:
     found = points.points("orders", [(NOW, {"t": 5})], ["u", "t"], NOW)
-    assert found == [LagPoint("orders", "t", NOW, 5), LagPoint("orders", "u", NOW, 0)]
+    assert found == [
+        LagPoint("orders", "t", NOW, 5, NOW, 5, 5), LagPoint("orders", "u", NOW, 0, NOW, 0, 0),
+    ]  # fmt: skip

@@ -21,7 +21,7 @@ EXPECTED = {
     "topic_missing same_cluster regex_without_auto_creation task_failed takeover "
     "replication_factor internal_topic missing_permission group_skip differs",
     3: "unreachable authentication permission unreadable unknown_lag state parity_unavailable "
-    "internal",
+    "outdated internal",
 }
 
 

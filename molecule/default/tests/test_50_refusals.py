@@ -50,6 +50,44 @@ def test_a_wrong_inventory_is_refused_and_the_host_untouched(
     assert [word for word in named if word not in message] == []
 
 
+@pytest.mark.parametrize("playbook", ["preflight.yml", "site.yml"])
+@pytest.mark.parametrize(
+    ("calendar", "why"),
+    [("every 5 minutes", "is no calendar of systemd"), ("2020-01-01", "never elapses again")],
+    ids=["unreadable", "past"],
+)
+def test_a_calendar_that_starts_no_reports_is_refused_before_anything_changes(
+    lab, orders, payments, outputs, playbook, calendar, why
+):
+    wrong = {"mirror_report_schedule": calendar, "mirror_report_random_delay": "1h"}
+    message = refused(lab, [orders, payments], outputs, playbook, wrong)
+    assert f"mirror_report_schedule: '{calendar}' {why}" in message.replace("\\'", "'")
+    assert "*:0/5" in message
+
+
+def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
+    timers = [Unit(lab.mirror, f"mirror-report{which}.timer") for which in ("", "-lag")]
+    for timer in timers:
+        path = f"/etc/systemd/system/{timer.name}"
+        right = lab.mirror.read(path)
+        lab.mirror.write(path, re.sub("OnCalendar=.*", "OnCalendar=every 5 minutes", right))
+        lab.mirror.run("systemctl", "daemon-reload")
+    # One file is mended by hand, which does not wake its timer; the other is left to the role.
+    lab.mirror.write(path, right)
+    lab.mirror.run("systemctl", "daemon-reload")
+    for timer in timers:
+        assert timer.show()["SubState"] == "elapsed"
+        assert timer.active, "so that a start does nothing"
+    outputs.append(lab.playbook("report.yml").text)
+    for timer in timers:
+        shown = timer.show()
+        assert shown["SubState"] == "waiting"
+        assert shown["NextElapseUSecRealtime"], timer.name
+    again = lab.playbook("report.yml")
+    outputs.append(again.text)
+    assert re.findall(r"changed=(\d+)", again.stdout) == ["0"] * again.stdout.count("changed=")
+
+
 def refused(lab, units, outputs, playbook, variables):
     """Run what has to be refused; returns what was said about it."""
     host = units[0].host

@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ from mirror_report.model import (
     ReportError,
     sentence,
 )
+from mirror_report.render import freshness
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store
 
@@ -147,7 +149,7 @@ def _run(options: argparse.Namespace) -> int:
         store.prune_reports()
         if settings.web_directory and options.flow is None:
             store.publish(settings.web_directory, ("latest.html", "latest.json"))
-    answers.report(options, plain, str(page))
+    answers.report(options, freshness.shown(plain, settings.interval_seconds), str(page))
     return report.verdict.exit_code
 
 
@@ -207,7 +209,8 @@ def _show(options: argparse.Namespace) -> int:
         settings.flow(options.flow)
     reports = Store(settings.state_directory).reports_directory
     page = reports / _latest(options, "html")
-    plain = render_json.loads(_last_report(reports / _latest(options, "json"), options.flow))
+    last = render_json.loads(_last_report(reports / _latest(options, "json"), options.flow))
+    plain = freshness.shown(last, settings.interval_seconds, datetime.now(UTC))
     if options.html_path:
         print(page)
     else:

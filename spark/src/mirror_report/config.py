@@ -332,6 +332,9 @@ class Spark:
 class Settings:
     """Everything the report is told.
 
+    :param interval_seconds: how far apart the timer's reports are, the longest time if it differs;
+        ``lag_interval_seconds``: the looks at lag between them. What is older than three of them is
+        not believed.
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
     :param metrics_partitions: metrics of lag for each partition instead of each topic.
@@ -341,6 +344,8 @@ class Settings:
     clusters: Mapping[str, Cluster]
     flows: tuple[Flow, ...]
     state_directory: Path = Path("/var/lib/mirror-report")
+    interval_seconds: float = 900
+    lag_interval_seconds: float = 60
     bucket_seconds: int = 60
     history_days: int = 30
     metrics_directory: str | None = None
@@ -446,7 +451,15 @@ def parse(
     history_days = _typed(top.get("history_days", 30), int, "history_days")
     if history_days < 1:
         raise ConfigError("history_days: must be at least 1")
+    intervals = {
+        name: _coerce(top.get(name, getattr(Settings, name)), "float", name)
+        for name in ("interval_seconds", "lag_interval_seconds")
+    }
+    for name, value in intervals.items():
+        if not value > 0:
+            raise ConfigError(f"{name}: must be above 0")
     return Settings(
+        **intervals,
         clusters=clusters,
         flows=flows,
         state_directory=Path(

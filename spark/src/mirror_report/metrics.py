@@ -29,10 +29,10 @@ class Metrics:
         cannot speak for all.
     """
 
-    def __init__(self, path: Path | None, plane: Plane, partitions: bool) -> None:
+    def __init__(self, path: Path | None, plane: Plane, settings: Settings) -> None:
         self._path = path
         self._plane: Plane = plane
-        self._partitions = partitions
+        self._settings = settings
         self._started = time.time()
 
     def write(self, document: LagDocument | Report) -> Finding | None:
@@ -46,7 +46,8 @@ class Metrics:
     def _samples(self, plain: Mapping[str, Any], run: Mapping[str, float]) -> Iterator[Sample]:
         if self._plane == "run":
             return prometheus.of_run(plain, run, __version__)
-        return prometheus.of_lag(plain, run, __version__, partitions=self._partitions)
+        partitions = self._settings.metrics_partitions
+        return prometheus.of_lag(plain, run, __version__, partitions=partitions)
 
     def _replace(
         self, samples: Callable[[Mapping[str, float]], Iterable[Sample]]
@@ -54,7 +55,11 @@ class Metrics:
         if self._path is None:
             return None
         now = time.time()
-        run = {"at": now, "duration": now - self._started}
+        settings = self._settings
+        interval = (
+            settings.interval_seconds if self._plane == "run" else settings.lag_interval_seconds
+        )
+        run = {"at": now, "duration": now - self._started, "interval": interval}
         try:
             before = prometheus.last_success(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -75,7 +80,7 @@ def recorded(settings: Settings, plane: Plane, flow: str | None) -> Iterator[Met
     """
     directory = settings.metrics_directory if flow is None else None
     path = None if directory is None else Path(directory) / FILES[plane]
-    metrics = Metrics(path, plane, settings.metrics_partitions)
+    metrics = Metrics(path, plane, settings)
     try:
         yield metrics
     except LockedError:

@@ -510,15 +510,22 @@ class GroupParity:
 
 @dataclass(frozen=True)
 class LagPoint:
-    """Lag of one topic at one time, for a line over time.
+    """Lag of one topic over a stretch of time, for a line over time.
 
-    :param lag_records: ``None``: not known then.
+    :param at_ms: when the last look of the stretch was.
+    :param lag_records: what that look saw; ``None``: not known then.
+    :param since_ms: when the first look of the stretch was.
+    :param lowest: lag at least, and ``highest`` at most, of the looks that knew it; ``None``: none
+        did.
     """
 
     flow: str
     topic: str
     at_ms: int
     lag_records: int | None
+    since_ms: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -563,6 +570,9 @@ class Report:
     :param backlog_records: records due and left for the next run; ``None``: not known.
     :param errors: what could not be found out.
     :param history: lag over time.
+    :param valid_until: until when the report holds: three intervals of its timer after it was
+        written; from then on the mirror is unknown, whatever the report says.
+    :param age_seconds: age of the report when a command printed it; ``None`` in the file.
     """
 
     schema_version: str
@@ -583,6 +593,8 @@ class Report:
     topics: list[TopicStatus] = field(default_factory=list)
     groups: list[GroupParity] = field(default_factory=list)
     history: list[LagPoint] = field(default_factory=list)
+    valid_until: str | None = None
+    age_seconds: float | None = None
 
 
 @dataclass(frozen=True)

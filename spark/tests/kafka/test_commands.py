@@ -35,6 +35,12 @@ def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
     assert result.findings == []
 
 
+def test_groups_of_a_flow_that_takes_none_along_are_not_whole(mirrored: Pair) -> None:
+    found = commands.groups(mirrored.settings(), None, lambda _: None)
+    assert [(one.kind, one.severity) for one in found.findings] == [("no_groups", "warning")]
+    assert "MirrorMaker 1 takes no groups along" in found.findings[0].message
+
+
 def test_lag_leaves_a_history(mirrored: Pair) -> None:
     commands.lag(mirrored.settings(), mirrored.store())
     (line,) = History(mirrored.settings().state_directory, 30).lines("f")

@@ -65,6 +65,11 @@ def parity(
     return TopicParity(**values | more)
 
 
+def point(flow: str, topic: str, at_ms: int, lag: int | None) -> LagPoint:
+    """One look."""
+    return LagPoint(flow, topic, at_ms, lag, at_ms, lag, lag)
+
+
 def group_partition(partition: int, state: GroupState, **more: Any) -> GroupPartition:
     """What a group would meet in a partition."""
     values: dict[str, Any] = {
@@ -183,11 +188,12 @@ def report(**changes: Any) -> Report:
             GroupParity("clicks", "none", "not_synced", None, None, None, ()),
         ],
         "history": [
-            LagPoint("orders", "payments", NOW - i * 60_000,
-                     None if 50 < i < 60 else int(1200 + 1000 * math.sin(i / 15)))
+            point("orders", "payments", NOW - i * 60_000,
+                  None if 50 < i < 60 else int(1200 + 1000 * math.sin(i / 15)))
             for i in range(240, 0, -1)
-        ] + [LagPoint("clicks", topic, NOW - i * 60_000, i * 9)
+        ] + [point("clicks", topic, NOW - i * 60_000, i * 9)
              for topic in ("clicks", LONG) for i in range(240, 0, -1)],
+        "valid_until": "2026-11-21T10:45:12Z",
     }  # fmt: skip
     return Report(**values | changes)
 
@@ -228,7 +234,7 @@ def huge() -> Report:
     strip = {
         str(p): [(NOW - i * HOUR, statuses[i % 2]) for i in range(200, 0, -1)] for p in range(32)
     }
-    history = [LagPoint("orders", topic, NOW - i * 300_000, i * 7 % 1000 + 1)
+    history = [point("orders", topic, NOW - i * 300_000, i * 7 % 1000 + 1)
                for topic in topics[:60] for i in range(288, 0, -1)]  # fmt: skip
     return report(
         lag=[partition_lag(topic, p, "LAGGING", lag_records=5) for topic in topics

@@ -5,7 +5,8 @@ import re
 import pytest
 from sample_reports import empty, partition_lag, report, whole
 
-from mirror_report.model import CheckDocument, LagDocument, Report
+from mirror_report.checks.verdict import finding
+from mirror_report.model import CLASSES, CheckDocument, FlowStatus, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import nagios
 
@@ -33,14 +34,35 @@ def test_one_line_that_agents_pass_on(one: Report) -> None:
     assert re.fullmatch(r"MIRROR (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?", text)
     assert len(text) < 1024
     for value in data(text).values():
-        assert re.fullmatch(r"[0-9.]+(s|%)?;;;0", value)
+        assert re.fullmatch(r"([0-9.]+(s|%)?|U);;;0", value)
 
 
-def test_unknown_values_are_left_out() -> None:
+def test_a_value_that_is_not_known_is_no_number() -> None:
     found = data(line(report()))
-    assert "lag_records" not in found
-    assert "missing" not in found
+    for name in ("lag_records", "verified", "missing"):
+        assert found[name] == "U;;;0"
     assert found["critical"] != "0;;;0"
+
+
+def test_nothing_is_0_where_no_flow_could_be_looked_at() -> None:
+    found = data(line(empty()))
+    assert {name for name, value in found.items() if value != "U;;;0"} == {"critical", "warning"}
+
+
+def test_a_flow_that_is_away_leaves_no_sum_known() -> None:
+    away = FlowStatus("away", "mm1", "east", "west", None, None, "g", None, None, ())
+    found = data(line(whole(flows=[*whole().flows, away])))
+    assert {found[name] for name in ("lag_records", "lag_seconds", "verified", "missing")} == {
+        "U;;;0"
+    }
+
+
+def test_content_that_was_not_compared_is_not_0_records_verified() -> None:
+    problem = finding("parity_unavailable", "content was not compared: no Spark", "install it")
+    found = data(line(whole(parity=[], coverage=None, backlog_records=None, findings=[problem])))
+    for name in ("verified", "coverage", "backlog", *CLASSES):
+        assert found[name] == "U;;;0", name
+    assert found["lag_records"] == "0;;;0", "lag was measured"
 
 
 def test_share_is_never_rounded_up() -> None:

@@ -6,13 +6,19 @@ import itertools
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
-from sample_reports import COMMAND, HOUR, NOW, empty, huge, parity, partition_lag, report, whole
+from sample_reports import COMMAND, NOW, empty, huge, parity, partition_lag, point, report, whole
 
+from mirror_report.checks import points as over_time
+from mirror_report.checks.verdict import finding
 from mirror_report.model import LagPoint, Report
 from mirror_report.render import charts, html
 from mirror_report.render import json as render_json
+from mirror_report.state.history import History
+
+MINUTE = 60_000
 
 
 def page_of(one: Report) -> str:
@@ -152,17 +158,12 @@ def test_never_is_sorted_above_every_number() -> None:
 
 
 def drawn(*values: int | None) -> dict[str, object]:
-    points = [LagPoint("f", "t", NOW + i * 60_000, value) for i, value in enumerate(values)]
-    (line,) = charts.lines(render_json.document(whole(history=points))["history"])
-    return line
+    return line(*(point("f", "t", NOW + i * 60_000, value) for i, value in enumerate(values)))
 
 
-def test_line_keeps_every_peak_however_many_points_there_are() -> None:
-    line = drawn(*[0] * 5000, 9999, *[0] * 5000)
-    assert line["highest"] == 9999
-    path = str(line["pieces"])
-    assert len(path) < 5000
-    assert " 4.0 " in path, "the peak is drawn at the top"
+def line(*points: LagPoint) -> dict[str, object]:
+    (one,) = charts.lines(render_json.document(whole(history=list(points)))["history"])
+    return one
 
 
 def test_line_has_a_gap_where_nothing_is_known() -> None:
@@ -171,15 +172,78 @@ def test_line_has_a_gap_where_nothing_is_known() -> None:
     assert len(drawn(5)["pieces"]) == 1  # type: ignore[arg-type]
 
 
-def test_gap_right_after_a_point_is_not_drawn_over() -> None:
-    looks = [(0, 5), (1, None), (HOUR, 5), (HOUR + 1, 7), (9 * HOUR, 7)]
-    points = [LagPoint("f", "t", NOW + at, lag) for at, lag in looks]
-    (line,) = charts.lines(render_json.document(whole(history=points))["history"])
-    assert len(line["pieces"]) == 2
+def test_looks_that_are_one_point_are_drawn_as_their_range() -> None:
+    one = line(
+        point("f", "t", NOW, 0), LagPoint("f", "t", NOW + 9, 30, NOW + 3, 10, 100),
+        LagPoint("f", "t", NOW + 18, None, NOW + 12, 20, 40),
+    )  # fmt: skip
+    assert (one["highest"], one["now"]) == (100, None)
+    top, at_10, bottom = 4.0, round(78 - 74 * 0.1, 1), 78.0
+    x = [round(at * charts.WIDTH / 18, 1) for at in (3, 9, 12, 18)]
+    first, second, _ = str(one["ranges"]).split("Z")
+    assert first == f"M{x[0]} {top} H{x[1]} V{at_10} H{x[0]}"
+    assert second.strip().startswith(f"M{x[2]} "), "a range is drawn though the last look failed"
+    (piece,) = one["pieces"]  # type: ignore[misc]
+    assert piece["line"] == f"M0.0 {bottom} {x[1]} {round(78 - 74 * 0.3, 1)}"
+
+
+def numbers(path: str) -> list[tuple[float, float]]:
+    """Places of a line that is drawn."""
+    found = [float(one) for one in re.findall(r"[\d.]+", path.removesuffix("h1"))]
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+@pytest.mark.parametrize("looks", [18, over_time.SHARES, 24 * 60 + 1])
+def test_numbers_of_the_chart_are_those_of_the_history(tmp_path: Path, looks: int) -> None:
+    history = History(tmp_path, 30)
+    lags = [max(0, 16_898 - 7_000 * i) if i < 18 else i * 977 % 5_000 for i in range(looks)]
+    start = NOW - (looks - 1) * MINUTE
+    for i, lag in enumerate(lags):
+        history.append_lags("f", start + i * MINUTE, {"t": lag})
+    points = over_time.points("f", history.lags("f", start, NOW), ["t"], NOW)
+    one = line(*points)
+    assert (one["highest"], one["now"]) == (max(lags), lags[-1])
+    assert (one["first_ms"], one["last_ms"]) == (start, NOW)
+    known = {start + i * MINUTE: lag for i, lag in enumerate(lags)}
+    covered: set[int] = set()
+    for each in points:
+        assert each.since_ms is not None
+        inside = {at: lag for at, lag in known.items() if each.since_ms <= at <= each.at_ms}
+        assert each.lag_records == known[each.at_ms]
+        assert (each.lowest, each.highest) == (min(inside.values()), max(inside.values()))
+        covered |= set(inside)
+    for before, after in itertools.pairwise(points):
+        between = {known[at] for at in known.keys() - covered if before.at_ms < at < after.at_ms}
+        assert between <= {before.lag_records}, "what is left out is as before and after it"
+        assert between <= {after.lag_records}
+    # Back from the drawing, to a tenth of a unit: what is drawn is what was seen.
+    (piece,) = one["pieces"]  # type: ignore[misc]
+    places = numbers(piece["line"])
+    assert len(places) == len(points)
+    for (x, y), each in zip(places, points, strict=True):
+        assert x == pytest.approx((each.at_ms - start) * charts.WIDTH / (NOW - start), abs=0.06)
+        seen = (charts.HEIGHT - 2 - y) * max(lags) / (charts.HEIGHT - 6)
+        assert seen == pytest.approx(each.lag_records, abs=max(lags) / 1000)
+    ranges = [each for each in points if each.lowest != each.highest]
+    assert str(one["ranges"]).count("Z") == len(ranges)
+    assert bool(ranges) == (looks > over_time.SHARES), "few looks are drawn one by one"
+
+
+def test_a_page_says_until_when_it_holds_without_a_script() -> None:
+    words = Elements(page_of(whole())).words
+    assert "Made 2026-11-21T10:00:00Z" in words
+    assert "holds until 2026-11-21T10:45:12Z : later the mirror is unknown" in words
+
+
+def test_page_does_not_say_0_where_nothing_is_known() -> None:
+    problem = finding("parity_unavailable", "no Spark", "install it")
+    page = page_of(whole(parity=[], findings=[problem], flows=empty().flows))
+    for label in ("records verified", "records behind"):
+        assert f"<dt>{label}</dt><dd>unknown</dd>" in page
 
 
 def test_topics_that_were_never_behind_are_not_drawn() -> None:
-    points = [LagPoint("f", "t", NOW + i, 0) for i in range(5)]
+    points = [point("f", "t", NOW + i, 0) for i in range(5)]
     assert charts.lines(render_json.document(whole(history=points))["history"]) == []
 
 

@@ -1,5 +1,6 @@
 """The page in Chromium: no console error, no sideways scroll, sorting, filtering, both schemes."""
 
+import dataclasses
 import functools
 import html as markup
 import http.server
@@ -10,13 +11,16 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sample_reports import empty, report, whole
 
-from mirror_report.render import html
+from mirror_report.checks.verdict import finding, verdict
+from mirror_report.model import Report
+from mirror_report.render import freshness, html
 from mirror_report.render import json as render_json
 
 CHROMIUM = shutil.which("chromium")
@@ -38,7 +42,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a server with the pages and the harness that looks at them."""
     directory = tmp_path_factory.mktemp("site")
     shutil.copy(Path(__file__).parent / "harness.html", directory)
-    for name, one in (("everything", report()), ("whole", whole()), ("empty", empty())):
+    lost = [finding("missing", "t: 2 records missing", "look")]
+    proved = whole(findings=lost, verdict=verdict(lost))
+    pages = {
+        "everything": report(), "whole": whole(), "empty": empty(), "fresh": aged(whole(), 200),
+        "old": aged(whole(), 13 * 86_400), "lost": aged(proved, 13 * 86_400),
+    }  # fmt: skip
+    for name, one in pages.items():
         (directory / f"{name}.html").write_text(html.render(render_json.document(one)))
     broken = (directory / "whole.html").read_text().replace("<h1>", "<h1 onclick='x()'>", 1)
     (directory / "broken.html").write_text(broken.replace("use strict", "use lax"))
@@ -47,6 +57,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+def aged(one: Report, seconds: int) -> Report:
+    """A report as if it was made so long ago, by a timer of a quarter of an hour."""
+    made = datetime.now(UTC) - timedelta(seconds=seconds)
+    until = made + timedelta(seconds=2700)
+    return dataclasses.replace(
+        one,
+        generated_at=made.strftime(freshness.FORM),
+        valid_until=until.strftime(freshness.FORM),
+    )
 
 
 def browse(site: str, directory: Path, pages: str, widths: str, scheme: str) -> Any:
@@ -88,6 +109,20 @@ def test_console_says_nothing(light: Any) -> None:
 def test_page_does_not_scroll_sideways(light: Any) -> None:
     wide = {key: (one["overflow"], one["unfolded"]) for key, one in light[0].items()}
     assert wide == dict.fromkeys(wide, (0, 0))
+
+
+def test_page_tells_its_age_and_what_is_too_old_is_unknown(site: str, tmp_path: Path) -> None:
+    seen, console = browse(site, tmp_path, "fresh.html,old.html,lost.html", f"{DESK}", LIGHT)
+    assert console == []
+    fresh, old, lost = (seen[f"{name}.html", DESK] for name in ("fresh", "old", "lost"))
+    assert (fresh["verdict"], fresh["tone"]) == ("whole: no finding (made 3 min ago)", "verdict ok")
+    assert old["verdict"] == (
+        "unknown: this report is too old; it said: whole: no finding (made 13 d ago)"
+    )
+    assert old["tone"] == "verdict unknown"
+    assert old["title"].startswith("unknown: ")
+    assert lost["verdict"] == "critical: t: 2 records missing (made 13 d ago, too old)"
+    assert lost["tone"] == "verdict critical"
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

@@ -16,7 +16,7 @@ from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.state.store import LockedError, StateError
 
-RUN = {"at": 1_800_000_000.5, "duration": 1.5}
+RUN = {"at": 1_800_000_000.5, "duration": 1.5, "interval": 900.0}
 
 
 def lag_document(one: Report) -> LagDocument:

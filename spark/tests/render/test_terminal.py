@@ -9,7 +9,7 @@ import pytest
 from sample_reports import COMMAND, EVIL, empty, parity, partition_lag, report, whole
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model import CLASSES, GroupParity, Report
+from mirror_report.model import CLASSES, FlowStatus, GroupParity, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import terminal
 
@@ -49,6 +49,25 @@ def test_whole_mirror_is_one_line() -> None:
         "whole: no finding; 1 flow by mm1, 100 records verified, coverage 100 %, "
         "run 20261121T100000Z-00 in 12 s, page /x/latest.html"
     )
+
+
+def test_content_that_was_not_compared_is_not_0_records_verified() -> None:
+    problem = finding("parity_unavailable", "no Spark", "install it")
+    text = text_of(whole(parity=[], coverage=None, findings=[problem]))
+    assert ", content not compared, " in text
+    assert "records verified" not in text
+    assert ", content not compared, " in text_of(whole(parity=[parity("t", "unknown")]))
+    some = [parity("t"), parity("dark", "unknown", verified_records=0)]
+    assert ", at least 100 records verified, " in text_of(whole(parity=some))
+    rows = table(text_of(whole(parity=some), wide=True), "Parity")
+    (row,) = [one for one in rows if one.startswith("dark ")]
+    assert row.split()[:4] == ["dark", "unknown", "timestamp", "unknown"]
+
+
+def test_a_flow_that_is_away_has_no_known_number_of_topics() -> None:
+    away = FlowStatus("away", "mm1", "east", "west", None, None, "g", None, None, ())
+    rows = table(text_of(whole(flows=[away]), wide=True), "Flows")
+    assert rows[1].split()[-2:] == ["unknown", "-"]
 
 
 def test_whole_mirror_is_shown_in_full_if_asked() -> None:
@@ -110,7 +129,7 @@ def test_unknown_is_said_and_never_0() -> None:
     assert re.split(r" {2,}", line)[2:7] == ["UNKNOWN", "unknown", "unknown", "-", "unknown"]
     assert line.count("unknown") == 8
     (line,) = [one for one in table(text, "Parity") if " dark " in one]
-    assert line.count("unknown") == 1 + len(CLASSES)
+    assert line.count("unknown") == 2 + len(CLASSES)
 
 
 def test_lag_says_never_if_the_mirror_does_not_catch_up() -> None:

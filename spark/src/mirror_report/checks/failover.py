@@ -26,6 +26,30 @@ def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Fi
     return found
 
 
+def none_examined(flow: Flow) -> Finding:
+    """What to say of a flow of which no group was examined."""
+    if flow.engine != "mm2":
+        why = "MirrorMaker 1 takes no groups along"
+        action = (
+            f"Before its groups move, set their offsets on {flow.target} by hand, for example by "
+            "time: kafka-consumer-groups.sh --reset-offsets --to-datetime"
+        )
+    else:
+        patterns = ", ".join(flow.consumer_groups)
+        why = (
+            f"no group of {flow.source} that it would sync matches {patterns}"
+            if patterns
+            else "consumer_groups is empty"
+        )
+        action = (
+            f"Correct consumer_groups of flow {flow.name}, or grant the identity DESCRIBE on the "
+            "groups (Kafka hides what one may not see)"
+        )
+    return finding(
+        "no_groups", f"{flow.name}: no group was examined: {why}", action, flow=flow.name
+    )
+
+
 def _skip(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
     count = sum(one.skip or 0 for one in rows)
     least = "" if all(one.image_exact for one in rows) else "at least "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from mirror_report.model import LagPoint, PartitionLag
@@ -11,6 +12,8 @@ POINTS = 200
 """Of one topic at most."""
 GAP_MS = 45 * 60_000
 """Without a look for so long, lag was not known."""
+SHARES = POINTS - SPAN_MS // GAP_MS - 2
+"""Of the time shown; a gap has a point of its own."""
 
 Lags = Mapping[str, int | None]
 """Topic -> records; absent: none; ``None``: not known."""
@@ -31,43 +34,54 @@ def points(
 ) -> list[LagPoint]:
     """Lag of some topics over the last 24 hours, oldest first within each.
 
-    Looks close to each other become one, the highest lag of them; where lag stays the same only its
-    beginning and end are kept.
+    The time between the first look and the last is cut into equal shares, as many as may be drawn:
+    looks within one become a point with their lowest and highest lag and the last one's. Where lag
+    stays the same only its beginning and end are kept.
 
     :param looks: when (ms) and what was seen, oldest first.
     """
-    return [
-        LagPoint(flow, topic, at_ms, lag)
-        for topic in sorted(topics)
-        for at_ms, lag in _turns(_line(looks, topic, now_ms - SPAN_MS))
-    ]
+    seen = [one for one in looks if one[0] >= now_ms - SPAN_MS]
+    return [one for topic in sorted(topics) for one in _turns(_line(flow, topic, seen))]
 
 
-def _line(
-    looks: Sequence[tuple[int, Lags]], topic: str, since_ms: int
-) -> list[tuple[int, int | None]]:
+def _line(flow: str, topic: str, looks: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
     """At most one point per share of the time, and one for each gap."""
-    width = SPAN_MS // (POINTS - SPAN_MS // GAP_MS - 2)
-    line: list[tuple[int, int | None]] = []
+    line: list[LagPoint] = []
+    if not looks:
+        return line
+    first, span = looks[0][0], looks[-1][0] - looks[0][0] + 1
     share = None
     for at_ms, lags in looks:
-        if at_ms < since_ms:
-            continue
         lag = lags.get(topic, 0)
-        if line and at_ms - line[-1][0] > GAP_MS:
-            line.append((line[-1][0] + 1, None))
-        elif line and (at_ms - since_ms) // width == share:
-            earlier = line.pop()[1]
-            lag = earlier if lag is None else lag if earlier is None else max(lag, earlier)
-        share = (at_ms - since_ms) // width
-        line.append((at_ms, lag))
+        if line and at_ms - line[-1].at_ms > GAP_MS:
+            line.append(LagPoint(flow, topic, line[-1].at_ms + 1, None, line[-1].at_ms + 1))
+            share = None
+        now = (at_ms - first) * SHARES // span
+        point = LagPoint(flow, topic, at_ms, lag, at_ms, lag, lag)
+        line.append(_joined(line.pop(), point) if now == share else point)
+        share = now
     return line
 
 
-def _turns(line: Sequence[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+def _joined(one: LagPoint, other: LagPoint) -> LagPoint:
+    """Two neighbours as one point: the later lag, and the range of both."""
+    lowest = [lag for lag in (one.lowest, other.lowest) if lag is not None]
+    highest = [lag for lag in (one.highest, other.highest) if lag is not None]
+    return dataclasses.replace(
+        other,
+        since_ms=one.since_ms,
+        lowest=min(lowest, default=None),
+        highest=max(highest, default=None),
+    )
+
+
+def _turns(line: Sequence[LagPoint]) -> list[LagPoint]:
     """Without the points between two of the same lag."""
+    flat = [(one.lowest, one.highest) == (one.lag_records, one.lag_records) for one in line]
     return [
         one
         for at, one in enumerate(line)
-        if at in (0, len(line) - 1) or not line[at - 1][1] == one[1] == line[at + 1][1]
+        if at in (0, len(line) - 1)
+        or not all(flat[at - 1 : at + 2])
+        or not line[at - 1].lag_records == one.lag_records == line[at + 1].lag_records
     ]

@@ -85,7 +85,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
         "critical",
         "the mirror's identity lacks a permission; unknown for another identity",
     ),
-    "no_groups": ("warning", "no consumer group of the source matches"),
+    "no_groups": ("warning", "no consumer group of the source matches, or none was examined"),
     "orphaned": ("warning", "a topic was deleted on the source; what was mirrored is left"),
     "regex_disagreement": (
         "warning",
@@ -109,6 +109,7 @@ TABLE: Mapping[str, tuple[Severity, str]] = {
     "unknown_lag": ("unknown", "the position or the offsets of a partition are not known"),
     "state": ("unknown", "the report's own state cannot be used"),
     "parity_unavailable": ("unknown", "content was not compared"),
+    "outdated": ("unknown", "the last report is too old to say how the mirror is"),
     "internal": ("unknown", "the report itself failed"),
 }
 

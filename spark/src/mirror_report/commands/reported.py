@@ -25,6 +25,7 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Memories, Take
 from mirror_report.parity.errors import without_spark
+from mirror_report.render import freshness
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
@@ -76,12 +77,16 @@ def run(
     findings = worst_first(findings)
     surveyed.keep(store)
     progress("writing the report")
+    duration = round(time.monotonic() - started, 3)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
-        generated_at=generated_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        duration_seconds=round(time.monotonic() - started, 3),
+        generated_at=generated_at.strftime(freshness.FORM),
+        duration_seconds=duration,
+        valid_until=freshness.holds_until(
+            generated_at, duration, settings.interval_seconds
+        ).strftime(freshness.FORM),
         verdict=verdict(findings),
         coverage=coverage,
         flows=[

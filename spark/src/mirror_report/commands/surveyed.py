@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks import selection, topic_status
+from mirror_report.checks.failover import none_examined
 from mirror_report.checks.verdict import failure
 from mirror_report.commands.failover import look_at_groups
 from mirror_report.commands.flows import Progress, aliases, chosen
@@ -102,7 +103,8 @@ def _groups(
 def groups(settings: Settings, flow_name: str | None, progress: Progress) -> Survey:
     """Look at the groups of the flows alone; what it reads is read again by the next report.
 
-    :returns: of the findings those about groups, and what kept anything from being known.
+    :returns: of the findings those about groups, and what kept anything from being known; a flow of
+        which no group was examined is one.
     """
     store = Store(settings.state_directory)
     flows = chosen(settings, flow_name)
@@ -116,10 +118,14 @@ def groups(settings: Settings, flow_name: str | None, progress: Progress) -> Sur
         result.findings.append(failure(error))
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
-            if flow.engine != "mm2":
-                progress(f"flow {flow.name}: MirrorMaker 1 takes no groups along")
-            elif flow.name in measured.observed:
-                _groups(settings, clients, flow, measured, before, result)
+            if flow.name not in measured.observed:
+                continue
+            progress(f"flow {flow.name}: looking at its groups")
+            said = len(result.findings)
+            _groups(settings, clients, flow, measured, before, result)
+            seen = [one for one in result.groups if one.flow == flow.name]
+            if len(result.findings) == said and all(one.state == "not_synced" for one in seen):
+                result.findings.append(none_examined(flow))
     return result
 
 

@@ -11,7 +11,6 @@ from mirror_report.render import figures
 from mirror_report.render.rows import Row
 
 WIDTH, HEIGHT = 600, 80
-POINTS = 120
 HOURS = 168
 HOUR_MS = 3_600_000
 STATUSES = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
@@ -23,6 +22,9 @@ HEIGHTS: Mapping[str, int] = {
 
 def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     """Lag over time, one drawing per topic that was behind, the most behind first.
+
+    A line through the last looks of the points; where a point stands for looks that differ, the
+    range of them behind it.
 
     :param history: rows of :class:`~mirror_report.model.LagPoint`.
     """
@@ -38,32 +40,37 @@ def _at(point: Row) -> int:
     return int(point["at_ms"])
 
 
+def _since(point: Row) -> int:
+    return _at(point) if point["since_ms"] is None else int(point["since_ms"])
+
+
 def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
-    first, last = _at(points[0]), _at(points[-1])
-    span = max(1, last - first)
-    # The highest of each stretch of time, so that no peak is lost, and no gap either.
-    thinned: list[tuple[int, int | None]] = []
-    for _, stretch in groupby(points, lambda one: (_at(one) - first) * (POINTS - 1) // span):
-        some = [(_at(one), one["lag_records"]) for one in stretch]
-        known = [one for one in some if one[1] is not None]
-        thinned += some[:1] if known and some[0][1] is None else []
-        thinned.append(max(known, key=lambda one: one[1], default=some[0]))
-        thinned += some[-1:] if known and some[-1][1] is None else []
-    highest = max((value for _, value in thinned if value is not None), default=0)
+    first, last = _since(points[0]), _at(points[-1])
+    highest = max((one["highest"] for one in points if one["highest"] is not None), default=0)
+
+    def x(at_ms: int) -> float:
+        return round((at_ms - first) * WIDTH / max(1, last - first), 1)
+
+    def y(lag: int) -> float:
+        return round(HEIGHT - 2 - (HEIGHT - 6) * lag / max(1, highest), 1)
+
     places = [
-        None
-        if value is None
-        else (
-            round((at - first) * WIDTH / span, 1),
-            round(HEIGHT - 2 - (HEIGHT - 6) * value / max(1, highest), 1),
-        )
-        for at, value in thinned
+        None if one["lag_records"] is None else (x(_at(one)), y(one["lag_records"]))
+        for one in points
+    ]
+    ranges = [
+        f"M{x(_since(one))} {y(one['highest'])} H{max(x(_at(one)), x(_since(one)) + 1)} "
+        f"V{y(one['lowest'])} H{x(_since(one))}Z"
+        for one in points
+        if one["highest"] is not None
+        and (one["lag_records"] is None or one["lowest"] < one["highest"])
     ]
     now = points[-1]["lag_records"]
     return {
         "flow": flow,
         "topic": topic,
         "pieces": list(_pieces(places)),
+        "ranges": " ".join(ranges),
         "highest": highest,
         "now": now,
         "first_ms": first,

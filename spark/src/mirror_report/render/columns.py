@@ -115,7 +115,7 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
         _text("topic"),
         _state("status"),
         *([by] if said else []),
-        _figure("verified", "verified_records"),
+        Column("verified", lambda one: figures.number(_verified(one)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
         *(_class(name) for name in rows.classes(topics)),
@@ -146,7 +146,7 @@ def groups(some: Sequence[Row]) -> list[Column]:
         _figure("skipped", "skip", alarm=True),
         _count("unmapped"),
         _count("stale"),
-        Column("partitions", lambda one: str(len(one["partitions"])), spare=1),
+        Column("partitions", lambda one: figures.number(len(one["partitions"]) or None), spare=1),
     ]
 
 
@@ -192,7 +192,7 @@ def flows() -> list[Column]:
         _text("to", "target"),
         _text("group", "group_id"),
         _text("is", "group_state", figures.known),
-        Column("topics", lambda one: str(len(one["topics"]))),
+        Column("topics", lambda one: figures.number(_topics(one)), _topics),
         _figure("coverage", "coverage", figures.share),
         _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
     ]
@@ -252,6 +252,16 @@ def _key(name: str) -> Callable[[Row], Any]:
 
 def _source(value: str | None) -> str:
     return figures.NOTHING if value is None else figures.words(value)
+
+
+def _topics(one: Row) -> int | None:
+    """How many topics a flow has; not known if it could not be looked at."""
+    return None if one["source_cluster_id"] is None else len(one["topics"])
+
+
+def _verified(one: Row) -> int | None:
+    """Records verified; not known of a topic that could not be compared."""
+    return None if one["status"] == "unknown" else one["verified_records"]
 
 
 def _eta(one: Row) -> float | None:

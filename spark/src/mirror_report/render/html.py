@@ -100,24 +100,25 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The numbers to look at first."""
     lag, parity, groups = report["lag"], report["parity"], report["groups"]
-    behind = rows.total(lag, "lag_records")
+    behind = rows.total(lag, "lag_records") if rows.all_looked_at(report) else None
     late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
     never = any(one["catches_up"] is False for one in late)
     etas = [one["eta_seconds"] for one in late]
-    verified = sum(one["verified_records"] for one in parity)
+    verified, all_of_it = rows.verified(report)
+    content = f"{'' if all_of_it or verified is None else '≥ '}{figures.number(verified)}"
     due = [one["verified_through_ms"] for one in parity if one["newest_due_ms"] is not None]
     through = figures.UNKNOWN if None in due else figures.moment(min(due, default=None), DAY)
     breach = rows.known_minimum(parity, "breach_seconds")
     ready = len([one for one in groups if one["readiness"] == 1])
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
-        ("records verified", figures.number(verified), None),
+        ("records verified", content, None),
         (
             "verified through, at least",
             through,
             None,
         ),
-        ("records behind", figures.number(behind if lag else None), None),
+        ("records behind", figures.number(behind), None),
         (
             "caught up in",
             figures.NEVER

@@ -18,7 +18,7 @@ from mirror_report.model import (
     ReportError,
 )
 
-SCHEMA_VERSION = "2.0.0"
+SCHEMA_VERSION = "2.1.0"
 
 
 class DocumentError(ReportError):

@@ -1,6 +1,7 @@
 """One line with performance data, as monitoring plug-ins print it.
 
-Format: https://nagios-plugins.org/doc/guidelines.html (label=value[unit];;;minimum).
+Format: https://nagios-plugins.org/doc/guidelines.html (label=value[unit];;;minimum). A value that
+is not known is ``U``, never 0; of a report that is too old none is known.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mirror_report.render import figures
+from mirror_report.model import CLASSES
+from mirror_report.render import figures, freshness, rows
 
 LONGEST = 400
 """Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
+END = 40
+"""Characters at the end of a sentence that is cut: there stands how old the report is."""
 
 
 def answer(document: Mapping[str, Any]) -> str:
@@ -20,41 +24,47 @@ def answer(document: Mapping[str, Any]) -> str:
     found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     values: dict[str, str | None] = {name: str(found[name]) for name in ("critical", "warning")}
     if "lag" in document:
-        values |= _lag(document["lag"])
+        values |= _lag(document)
     if "parity" in document:
         values |= _parity(document)
-    known = {name: value for name, value in values.items() if value is not None}
-    return line(document["verdict"]["severity"], document["verdict"]["text"], known)
+    if any(one["kind"] == freshness.KIND for one in document["findings"]):
+        values = dict.fromkeys(values)
+    if document.get("age_seconds") is not None:
+        values["age"] = f"{document['age_seconds']:.0f}s"
+    shown = {name: "U" if value is None else value for name, value in values.items()}
+    return line(document["verdict"]["severity"], document["verdict"]["text"], shown)
 
 
 def line(severity: str, text: str, values: Mapping[str, str]) -> str:
     """One line; what would end the sentence or the line early is replaced."""
     plain = figures.plain(" ".join(text.replace("|", "/").split()))
     if len(plain) > LONGEST:
-        plain = plain[: LONGEST - 3] + "..."
+        plain = f"{plain[: LONGEST - END - 3]}...{plain[-END:]}"
     data = " ".join(f"{name}={value};;;0" for name, value in values.items())
     return f"MIRROR {severity.upper()} - {plain}" + (f" | {data}" if data else "")
 
 
-def _lag(rows: list[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Sum and maximum over partitions; unknown if one of them is."""
-    records = [one["lag_records"] for one in rows]
-    seconds = [one["lag_seconds"] for one in rows]
+def _lag(document: Mapping[str, Any]) -> dict[str, str | None]:
+    """Sum and maximum over partitions; unknown if one of them is, or a whole flow."""
+    whole = rows.all_looked_at(document)
+    records = [one["lag_records"] for one in document["lag"]]
+    seconds = [one["lag_seconds"] for one in document["lag"]]
     return {
-        "lag_records": None if None in records else str(sum(records)),
-        "lag_seconds": None if None in seconds else f"{max(seconds, default=0):.0f}s",
+        "lag_records": str(sum(records)) if whole and None not in records else None,
+        "lag_seconds": f"{max(seconds, default=0):.0f}s" if whole and None not in seconds else None,
     }
 
 
 def _parity(report: Mapping[str, Any]) -> dict[str, str | None]:
     coverage, backlog = report["coverage"], report["backlog_records"]
+    verified, whole = rows.verified(report)
     values: dict[str, str | None] = {
         "coverage": None if coverage is None else f"{int(coverage * 10_000) / 100:.2f}%",
-        "verified": str(sum(one["verified_records"] for one in report["parity"])),
+        "verified": str(verified) if whole and verified is not None else None,
         "backlog": None if backlog is None else str(backlog),
     }
     counts = [one["counts"] for one in report["parity"]]
-    for name in dict.fromkeys(name for one in counts for name in one):
+    for name in CLASSES:
         some = [one[name] for one in counts if name in one]
-        values[name] = None if None in some else str(sum(some))
+        values[name] = str(sum(some)) if whole and None not in some else None
     return values

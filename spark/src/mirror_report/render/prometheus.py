@@ -76,6 +76,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
         "plane",
         "When it last ended with another status than 3 (unknown).",
     ),
+    "kafka_mirror_report_interval_seconds": (
+        "plane",
+        "Interval of its timer, the longest if it differs; after three the report is unknown.",
+    ),
     "kafka_mirror_report_duration_seconds": ("plane", "How long it took."),
     "kafka_mirror_report_exit_status": ("plane", "Its exit status."),
     "kafka_mirror_report_info": ("plane, version", "1; the release that made it."),
@@ -90,7 +94,8 @@ def of_lag(
 ) -> Iterator[Sample]:
     """Samples of a lag document.
 
-    :param run: ``at``, ``duration`` and, if there was one, ``success``: seconds since 1970.
+    :param run: ``at``, ``duration``, ``interval`` and, if there was one, ``success``, in seconds;
+        times since 1970.
     :param partitions: a row per partition instead of one per topic.
     """
     flows = _flows(document)
@@ -129,7 +134,8 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
         labels = flows[row["flow"]] | {"topic": row["source_topic"]}
         for name, count in row["counts"].items():
             yield "kafka_mirror_parity_records", labels | {"class": name}, count
-        yield "kafka_mirror_parity_verified_records", labels, row["verified_records"]
+        verified = None if row["status"] == "unknown" else row["verified_records"]
+        yield "kafka_mirror_parity_verified_records", labels, verified
         through = row["verified_through_ms"]
         name = "kafka_mirror_parity_verified_through_timestamp_seconds"
         yield name, labels, None if through is None else through / 1000
@@ -208,6 +214,7 @@ def _report(plane: Plane, status: int, run: Mapping[str, float], version: str) -
     labels = {"plane": plane}
     yield "kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]
     yield SUCCESS, labels, run["at"] if status < 3 else run.get("success")
+    yield "kafka_mirror_report_interval_seconds", labels, run["interval"]
     yield "kafka_mirror_report_duration_seconds", labels, run["duration"]
     yield "kafka_mirror_report_exit_status", labels, status
     yield "kafka_mirror_report_info", labels | {"version": version}, 1

@@ -42,6 +42,7 @@ NARROWER: Mapping[str, Mapping[str, Any]] = {
     "coverage": {"maximum": 1},
     "exit_code": {"maximum": 3},
     "generated_at": {"format": "date-time"},
+    "valid_until": {"format": "date-time"},
     "key_hash": {"pattern": "^[0-9a-f]*$"},
     "PartitionLag.partition": {"minimum": -1},
     "readiness": {"maximum": 1},

@@ -1,12 +1,23 @@
 "use strict";
 // What the page can do beyond being read: age, sorting, filtering, and unfolding for the printer.
-const made = document.getElementById("made");
-const minutes = Math.floor((Date.now() - Date.parse(made.dateTime)) / 60000);
-if (minutes >= 0) {
+const made = Date.parse(document.getElementById("made").dateTime);
+const until = Date.parse(document.getElementById("until")?.dateTime);
+const verdict = document.getElementById("verdict");
+const [said, title] = [verdict.textContent, document.title];
+
+// As mirror-report show: the age is part of the verdict; a report that is too old says nothing any more, but for what it proved lost.
+function age() {
+  const minutes = Math.max(0, Math.floor((Date.now() - made) / 60000));
   const ago = minutes < 120 ? minutes + " min" : minutes < 2880 ? Math.floor(minutes / 60) + " h"
     : Math.floor(minutes / 1440) + " d";
-  made.textContent += " (" + ago + " ago)";
+  const old = Date.now() > until;
+  const before = old && !verdict.classList.contains("critical") ? "unknown: this report is too old; it said: " : "";
+  if (before) verdict.className = "verdict unknown";
+  verdict.firstElementChild.textContent = before + said + " (made " + ago + " ago" + (old && !before ? ", too old)" : ")");
+  document.title = before + title;
 }
+age();
+setInterval(age, 60000);
 
 // Unknown comes last, whichever way a column is sorted.
 function compare(a, b, sign) {

@@ -1,0 +1,89 @@
+"""How old a stored report is, and until when it holds: no I/O.
+
+A report holds for :data:`INTERVALS` intervals of its timer after it was written. Later nothing is
+known of the mirror any more, whatever the report said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mirror_report.checks.verdict import finding, verdict, worst_first
+from mirror_report.model import Finding, ReportError
+from mirror_report.render import figures
+
+INTERVALS = 3
+FORM = "%Y-%m-%dT%H:%M:%SZ"
+KIND = "outdated"
+
+
+def made_at(report: Mapping[str, Any]) -> datetime:
+    """When a report was begun: what it says is of then, or of a little later.
+
+    :param report: a report document.
+    :raises ValueError: it does not say so in ISO 8601.
+    """
+    made = datetime.fromisoformat(report["generated_at"])
+    return made if made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def holds_until(made: datetime, duration_seconds: float, interval_seconds: float) -> datetime:
+    """Until when a report holds, counted from when it was written.
+
+    :param duration_seconds: how long it took to be made.
+    :param interval_seconds: of the timer that makes reports.
+    :raises OverflowError: no calendar reaches that time.
+    """
+    return made + timedelta(seconds=duration_seconds + INTERVALS * interval_seconds)
+
+
+def shown(
+    report: Mapping[str, Any], interval_seconds: float, now: datetime | None = None
+) -> dict[str, Any]:
+    """A report document as it stands now: its age in the verdict, and unknown once it is too old.
+
+    ``critical`` beats ``unknown`` here as everywhere: what an old report proved lost stays said.
+
+    :param now: ``None``: the moment it was made.
+    :raises ReportError: it does not say when that was.
+    """
+    try:
+        made = made_at(report)
+        until = holds_until(made, report["duration_seconds"], interval_seconds)
+    except (ValueError, TypeError, OverflowError):
+        raise ReportError(
+            "the last report does not say when it was made. Make a new one: mirror-report run"
+        ) from None
+    now = made if now is None else now
+    age = (now - made).total_seconds()
+    problem = _problem(age, now > until, interval_seconds)
+    plain = {**report, "age_seconds": max(0.0, age), "valid_until": until.strftime(FORM)}
+    if problem is not None:
+        found = worst_first([problem, *(Finding(**one) for one in report["findings"])])
+        plain["findings"] = [dataclasses.asdict(one) for one in found]
+        plain["verdict"] = dataclasses.asdict(verdict(found))
+    ago = f"{figures.seconds(age)} ago" if age >= 1 else "now"
+    text = f"{plain['verdict']['text']} (made {ago})"
+    return plain | {"verdict": plain["verdict"] | {"text": text}}
+
+
+def _problem(age: float, late: bool, interval_seconds: float) -> Finding | None:
+    action = (
+        "systemctl list-timers mirror-report.timer; journalctl -u mirror-report; then "
+        "sudo mirror-report run"
+    )
+    if late:
+        return finding(
+            KIND,
+            f"the last report is too old: reports stopped, or take longer than {INTERVALS} "
+            "intervals of their timer",
+            action,
+        )
+    if age < -interval_seconds:
+        return finding(
+            KIND, "the last report bears a time to come: a clock is wrong", f"timedatectl; {action}"
+        )
+    return None

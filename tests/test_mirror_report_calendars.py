@@ -1,0 +1,68 @@
+"""Calendars of the report's timers: judged by systemd itself, with the interval they stand for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODULE = Path(__file__).parents[1] / "roles/mirror_report/library/mirror_report_calendars.py"
+DAY = 86_400
+
+
+def judged(**calendars: str) -> dict[str, Any]:
+    """Run the module as Ansible does."""
+    done = subprocess.run(
+        [sys.executable, str(MODULE)],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": {"calendars": calendars}}),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("calendar", "seconds"),
+    [
+        ("*:0/15", 900),
+        ("minutely", 60),
+        ("*-*-* 03:00 Europe/Berlin", DAY + 3600),
+        ("Mon..Fri *:*", 2 * DAY + 60),
+        ("Mon..Fri *-*-* 8..17:0/15", 2 * DAY + 14 * 3600 + 900),
+        ("yearly", 366 * DAY),
+    ],
+)
+def test_interval_is_the_longest_time_between_two_runs(calendar: str, seconds: float) -> None:
+    answer = judged(a=calendar)
+    assert not answer["changed"]
+    assert answer["intervals"] == {"a": seconds}
+
+
+@pytest.mark.parametrize(
+    ("calendar", "why"),
+    [
+        ("every 5 minutes", "is no calendar of systemd"),
+        ("", "is no calendar of systemd"),
+        ("--version", "is no calendar of systemd"),
+        ("2020-01-01", "never elapses again"),
+        ("2190-01-01", "elapses only once more"),
+    ],
+)
+def test_a_calendar_that_starts_no_runs_is_refused_with_the_variable_and_the_cure(
+    calendar: str, why: str
+) -> None:
+    answer = judged(mirror_report_schedule=calendar, mirror_report_lag_schedule="minutely")
+    assert answer["failed"]
+    assert answer["msg"].startswith(f"mirror_report_schedule: {calendar!r} {why}")
+    assert "'*:0/5'" in answer["msg"]
+    assert "mirror_report_lag_schedule" not in answer["msg"]
+
+
+def test_every_wrong_calendar_is_named_at_once() -> None:
+    message = judged(mirror_report_schedule="x", mirror_report_lag_schedule="y")["msg"]
+    assert "mirror_report_schedule: 'x'" in message
+    assert "mirror_report_lag_schedule: 'y'" in message
