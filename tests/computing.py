@@ -37,7 +37,8 @@ def compute(directory: Path, role: Path, play: str, hosts: Mapping[str, Any]) ->
         cwd=directory, capture_output=True, text=True, check=False,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
              "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
-             "ANSIBLE_FILTER_PLUGINS": str(ROOT / "roles/mirror_model/filter_plugins")},
+             "ANSIBLE_FILTER_PLUGINS": os.pathsep.join(
+                 str(one / "filter_plugins") for one in (ROOT / "roles/mirror_model", role))},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.JSONDecoder().raw_decode

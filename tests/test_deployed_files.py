@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def run(check: bool = False, **arguments: Any) -> dict[str, Any]:
     given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check}}
     done = subprocess.run(
         [sys.executable, str(MODULE)],
-        input=json.dumps(given), capture_output=True, text=True, check=False,
+        input=json.dumps(given), capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -131,3 +132,116 @@ def test_what_is_only_made_if_missing_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "d").chmod(0o700)
     assert not run(**arguments)["changed"]
     assert (tmp_path / "d/a").read_text() == "more"
+
+
+NOBODY = 65534
+CANARY = "canary-77a0"
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file of root's that nobody else reads."""
+    path = tmp_path / "secret"
+    path.write_text(f"{CANARY}\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """A directory of another user."""
+    path = tmp_path / "theirs"
+    path.mkdir()
+    os.chown(path, NOBODY, NOBODY)
+    return path
+
+
+def kept(path: Path) -> tuple[str, int, int]:
+    """Content, owner and mode of a file."""
+    found = path.stat()
+    return path.read_text(), found.st_uid, found.st_mode & 0o7777
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("plant", ["link", "pipe", "hard link"])
+@pytest.mark.parametrize("whose", [0, NOBODY])
+def test_what_was_planted_is_replaced_and_never_shown(
+    tmp_path: Path, theirs: Path, secret: Path, whose: int, plant: str, replace: bool
+) -> None:
+    if plant == "hard link" and not (replace and whose):
+        plant = "link"  # elsewhere it is a file like any other
+    before = kept(secret)
+    path = (theirs if whose else tmp_path) / "a"
+    if plant == "link":
+        path.symlink_to(secret)
+    elif plant == "pipe":
+        os.mkfifo(path)
+    else:
+        path.hardlink_to(secret)
+    entry = {"content": "x\n", "owner": "nobody", "group": "nogroup", "replace": replace}
+    answer = run(files={str(path): entry})
+    assert answer["written"] == [str(path)]
+    assert CANARY not in json.dumps(answer)
+    assert not path.is_symlink()
+    assert kept(path) == ("x\n", NOBODY, 0o644)
+    assert kept(secret) == before
+    assert not run(files={str(path): entry})["changed"]
+
+
+def test_what_another_user_has_in_his_directory_is_not_shown(theirs: Path) -> None:
+    path = theirs / "a"
+    path.write_text(CANARY)
+    record = theirs.parent / "record"
+    record.write_text(json.dumps([str(path)]))
+    answer = run(record=str(record))
+    assert answer["removed"] == [str(path)]
+    assert CANARY not in json.dumps(answer["diff"])
+    assert list(theirs.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["directories", "files", "links", "absent"])
+def test_a_link_that_another_user_set_is_not_followed(
+    tmp_path: Path, theirs: Path, what: str
+) -> None:
+    (tmp_path / "roots").mkdir()
+    (tmp_path / "roots/a").write_text("")
+    (theirs / "sub").symlink_to(tmp_path / "roots")
+    path = str(theirs / "sub/b")
+    given: Any = {
+        "directories": {path: {}},
+        "files": {path: {"content": ""}},
+        "links": {path: "/x"},
+        "absent": [str(theirs / "sub/a")],
+    }[what]
+    answer = run(**{what: given})
+    assert answer["failed"]
+    assert "sub is a link that is not root's" in answer["msg"]
+    assert [one.name for one in (tmp_path / "roots").iterdir()] == ["a"]
+
+
+def test_links_of_roots_lead_on(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "absolute").symlink_to(tmp_path / "real")
+    (tmp_path / "real/relative").symlink_to("../real")
+    path = tmp_path / "absolute/relative/a"
+    run(files={str(path): {"content": "x"}})
+    assert (tmp_path / "real/a").read_text() == "x"
+
+
+def test_what_is_made_in_a_directory_of_another_user_is_his(theirs: Path) -> None:
+    arguments: dict[str, Any] = {
+        "directories": {f"{theirs}/d": {"replace": False}},
+        "links": {f"{theirs}/l": "/target"},
+        "files": {f"{theirs}/d/f": {"content": "", "replace": False}},
+    }
+    assert run(**arguments)["changed"]
+    assert {one.name: one.lstat().st_uid for one in theirs.rglob("*")} == dict.fromkeys(
+        ("d", "l", "f"), NOBODY
+    )
+    assert not run(**arguments)["changed"]
+
+
+def test_a_file_of_roots_has_no_place_in_a_directory_of_another_user(theirs: Path) -> None:
+    answer = run(files={f"{theirs}/a": {"content": "x"}})
+    assert "its directory is not root's; name its owner" in answer["msg"]
+    assert list(theirs.iterdir()) == []

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.errors import AnsibleFilterError
 from mirror_report import config
 
 from tests.computing import Computed, compute
-from tests.loading import ROOT
+from tests.loading import ROOT, load
 from tests.test_mirror_report_calendars import judged
 
+filters = load("roles/mirror_report/filter_plugins/mirror_report.py", "mirror_report_filters")
 ROLE = ROOT / "roles/mirror_report"
 
 PLAY = """
@@ -34,6 +36,7 @@ PLAY = """
           as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
           elapsed: "{{{{ __mirror_report_timers_elapsed }}}}"
           site: "{{{{ __mirror_report_site_content }}}}"
+          memory: "{{{{ __mirror_report_memory_max }}}}"
 """
 
 
@@ -62,6 +65,12 @@ CASES: dict[str, dict[str, Any]] = {
         "mirror_report_web": True,
         "mirror_report_web_listen": ["443", "[::]:443"],
         "mirror_report_web_hsts_seconds": 86400,
+    },
+    "small": {**BOTH_ON, "mirror_report_heap": "512m"},
+    "cluster": {
+        **BOTH_ON,
+        "mirror_report_spark_master": "spark://master:7077",
+        "mirror_report_spark_properties": {"spark.executor.memory": "16g"},
     },
     "lag-timer-still-on": {**BOTH_ON, "mirror_report_lag_timer": False},
     "lag-timer-off": {
@@ -170,3 +179,65 @@ def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> 
     assert re.findall(r"listen (.*) ssl;", site) == ["443", "[::]:443"]
     assert "max-age=86400" in site
     assert "Strict-Transport-Security" not in computed["plain"]["site"]
+
+
+def last(text: str, name: str) -> str:
+    """What systemd makes of a setting that a unit may hold more than once."""
+    return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)[-1]
+
+
+@pytest.mark.parametrize(
+    ("case", "limit"), [("plain", "2304M"), ("small", "1536M"), ("cluster", "2304M")]
+)
+def test_every_process_of_the_report_has_a_limit_and_ends_before_others(
+    computed: Computed, case: str, limit: str
+) -> None:
+    report, lag = (unit(computed, case, f"mirror-report{one}.service") for one in ("", "-lag"))
+    assert last(report, "MemoryMax") == computed[case]["memory"] == limit
+    assert last(lag, "MemoryMax") == "512M", "no Java, so no heap"
+    command = computed[case]["files"]["/usr/local/bin/mirror-report"]["content"]
+    properties = "\n".join(re.findall(r"--property='?(.*?)'? \\$", command, re.MULTILINE))
+    assert last(properties, "MemoryMax") == limit
+    for text in (report, lag, properties):
+        # Above anything that a process can have without it, however much it holds.
+        assert last(text, "OOMScoreAdjust") == "1000"
+        assert last(text, "OOMPolicy") == "continue"
+
+
+def test_no_unit_of_the_report_is_without_a_limit(computed: Computed) -> None:
+    units = [path for path in computed["web"]["files"] if path.endswith(".service")]
+    assert len(units) == 2
+    for path in units:
+        assert re.search("^MemoryMax=[0-9]+M$", computed["web"]["files"][path]["content"], re.M)
+
+
+@pytest.mark.parametrize(
+    ("heap", "properties", "limit"),
+    [
+        ("512m", {}, "1536M"),
+        ("2g", {}, "3840M"),
+        ("1048576k", {}, "2304M"),
+        ("1g", {"spark.driver.memory": "2g"}, "3840M"),
+        ("1g", {"spark.driver.memory": 2048}, "3840M"),
+        ("1g", {"spark.memory.offHeap.size": "1g"}, "2304M"),
+        ("1g", {"spark.memory.offHeap.enabled": True, "spark.memory.offHeap.size": "1g"}, "3328M"),
+        ("1g", {"spark.executor.memory": "8g"}, "2304M"),
+    ],
+)
+def test_the_limit_follows_what_java_may_hold(
+    heap: str, properties: dict[str, Any], limit: str
+) -> None:
+    assert filters.report_memory_max(heap, properties) == limit
+
+
+@pytest.mark.parametrize(
+    ("heap", "properties", "named"),
+    [
+        ("much", {}, "mirror_report_heap: 'much'"),
+        ("1g", {"spark.driver.memory": "-1g"}, "spark.driver.memory']: '-1g'"),
+    ],
+)
+def test_a_size_that_is_none_is_named(heap: str, properties: dict[str, Any], named: str) -> None:
+    with pytest.raises(AnsibleFilterError) as refused:
+        filters.report_memory_max(heap, properties)
+    assert named in str(refused.value)

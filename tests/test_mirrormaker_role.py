@@ -168,6 +168,12 @@ def test_the_unit_starts_the_script_of_the_instances_own_release(computed: Compu
     )
 
 
+def test_a_host_short_of_memory_ends_others_before_the_mirror(computed: Computed) -> None:
+    for case in computed.values():
+        (unit,) = [one for path, one in case["contents"].items() if path.endswith(".service")]
+        assert "\nOOMScoreAdjust=-500\n" in unit["content"]
+
+
 def test_every_variable_of_the_command_is_in_the_environment(computed: Computed) -> None:
     for case in computed.values():
         named = {part.strip("${}") for part in " ".join(case["command"]).split() if "${" in part}

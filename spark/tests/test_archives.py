@@ -68,6 +68,35 @@ def test_other_jars_make_an_archive_unfit_and_a_new_one_replaces_it(spark: Spark
     assert str(new) in java_options(spark)
 
 
+NOBODY = 65534
+
+
+@pytest.mark.parametrize("whose", ["file", "directory"])
+def test_an_archive_that_somebody_else_could_have_made_is_not_used(
+    spark: Spark, whose: str
+) -> None:
+    path = made(spark)
+    os.chown(path if whose == "file" else path.parent, NOBODY, NOBODY)
+    assert archives.usable(spark) is None
+    assert "SharedArchiveFile" not in java_options(spark)
+    assert "belongs to another user" in (archives.hint(spark) or "")
+
+
+def test_a_link_to_an_archive_is_not_used(spark: Spark) -> None:
+    path = made(spark)
+    path.rename(path.with_suffix(".old"))
+    path.symlink_to(path.with_suffix(".old"))
+    assert "SharedArchiveFile" not in java_options(spark)
+    assert "is a link" in (archives.hint(spark) or "")
+
+
+def test_an_archive_is_named_by_where_it_really_lies(spark: Spark, tmp_path: Path) -> None:
+    path = made(spark)
+    path.parent.rename(tmp_path / "elsewhere")
+    path.parent.symlink_to(tmp_path / "elsewhere")
+    assert archives.usable(spark) == tmp_path / "elsewhere" / path.name
+
+
 def test_a_missing_archive_is_told_and_one_nobody_asked_for_is_not(spark: Spark) -> None:
     assert "is missing" in (archives.hint(spark) or "")
     assert archives.hint(Spark()) is None

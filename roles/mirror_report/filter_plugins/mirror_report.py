@@ -1,11 +1,13 @@
-"""Filters of the web view: whether a web server can work with a certificate and its key."""
+"""Filters: whether a web server can work with a certificate, and what memory a report may hold."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ansible.errors import AnsibleFilterError
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -37,9 +39,50 @@ def web_certificate_problems(certificate: str, key: str) -> list[str]:
     return found
 
 
+MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
+BESIDE_HEAP_MIB = 768
+"""Java's classes, compiled code and threads; Python and what it holds (docs/sizing.md)."""
+
+
+def report_memory_max(heap: str, properties: Mapping[str, Any]) -> str:
+    """What a report may hold in all, as systemd's ``MemoryMax``: its heap by half again, and more.
+
+    :param heap: ``mirror_report_heap``.
+    :param properties: ``mirror_report_spark_properties``; those about the driver's memory win, as
+        Spark has it. Executors elsewhere do not count.
+    :returns: mebibytes, such as ``2304M``.
+    :raises AnsibleFilterError: a size that Java would not take; the message names the variable.
+    """
+    of_spark = "mirror_report_spark_properties['{}']".format
+    own = properties.get("spark.driver.memory")
+    total = 1.5 * (
+        _mebibytes(of_spark("spark.driver.memory"), own, "m")
+        if own is not None
+        else _mebibytes("mirror_report_heap", heap, "b")
+    )
+    if str(properties.get("spark.memory.offHeap.enabled", "")).lower() == "true":
+        name = "spark.memory.offHeap.size"
+        total += _mebibytes(of_spark(name), properties.get(name, "0"), "b")
+    return f"{int(total) + BESIDE_HEAP_MIB}M"
+
+
+def _mebibytes(name: str, size: object, unit: str) -> float:
+    """A size in mebibytes.
+
+    :param unit: of a number that names none.
+    """
+    found = re.fullmatch(r"(\d+)([bkmgt]?)b?", str(size).strip().lower())
+    if found is None:
+        raise AnsibleFilterError(f"{name}: {size!r} is no size such as 512m or 2g; set one")
+    return int(found[1]) * {**MIB, "b": 1 / 1024**2}[found[2] or unit]
+
+
 class FilterModule:
     """The filters this role brings along."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Name to filter."""
-        return {"web_certificate_problems": web_certificate_problems}
+        return {
+            "report_memory_max": report_memory_max,
+            "web_certificate_problems": web_certificate_problems,
+        }

@@ -97,6 +97,7 @@ def parser() -> Parser:
     one.add_argument("bundles", metavar="BUNDLE", nargs=2, type=Path)
     one.add_argument("--json", action="store_true", help="result as one JSON object")
     add("archive", "let Spark start faster: archive the classes it loads", flow="")
+    add("publish", "put the last report where the web view shows it", flow="")
     one = add("show", "show the last report", flow="the last report of run --flow NAME")
     how = _outputs(one)
     how.add_argument("--html-path", action="store_true", help="print where the page lies")

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror_report import answers, commands, config, metrics
@@ -39,6 +38,8 @@ from mirror_report.state.store import StateError, Store
 D = TypeVar("D", LagDocument, Report)
 
 FAILED = EXIT_CODES["unknown"]
+PUBLISHED = ("latest.html", "latest.json")
+"""What a web server shows."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,7 +149,7 @@ def _run(options: argparse.Namespace) -> int:
         store.write_report(_latest(options, "json"), text)
         store.prune_reports()
         if settings.web_directory and options.flow is None:
-            store.publish(settings.web_directory, ("latest.html", "latest.json"))
+            store.publish(settings.web_directory, PUBLISHED)
     answers.report(options, freshness.shown(plain, settings.interval_seconds), str(page))
     return report.verdict.exit_code
 
@@ -203,13 +204,26 @@ def _archive(options: argparse.Namespace) -> int:
     return EXIT_CODES["ok"]
 
 
+def _publish(options: argparse.Namespace) -> int:
+    settings = _settings(options)
+    if settings.web_directory is None:
+        raise ReportError("web_directory: not set, so there is no place to publish to. Set it")
+    try:
+        Store(settings.state_directory).publish(settings.web_directory, PUBLISHED)
+    except FileNotFoundError:
+        print("no report yet")
+    else:
+        print(f"{settings.web_directory}: published")
+    return EXIT_CODES["ok"]
+
+
 def _show(options: argparse.Namespace) -> int:
     settings = _settings(options)
     if options.flow is not None:
         settings.flow(options.flow)
-    reports = Store(settings.state_directory).reports_directory
-    page = reports / _latest(options, "html")
-    last = render_json.loads(_last_report(reports / _latest(options, "json"), options.flow))
+    store = Store(settings.state_directory)
+    page = store.reports_directory / _latest(options, "html")
+    last = render_json.loads(_last_report(store, _latest(options, "json"), options.flow))
     plain = freshness.shown(last, settings.interval_seconds, datetime.now(UTC))
     if options.html_path:
         print(page)
@@ -223,16 +237,22 @@ def _latest(options: argparse.Namespace, kind: str) -> str:
     return f"latest.{kind}" if options.flow is None else f"latest-{options.flow}.{kind}"
 
 
-def _last_report(path: Path, flow: str | None) -> str:
+def _last_report(store: Store, name: str, flow: str | None) -> str:
+    path = store.reports_directory / name
+    command = "mirror-report run" + (f" --flow {flow}" if flow else "")
     try:
-        return path.read_text(encoding="utf-8")
+        return store.report(name)
     except FileNotFoundError:
-        command = "mirror-report run" + (f" --flow {flow}" if flow else "")
         raise StateError(f"no report yet in {path}. Make one: {command}") from None
-    except OSError as error:
+    except PermissionError as error:
         raise StateError(
             f"{path} cannot be read: {error.strerror}. Run as root, or join the group that may "
             "read reports"
+        ) from error
+    except OSError as error:
+        raise StateError(
+            f"{path} cannot be read: {error.strerror}. Find out who put it there, remove it, and "
+            f"make a report: {command}"
         ) from error
 
 
@@ -271,6 +291,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "groups": _groups,
     "lag": _lag,
     "prove": _prove,
+    "publish": _publish,
     "run": _run,
     "show": _show,
 }

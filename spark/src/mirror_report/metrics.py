@@ -15,7 +15,7 @@ from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.render.prometheus import Plane, Sample
-from mirror_report.state.store import LockedError, StateError, write_atomically
+from mirror_report.state.store import LockedError, StateError, read_below, write_atomically
 
 FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
 MODE = 0o644
@@ -61,7 +61,7 @@ class Metrics:
         )
         run = {"at": now, "duration": now - self._started, "interval": interval}
         try:
-            before = prometheus.last_success(self._path.read_text(encoding="utf-8"))
+            before = prometheus.last_success(read_below(self._path.parent, self._path.name))
         except (OSError, ValueError):
             before = None
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report import cli, commands
 from mirror_report.model import ApartDocument, ApartTopic
-from mirror_report.parity import bundle, session
+from mirror_report.parity import archives, bundle, session
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -180,6 +181,20 @@ def test_empty_bundles_are_not_whole(apart: Apart, tmp_path: Path) -> None:
     )
     assert document.verdict.exit_code == 1
     assert [one.kind for one in document.findings] == ["nothing_seen"]
+
+
+def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
+    apart: Apart, tmp_path: Path
+) -> None:
+    settings = apart.mirror.settings
+    settings = replace(settings, spark=replace(settings.spark, class_archive=str(tmp_path)))
+    path = archives.location(settings.spark)
+    assert path is not None
+    path.touch()
+    os.chown(path, 65534, 65534)
+    said: list[str] = []
+    commands.compare(settings, apart.path("source"), apart.path("target"), said.append)
+    assert "belongs to another user" in said[0]
 
 
 def test_the_command_tells_it_as_text_and_as_data(

@@ -23,6 +23,7 @@ from mirror_report.model import (
     ParityStatus,
 )
 from mirror_report.observe import Take
+from mirror_report.parity import archives
 from mirror_report.parity import bundle as bundles
 from mirror_report.parity.bundle import Bundle, BundleTopic
 from mirror_report.parity.errors import spark_errors, without_spark
@@ -93,6 +94,9 @@ def compare(settings: Settings, one: Path, other: Path, progress: Progress) -> A
         differing: Sequence[Mapping[str, Any]] = []
         if files:
             apart, sessions = _spark()
+            hint = archives.hint(settings.spark)
+            if hint is not None:
+                progress(hint)
             progress("comparing digests")
             expected = sum(file.stat().st_size for file in files)
             with sessions.open_session(settings.spark, expected) as session, spark_errors():

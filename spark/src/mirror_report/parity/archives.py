@@ -46,21 +46,32 @@ def location(settings: Spark) -> Path | None:
 
 
 def usable(settings: Spark) -> Path | None:
-    """The archive, if it is there."""
+    """The archive, links of its directory resolved, if it is there and may be used.
+
+    Java runs what an archive holds. So it is a file, and it and every directory it lies in belong
+    to root or to who starts Java: nobody else could have put it there.
+    """
     path = location(settings)
-    return path if path is not None and path.is_file() else None
+    if path is None or not path.is_file():
+        return None
+    place = path.parent.resolve() / path.name
+    return None if place.is_symlink() or _strangers([place, *place.parents]) else place
 
 
 def hint(settings: Spark) -> str | None:
     """What to say of an archive that is configured and cannot be used; ``None``: nothing."""
     path = location(settings)
-    if path is None or path.is_file():
+    if path is None or usable(settings) is not None:
         return None
-    why = "was made for another Java or other jars" if _others(path) else "is missing"
-    return (
-        f"the class archive in {path.parent} {why}: starting Spark takes longer. "
-        "Make it anew: mirror-report archive"
-    )
+    cure = "Make it anew: mirror-report archive"
+    if path.is_symlink():
+        why = "is a link, which is not used"
+    elif path.is_file():
+        why = "belongs to another user, or lies in a directory of one, and is not used"
+        cure = "That is as it should be where root starts it"
+    else:
+        why = "was made for another Java or other jars" if _others(path) else "is missing"
+    return f"the class archive in {path.parent} {why}: starting Spark takes longer. {cure}"
 
 
 def options(archive: Path) -> list[str]:
@@ -82,6 +93,10 @@ def replace(made: Path, path: Path) -> None:
     made.replace(path)
     for other in _others(path):
         other.unlink()
+
+
+def _strangers(paths: Iterable[Path]) -> bool:
+    return not {one.lstat().st_uid for one in paths} <= {0, os.geteuid()}
 
 
 def _others(path: Path) -> list[Path]:

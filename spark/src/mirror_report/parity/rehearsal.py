@@ -67,7 +67,7 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
             "no class archive can be made: it takes spark.class_archive, a local spark.master and "
             "Java. Deploy the report again, or set them in its configuration"
         )
-    if path.is_file():
+    if archives.usable(settings) is not None:
         return path, False
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     progress("starting Spark to see which classes it loads")

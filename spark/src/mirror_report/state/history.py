@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mirror_report.state.store import StateError, write_atomically
+from mirror_report.state.store import StateError, open_plain, read_below, write_atomically
 
 Line = dict[str, Any]
 
@@ -45,7 +45,7 @@ class History:
         path = self.directory / "lock"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            handle = path.open("ab")
+            handle = os.fdopen(open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
         except OSError as error:
             raise _unwritable(path, error) from error
         with handle:
@@ -139,7 +139,7 @@ def _hourly(lines: list[Line]) -> list[Line]:
 
 def _read(path: Path) -> list[Line]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_below(path.parent, path.name, errors="replace")
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -160,7 +160,7 @@ def _text(line: Mapping[str, Any]) -> str:
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+") as handle:
+        with open(path, "ab+", opener=open_plain) as handle:
             # A line cut off by a crash must not swallow this one.
             size = handle.tell()
             if size and os.pread(handle.fileno(), 1, size - 1) != b"\n":

@@ -7,13 +7,15 @@ directory), so a run that dies leaves either the old state or the new one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from mirror_report.model import ReportError
@@ -69,7 +71,7 @@ class Store:
         """
         path = self._manifest(name)
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(read_below(self.directory, path.name))
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -109,7 +111,8 @@ class Store:
         path = self.directory / "lock"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            handle = path.open("a+", encoding="utf-8")
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+            handle = os.fdopen(open_plain(path, flags), "a+", encoding="utf-8")
         except OSError as error:
             raise StateError(
                 f"{path} cannot be opened: {error.strerror}. Run as root or as the report's user"
@@ -148,15 +151,29 @@ class Store:
         """Whether a run got as far as its report."""
         return (self.reports_directory / f"{run_id}.json").exists()
 
+    def report(self, name: str) -> str:
+        """Text of one rendered report.
+
+        :raises OSError: it is not there, or cannot be read; ``strerror`` says why.
+        """
+        return read_below(self.directory, f"{self.reports_directory.name}/{name}")
+
     def publish(self, directory: str, names: Iterable[str]) -> None:
         """Copy rendered reports to where a web server shows them.
 
         Who may look into the directory is settled by whoever made it.
 
-        :raises StateError: they cannot be written.
+        :raises StateError: they cannot be read or written.
+        :raises FileNotFoundError: there is no report yet.
         """
         for name in names:
-            text = (self.reports_directory / name).read_text(encoding="utf-8")
+            try:
+                text = self.report(name)
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                path = self.reports_directory / name
+                raise StateError(f"{path} cannot be read: {error.strerror}") from error
             write_atomically(Path(directory) / name, text, 0o644)
 
     def prune_reports(self, keep: int = REPORTS_KEPT) -> None:
@@ -167,6 +184,52 @@ class Store:
 
     def _manifest(self, name: str) -> Path:
         return self.directory / f"{name}.json"
+
+
+def open_plain(path: str | os.PathLike[str], flags: int, dir_fd: int | None = None) -> int:
+    """Open a file, also as ``opener`` of :func:`open`: follow no link and wait for no other end.
+
+    :raises OSError: as of :func:`os.open`, or it is no file; ``strerror`` says so.
+    """
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, flags, 0o666, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            raise OSError(error.errno, "a link stands there, and none is followed") from error
+        raise
+    kind = stat.S_ISDIR if flags & os.O_DIRECTORY else stat.S_ISREG
+    if not kind(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file")
+    return descriptor
+
+
+def read_below(directory: Path, name: str, errors: str = "strict") -> str:
+    """Text of a file below a directory that may be another user's.
+
+    He could lead whoever reads there elsewhere: no link below the directory is followed, and what
+    is read belongs to the owner of the directory, unless that is who reads.
+
+    :param name: relative to the directory.
+    :param errors: what becomes of bytes that are no text, as of :func:`open`.
+    :raises OSError: it is not there, or must not be read; ``strerror`` says why.
+    """
+    *folders, last = PurePath(name).parts
+    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        owner = os.fstat(place).st_uid
+        for folder in folders:
+            below = open_plain(folder, os.O_RDONLY | os.O_DIRECTORY, place)
+            os.close(place)
+            place = below
+        descriptor = open_plain(last, os.O_RDONLY, place)
+    finally:
+        os.close(place)
+    with os.fdopen(descriptor, encoding="utf-8", errors=errors) as handle:
+        if os.geteuid() != owner != os.fstat(descriptor).st_uid:
+            raise OSError(errno.EINVAL, "it is not of the owner of its directory")
+        return handle.read()
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:

@@ -1,0 +1,106 @@
+"""A host short of memory ends the report, and no mirror."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from labkit import wait
+
+# Takes so many megabytes step by step, and says how it may be ended.
+GROW = """
+import sys, time
+print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
+held = []
+for _ in range(int(sys.argv[1])):
+    held.append(bytearray(b"x") * 1_000_000)
+    time.sleep(0.01)
+print("HELD", flush=True)
+"""
+MIB = 1024 * 1024
+LEFT = 80
+"""Mebibytes of the host that are free."""
+
+
+class Limit:
+    """The memory of a container as a whole, by either kind of control groups."""
+
+    def __init__(self, container):
+        ask = ["podman", "inspect", "--format={{.State.Pid}}", container]
+        pid = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
+        groups = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
+        paths = {names: path for _, names, path in (line.split(":", 2) for line in groups)}
+        root = Path("/sys/fs/cgroup")
+        first = "memory" in paths
+        path = (paths["memory"] if first else paths[""]).strip("/")
+        # systemd in the container may have made groups of its own below.
+        path = re.sub(r"(libpod-[0-9a-f]{64}[^/]*).*", r"\1", path)
+        self.group = root / "memory" / path if first else root / path
+        self.name = "memory.limit_in_bytes" if first else "memory.max"
+        self.before = (self.group / self.name).read_text(encoding="utf-8")
+        self.unlimited = "-1" if first else "max"
+
+    def held(self):
+        """Bytes that processes hold; what the kernel can take back does not count."""
+        stat = (self.group / "memory.stat").read_text(encoding="utf-8")
+        return int(re.search(r"^(?:total_rss|anon) (\d+)$", stat, re.MULTILINE)[1])
+
+    def set(self, text):
+        """Limit it."""
+        (self.group / self.name).write_text(str(text), encoding="utf-8")
+
+
+@pytest.fixture
+def limit(lab):
+    """The limit of the mirror's host; none afterwards, as before."""
+    limit = Limit(lab.mirror.container)
+    yield limit
+    limit.set(limit.unlimited)
+
+
+def score(host, pid):
+    """What the kernel adds to how much a process holds when it chooses one to end."""
+    return int(host.read(f"/proc/{pid}/oom_score_adj"))
+
+
+@pytest.mark.parametrize("name", ["mirror-report", "mirror-report-lag"])
+def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
+    lab, orders, payments, limit, measured, name
+):
+    host = lab.mirror
+    mirrors = {unit: (unit.pid, unit.restarts) for unit in (orders, payments)}
+    sizes = [
+        int(host.shell(f"awk '/VmRSS/ {{print $2}}' /proc/{pid}/status")) // 1024
+        for pid, _ in mirrors.values()
+    ]
+    script, copy = "/usr/local/lib/lab-grow.py", f"{name}-lab-grow.service"
+    # The unit itself, as it is, but for what it runs.
+    text = host.read(f"/etc/systemd/system/{name}.service")
+    command = f"/usr/bin/python3 {script} 400"
+    text = re.sub(r"^ExecStart=.*$", f"ExecStart={command}", text, flags=re.MULTILINE)
+    text = re.sub(r"^(StandardOutput|LogLevelMax|SyslogLevel)=.*\n", "", text, flags=re.MULTILINE)
+    try:
+        host.shell("mkdir -p /usr/local/lib")
+        host.write(script, GROW)
+        host.write(f"/run/systemd/system/{copy}", text)
+        host.run("systemctl", "daemon-reload")
+        since = host.now()
+        limit.set(limit.held() + LEFT * MIB)
+        host.run("systemctl", "start", copy, check=False)
+        argv = ["journalctl", "--no-pager", "--output=cat", "--since", since, "--unit", copy]
+        said = wait("its end", lambda: "SCORE" in host.run(*argv).stdout and host.run(*argv).stdout)
+    finally:
+        limit.set(limit.unlimited)
+        host.shell(f"rm -f {script} /run/systemd/system/{copy}; systemctl daemon-reload")
+        host.run("systemctl", "reset-failed", copy, check=False)
+    scores = [score(host, pid) for pid, _ in mirrors.values()]
+    measured(report=re.findall(r"SCORE (-?\d+)", said)[0], mirrors=scores, mib=sizes)
+    assert "HELD" not in said, "the limit was reached"
+    assert re.search("status=9/KILL|oom-kill", said), said
+    assert re.findall(r"SCORE (-?\d+)", said) == ["1000"]
+    # Where the kernel lets nobody lower it, systemd leaves it as it is.
+    assert max(scores) <= 0
+    assert min(sizes) > LEFT, "each of the mirrors held more than it did"
+    assert {unit: (unit.pid, unit.restarts) for unit in mirrors} == mirrors
