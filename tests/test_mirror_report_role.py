@@ -31,6 +31,9 @@ PLAY = """
           files: "{{{{ __mirror_report_files }}}}"
           links: "{{{{ __mirror_report_links }}}}"
           as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
+          credentials: "{{{{ __mirror_report_credentials }}}}"
+          executor_credentials: "{{{{ __mirror_report_executor_credentials }}}}"
+          spark_local: "{{{{ __mirror_report_spark_local }}}}"
           site: "{{{{ __mirror_report_site_content }}}}"
 """
 
@@ -49,6 +52,7 @@ def shown(**states: tuple[str, str]) -> dict[str, Any]:
 
 ON, OFF = ("active", "enabled"), ("inactive", "disabled")
 BOTH_ON = shown(mirror_report=ON, mirror_report_lag=ON)
+SECRETS = {"mirror_report_spark_secrets": {"spark.authenticate.secret": "hush\\hush é"}}
 # One host per case: what differs from the defaults, and what systemd says.
 CASES: dict[str, dict[str, Any]] = {
     "plain": BOTH_ON,
@@ -59,6 +63,8 @@ CASES: dict[str, dict[str, Any]] = {
         "mirror_report_web_listen": ["443", "[::]:443"],
         "mirror_report_web_hsts_seconds": 86400,
     },
+    "spark-here": {**BOTH_ON, **SECRETS, "mirror_report_spark_master": "local[2]"},
+    "spark-elsewhere": {**BOTH_ON, **SECRETS, "mirror_report_spark_master": "spark://h:7077"},
     "lag-timer-still-on": {**BOTH_ON, "mirror_report_lag_timer": False},
     "lag-timer-off": {
         **shown(mirror_report=ON, mirror_report_lag=OFF),
@@ -141,6 +147,21 @@ def test_lag_runs_behind_the_walls_of_the_report(computed: Computed) -> None:
 def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, case: str) -> None:
     touched = {"lag-timer-still-on", "lag-timer-stopped-by-hand"}
     assert computed[case]["as_wanted"] == (case not in touched)
+
+
+def test_spark_elsewhere_finds_its_secret_among_the_credentials_alone(computed: Computed) -> None:
+    found = computed["spark-elsewhere"]
+    assert found["credentials"] == {
+        "spark-defaults.conf": "spark.authenticate.secret=hush\\\\hush \\u00E9\n"
+    }
+    assert found["executor_credentials"] == {}
+    loaded = "LoadCredential=spark-defaults.conf:/etc/mirror-report/credentials/spark-defaults.conf"
+    assert loaded in unit(computed, "spark-elsewhere", "mirror-report.service").splitlines()
+    assert loaded in found["files"]["/usr/local/bin/mirror-report"]["content"]
+    for file in found["files"].values():
+        assert "hush" not in file["content"]
+    assert computed["spark-here"]["credentials"] == {}
+    assert (found["spark_local"], computed["spark-here"]["spark_local"]) == (False, True)
 
 
 def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> None:

@@ -1,11 +1,14 @@
-"""Filters of the web view: whether a web server can work with a certificate and its key."""
+"""Filters that judge inputs: certificate and key of the web view, and who could reach Spark."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleFilterError
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -37,9 +40,41 @@ def web_certificate_problems(certificate: str, key: str) -> list[str]:
     return found
 
 
+def mirror_report_spark_problems(
+    master: str, properties: Mapping[str, Any], secrets: Mapping[str, Any]
+) -> list[str]:
+    """Why others than the report could reach Spark's processes, or see its secrets.
+
+    :param secrets: Spark's keys that nobody may see, SECRET.
+    :returns: messages that name the variable and the cure, and hold no secret.
+    """
+    rules = _rules()
+    found: list[str] = rules.problems(str(master), properties)
+    if rules.takes_secret(str(master)) and not secrets.get(rules.SECRET):
+        found.append(
+            f"mirror_report_spark_secrets: {rules.SECRET} is missing, which {master} must ask for; "
+            "take it from a vault"
+        )
+    return found
+
+
+def _rules() -> Any:
+    """The report's own rules, so that inventory and configuration are judged alike."""
+    source = Path(__file__).resolve().parents[3] / "spark/src/mirror_report/spark_security.py"
+    spec = importlib.util.spec_from_file_location("mirror_report_spark_security", source)
+    if spec is None or spec.loader is None:
+        raise AnsibleFilterError(f"cannot load {source}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class FilterModule:
     """The filters this role brings along."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Name to filter."""
-        return {"web_certificate_problems": web_certificate_problems}
+        return {
+            "mirror_report_spark_problems": mirror_report_spark_problems,
+            "web_certificate_problems": web_certificate_problems,
+        }
