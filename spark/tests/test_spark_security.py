@@ -36,7 +36,7 @@ def part(of: dict[str, str], like: dict[str, str]) -> dict[str, str | None]:
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", FAR, "yarn", "k8s://h"])
 def test_every_session_authenticates_and_encrypts_whatever_is_configured(master: str) -> None:
     demanded = AUTHENTICATED | ENCRYPTED | ({} if master.startswith("local") else FILES)
-    loosened = {name: "otherwise" for name in demanded}
+    loosened = dict.fromkeys(demanded, "otherwise")
     found = session.configuration(Spark(master=master, properties=loosened), 0)
     assert part(found, demanded) == demanded
 

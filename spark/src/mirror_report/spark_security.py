@@ -11,7 +11,7 @@ from typing import Any
 
 DEFAULTS_FILE = "spark-defaults.conf"
 """Where Spark reads what no argument may hold; a credential of the report."""
-SECRET = "spark.authenticate.secret"
+SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _TLS = "spark.ssl.rpc.enabled"
 _TRUST = "spark.ssl.rpc.trustStore"
 # A page that needs no login can end jobs.

@@ -41,13 +41,13 @@ class Stranger:
     """
 
     def __init__(self, directory: Path) -> None:
-        other = ["setpriv", "--pdeathsig", "KILL"]
+        command = ["setpriv", "--pdeathsig", "KILL"]
         if os.geteuid() == 0:
-            other += ["--reuid=65534", "--regid=65534", "--clear-groups"]
-        command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Duser.name=nobody", *OPENED,
-                   "-cp", f"{directory}/*", "py4j.GatewayServer", "--die-on-broken-pipe", "0"]  # fmt: skip
+            command += ["--reuid=65534", "--regid=65534", "--clear-groups"]
+        command += ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Duser.name=nobody", *OPENED]
+        command += ["-cp", f"{directory}/*", "py4j.GatewayServer", "--die-on-broken-pipe", "0"]
         self.process = subprocess.Popen(
-            [*other, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, cwd="/", env={"PATH": os.environ["PATH"]},
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -64,10 +64,11 @@ class Stranger:
         # Who speaks another protocol may not answer at all.
         with ThreadPoolExecutor(len(spoken)) as pool:
             found = pool.map(lambda one: [*self.found(*one), *self.uploads(*one)], spoken)
-            told = [f"{port}: {one}" for (port, _), some in zip(spoken, found, strict=True) for one in some]
-        for port in ports:
-            told += [f"{port}: {one}" for one in (*_called(port), *_pickled(port))]
-        return told
+            answers = [
+                (port, one) for (port, _), some in zip(spoken, found, strict=True) for one in some
+            ]
+        answers += [(port, one) for port in ports for one in (*_called(port), *_pickled(port))]
+        return [f"{port}: {one}" for port, one in answers]
 
     def found(self, port: int, settings: Mapping[str, str], *, stop: bool = True) -> Iterator[str]:
         """Names of the endpoints that are found there.
@@ -107,9 +108,7 @@ class Stranger:
         transport = spark.network.netty.SparkTransportConf.fromSparkConf(
             conf, "shuffle", 0, self.jvm.scala.Option.empty(), self.jvm.scala.Option.empty()
         )
-        context = spark.network.TransportContext(
-            transport, spark.network.server.NoOpRpcHandler()
-        )
+        context = spark.network.TransportContext(transport, spark.network.server.NoOpRpcHandler())
         factory = context.createClientFactory()
         try:
             with contextlib.suppress(Py4JJavaError):

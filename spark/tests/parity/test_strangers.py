@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,19 +163,19 @@ def cluster(private: Path, tmp_path: Path, free_port: int) -> Iterator[tuple[str
         "master.Master": ["--port", str(free_port)],
         "worker.Worker": ["--cores", "2", "--memory", "600m", "--work-dir", str(tmp_path), master],
     }
-    processes = []
+    environment = {
+        **os.environ, "SPARK_HOME": str(JARS.parent), "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",
+    }  # fmt: skip
+    processes: list[subprocess.Popen[bytes]] = []
     for name, arguments in daemons.items():
         java = ["setpriv", "--pdeathsig", "KILL", "java", "-Xmx256m", "-XX:TieredStopAtLevel=1",
                 *OPENED, "-cp", f"{JARS}/*", f"org.apache.spark.deploy.{name}"]  # fmt: skip
         with (tmp_path / name).open("wb") as log:
-            processes.append(
-                subprocess.Popen(
-                    [*java, *common, *arguments], stdout=log, stderr=log,
-                    env={**os.environ, "SPARK_HOME": str(JARS.parent), "SPARK_LOCAL_IP": "127.0.0.1",
-                         "SPARK_SCALA_VERSION": "2.13"},
-                )  # fmt: skip
-            )
-        wait_until(lambda: len(listening(family(processes[-1].pid))) == 2, tmp_path / name)
+            command = [*java, *common, *arguments]
+            started = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        processes.append(started)
+        wait_until_it_listens(started.pid, tmp_path / name)
     yield master, [one.pid for one in processes]
     for process in processes:
         process.terminate()
@@ -183,10 +183,10 @@ def cluster(private: Path, tmp_path: Path, free_port: int) -> Iterator[tuple[str
         process.wait(60)
 
 
-def wait_until(ready: Callable[[], bool], log: Path) -> None:
-    """Wait for a condition, and show a log if it does not come."""
+def wait_until_it_listens(pid: int, log: Path) -> None:
+    """Wait for both ports of a daemon, and show its log if they do not come."""
     deadline = time.monotonic() + 120
-    while not ready():
+    while len(listening([pid])) < 2:
         assert time.monotonic() < deadline, log.read_text()[-4000:]
         time.sleep(0.2)
 
