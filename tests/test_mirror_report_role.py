@@ -35,6 +35,9 @@ PLAY = """
           links: "{{{{ __mirror_report_links }}}}"
           as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
           elapsed: "{{{{ __mirror_report_timers_elapsed }}}}"
+          credentials: "{{{{ __mirror_report_credentials }}}}"
+          executor_credentials: "{{{{ __mirror_report_executor_credentials }}}}"
+          spark_local: "{{{{ __mirror_report_spark_local }}}}"
           site: "{{{{ __mirror_report_site_content }}}}"
           memory: "{{{{ __mirror_report_memory_max }}}}"
 """
@@ -56,6 +59,7 @@ def shown(**states: tuple[str, ...]) -> dict[str, Any]:
 
 ON, OFF = ("active", "enabled"), ("inactive", "disabled")
 BOTH_ON = shown(mirror_report=ON, mirror_report_lag=ON)
+SECRETS = {"mirror_report_spark_secrets": {"spark.authenticate.secret": "hush\\hush é"}}
 # One host per case: what differs from the defaults, and what systemd says.
 CASES: dict[str, dict[str, Any]] = {
     "plain": BOTH_ON,
@@ -72,6 +76,8 @@ CASES: dict[str, dict[str, Any]] = {
         "mirror_report_spark_master": "spark://master:7077",
         "mirror_report_spark_properties": {"spark.executor.memory": "16g"},
     },
+    "spark-here": {**BOTH_ON, **SECRETS, "mirror_report_spark_master": "local[2]"},
+    "spark-elsewhere": {**BOTH_ON, **SECRETS, "mirror_report_spark_master": "spark://h:7077"},
     "lag-timer-still-on": {**BOTH_ON, "mirror_report_lag_timer": False},
     "lag-timer-off": {
         **shown(mirror_report=ON, mirror_report_lag=OFF),
@@ -168,6 +174,21 @@ def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, c
 def test_a_timer_without_a_next_trigger_is_started_anew(computed: Computed) -> None:
     elapsed = {case: found["elapsed"] for case, found in computed.items() if found["elapsed"]}
     assert elapsed == {"timer-without-next": ["mirror-report.timer"]}
+
+
+def test_spark_elsewhere_finds_its_secret_among_the_credentials_alone(computed: Computed) -> None:
+    found = computed["spark-elsewhere"]
+    assert found["credentials"] == {
+        "spark-defaults.conf": "spark.authenticate.secret=hush\\\\hush \\u00E9\n"
+    }
+    assert found["executor_credentials"] == {}
+    loaded = "LoadCredential=spark-defaults.conf:/etc/mirror-report/credentials/spark-defaults.conf"
+    assert loaded in unit(computed, "spark-elsewhere", "mirror-report.service").splitlines()
+    assert loaded in found["files"]["/usr/local/bin/mirror-report"]["content"]
+    for file in found["files"].values():
+        assert "hush" not in file["content"]
+    assert computed["spark-here"]["credentials"] == {}
+    assert (found["spark_local"], computed["spark-here"]["spark_local"]) == (False, True)
 
 
 def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from labkit import classes, parity, words
@@ -11,6 +13,11 @@ COUNTS = {"orders": 20000, "payments": 3000}
 EVENTS = "/var/lib/mirror-report/events"
 CREDENTIALS = "/etc/mirror-report-executor"
 WORKERS = ("worker1", "worker2")
+SITE = "/opt/mirror-report/venv"
+JAVA = "/usr/lib/jvm/java-17-openjdk-amd64"
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+# What a user who owns nothing sees of every process.
+SEEN = "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' ' '"
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +26,22 @@ def verified(lab):
     for topic, count in COUNTS.items():
         lab.produce(topic, count=count)
     lab.wait_mirrored("orders", list(COUNTS))
-    answer = lab.report("run")
+    with ThreadPoolExecutor(1) as beside:
+        running = beside.submit(lab.report, "run")
+        seen = dict.fromkeys(("mirror1", "master1", *WORKERS), "")
+        while not running.done():
+            for name in seen:
+                seen[name] += lab.host(name).run(*NOBODY, "sh", "-c", SEEN, check=False).stdout
+        answer = running.result()
     lines = lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +").splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{")]
-    return answer, events
+    return answer, events, seen
+
+
+@pytest.fixture(scope="module")
+def cluster_secret(lab):
+    """What the inventory makes the secret of Spark's cluster of."""
+    return hashlib.sha256(lab.passwords["east"]["admin"].encode()).hexdigest()
 
 
 def test_every_record_is_verified(verified):
@@ -52,9 +71,61 @@ def test_executors_need_no_python(lab, verified):
     assert not [one for one in verified[1] if "python" in str(one.get("RDD Info", "")).lower()]
 
 
+def test_the_cluster_s_secret_is_in_one_file_and_in_nothing_that_others_see(
+    lab, verified, cluster_secret
+):
+    seen = verified[2]
+    assert "org.apache.spark.deploy.SparkSubmit" in seen["mirror1"]
+    for name in WORKERS:
+        assert "CoarseGrainedExecutorBackend" in seen[name]
+        assert "spark.authenticate=true" in seen[name]
+    for text in seen.values():
+        assert cluster_secret not in text
+    places = "/etc /opt/mirror-report /run/systemd /usr/local/bin /var/lib /var/log"
+    found = lab.desk.run(
+        "sh", "-c", f"grep -rlF -f - --exclude-dir=jars {places}", stdin=cluster_secret, check=False
+    )
+    file = "/etc/mirror-report/credentials/spark-defaults.conf"
+    assert found.stdout.split() == [file]
+    assert lab.desk.shell(f"stat --format '%U %a' {file}").split() == ["root", "600"]
+
+
 @pytest.mark.usefixtures("verified")
-def test_no_secret_is_in_what_spark_writes_down_or_shows(lab):
+def test_the_master_refuses_whoever_does_not_know_the_secret(lab):
+    program = (
+        "from pyspark.sql import SparkSession as S; S.builder.master('spark://master1:7077')"
+        ".appName('stranger').config('spark.driver.host', 'mirror1')"
+        ".config('spark.driver.memory', '450m').getOrCreate()"
+    )
+    environment = ("env", "-C", "/", "HOME=/tmp", "PATH=/usr/bin:/bin", f"JAVA_HOME={JAVA}")
+    done = lab.desk.run(*NOBODY, *environment, f"{SITE}/bin/python", "-c", program, check=False)
+    assert done.status != 0
+    assert "All masters are unresponsive" in done.text
+    shown = page(lab.host("master1"), "http://master1:8080/json/")
+    assert "mirror-report" in shown
+    assert "stranger" not in shown
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("mirror_report_spark_properties", {"spark.authenticate": False}),
+        ("mirror_report_spark_properties", {"spark.network.crypto.enabled": False}),
+        ("mirror_report_spark_secrets", {}),
+    ],
+)
+@pytest.mark.parametrize("playbook", ["preflight.yml", "report.yml"])
+def test_a_cluster_that_lets_others_in_is_refused(lab, playbook, variable, value):
+    done = lab.playbook(playbook, {variable: value}, "--limit", "mirror1", check=False)
+    assert done.status != 0
+    assert variable in done.stdout
+    assert "changed=0" in done.stdout
+
+
+@pytest.mark.usefixtures("verified")
+def test_no_secret_is_in_what_spark_writes_down_or_shows(lab, cluster_secret):
     secrets = [words(one) for some in lab.passwords.values() for one in some.values()]
+    secrets.append(cluster_secret)
     assert all(len(one) >= 10 for one in secrets)
     shown = [lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +")]
     assert "SparkListenerSQLExecutionStart" in shown[0], "there is a plan to look at"
@@ -83,28 +154,29 @@ def test_credentials_are_the_executors_alone(lab):
         found = host.shell(f"stat --format '%U %a' {CREDENTIALS} {CREDENTIALS}/*").splitlines()
         assert found[0] == "root 755", "or its owner could set links where root writes"
         assert set(found[1:]) == {"mirror-report 400"}
-        assert ".password" not in host.shell(f"ls {CREDENTIALS}")
+        held = host.shell(f"ls {CREDENTIALS}")
+        assert ".password" not in held
+        assert "spark-defaults" not in held
     assert lab.host("master1").run("test", "-e", CREDENTIALS, check=False).status == 1
 
 
 def test_spark_submit_runs_the_same_program(lab):
     lab.produce("orders", count=500)
     lab.wait_mirrored("orders", list(COUNTS))
-    site = "/opt/mirror-report/venv"
     submit = [
         "setpriv", "--reuid=mirror-report", "--regid=mirror-report", "--clear-groups",
         "env", "-C", "/var/lib/mirror-report", "HOME=/var/lib/mirror-report",
-        f"PATH={site}/bin:/usr/bin:/bin", f"CREDENTIALS_DIRECTORY={CREDENTIALS}",
-        "JAVA_HOME=/usr/lib/jvm/java-17-openjdk-amd64", f"PYSPARK_PYTHON={site}/bin/python",
+        f"PATH={SITE}/bin:/usr/bin:/bin", f"CREDENTIALS_DIRECTORY={CREDENTIALS}",
+        f"JAVA_HOME={JAVA}", f"SPARK_CONF_DIR={CREDENTIALS}", f"PYSPARK_PYTHON={SITE}/bin/python",
         "sh", "-c",
         "jars=$(ls /opt/mirror-report/jars/*.jar | paste -sd,); "
-        f"program=$(ls {site}/lib/python3*/site-packages/mirror_report/launch/submit.py); "
-        f"exec {site}/bin/spark-submit "
+        f"program=$(ls {SITE}/lib/python3*/site-packages/mirror_report/launch/submit.py); "
+        f"exec {SITE}/bin/spark-submit "
         "--master spark://master1:7077 --conf spark.driver.host=mirror1 --driver-memory 512m "
         "--conf spark.executor.memory=512m "
         "--jars $jars $program run --json",
     ]  # fmt: skip
-    # kafka-python wants the raw passwords, which executors do not get.
+    # Executors get neither the raw passwords, which kafka-python wants, nor the cluster's secret.
     with_passwords(lab)
     done = lab.desk.run(*submit, check=False)
     without_passwords(lab)
@@ -116,14 +188,15 @@ def test_spark_submit_runs_the_same_program(lab):
 def with_passwords(lab):
     """Lend the report's host what a session of its service has."""
     lab.desk.shell(
-        f"for f in /etc/mirror-report/credentials/*.password; do "
+        f"for f in /etc/mirror-report/credentials/*.password "
+        f"/etc/mirror-report/credentials/spark-defaults.conf; do "
         f"install -o mirror-report -m 0400 $f {CREDENTIALS}/; done"
     )
 
 
 def without_passwords(lab):
     """Take it back."""
-    lab.desk.shell(f"rm {CREDENTIALS}/*.password")
+    lab.desk.shell(f"rm {CREDENTIALS}/*.password {CREDENTIALS}/spark-defaults.conf")
 
 
 def test_credentials_are_taken_back(lab):

@@ -1,10 +1,12 @@
-"""Filters: whether a web server can work with a certificate, and what memory a report may hold."""
+"""Filters that judge inputs: the web view's certificate, the report's memory, Spark's doors."""
 
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -77,6 +79,35 @@ def _mebibytes(name: str, size: object, unit: str) -> float:
     return int(found[1]) * {**MIB, "b": 1 / 1024**2}[found[2] or unit]
 
 
+def mirror_report_spark_problems(
+    master: str, properties: Mapping[str, Any], secrets: Mapping[str, Any]
+) -> list[str]:
+    """Why others than the report could reach Spark's processes, or see its secrets.
+
+    :param secrets: Spark's keys that nobody may see, SECRET.
+    :returns: messages that name the variable and the cure, and hold no secret.
+    """
+    rules = _rules()
+    found: list[str] = rules.problems(str(master), properties)
+    if rules.takes_secret(str(master)) and not secrets.get(rules.SECRET):
+        found.append(
+            f"mirror_report_spark_secrets: {rules.SECRET} is missing, which {master} must ask for; "
+            "take it from a vault"
+        )
+    return found
+
+
+def _rules() -> Any:
+    """The report's own rules, so that inventory and configuration are judged alike."""
+    source = Path(__file__).resolve().parents[3] / "spark/src/mirror_report/spark_security.py"
+    spec = importlib.util.spec_from_file_location("mirror_report_spark_security", source)
+    if spec is None or spec.loader is None:
+        raise AnsibleFilterError(f"cannot load {source}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class FilterModule:
     """The filters this role brings along."""
 
@@ -84,5 +115,6 @@ class FilterModule:
         """Name to filter."""
         return {
             "report_memory_max": report_memory_max,
+            "mirror_report_spark_problems": mirror_report_spark_problems,
             "web_certificate_problems": web_certificate_problems,
         }

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import yaml
 
+from mirror_report import spark_security
 from mirror_report.model import ReportError
 
 DEFAULT_PATH = "/etc/mirror-report/config.yaml"
@@ -315,7 +316,8 @@ class Spark:
         what the report would choose.
     :param credentials_directory: where the credential files lie on this host and on every other
         that executes; ``None``: in this process's own directory, which others do not have.
-    :param properties: Spark's own configuration keys, verbatim.
+    :param properties: Spark's own configuration keys, verbatim;
+        :mod:`mirror_report.spark_security` says which of them are not for choice.
     """
 
     master: str = "local[*]"
@@ -326,6 +328,11 @@ class Spark:
     credentials_directory: str | None = None
     fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def local(self) -> bool:
+        """Whether Spark works in this process."""
+        return spark_security.is_local(self.master)
 
 
 @dataclass(frozen=True)
@@ -443,6 +450,9 @@ def parse(
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    open_doors = spark_security.problems(spark.master, spark.properties)
+    if open_doors:
+        raise ConfigError(open_doors[0])
     budget = _record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget")
     for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
         value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1

@@ -20,6 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report import spark_security
 from mirror_report.config import Spark
 from mirror_report.parity import archives
 from mirror_report.parity.errors import ParityError
@@ -50,19 +51,20 @@ def jars(settings: Spark) -> list[Path]:
     return found
 
 
-def configuration(settings: Spark, expected_bytes: float) -> dict[str, str]:
-    """Spark's configuration; ``settings.properties`` win.
+def configuration(
+    settings: Spark, expected_bytes: float, sockets: Path | None = None
+) -> dict[str, str]:
+    """Spark's configuration; ``settings.properties`` win, but for what is settled.
 
     :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
+    :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
     """
     small = expected_bytes < SMALL_BYTES
-    local = settings.master.startswith("local")
     paths = [str(one) for one in jars(settings)]
     scratch = tempfile.gettempdir()
     values = {
         "spark.master": settings.master,
         "spark.app.name": "mirror-report",
-        "spark.ui.enabled": "false",
         "spark.eventLog.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
@@ -86,15 +88,20 @@ def configuration(settings: Spark, expected_bytes: float) -> dict[str, str]:
     if expected_bytes < TINY_BYTES:
         values["spark.sql.codegen.wholeStage"] = "false"
         values["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
-    if local:
+    if settings.local:
         values["spark.driver.host"] = "127.0.0.1"
         values["spark.driver.bindAddress"] = "127.0.0.1"
     if paths:
         # On a cluster the executors need them shipped; locally the class path starts faster.
-        values["spark.driver.extraClassPath" if local else "spark.jars"] = (
-            ":" if local else ","
+        values["spark.driver.extraClassPath" if settings.local else "spark.jars"] = (
+            ":" if settings.local else ","
         ).join(paths)
     values |= settings.properties
+    values |= spark_security.settled(settings.master, settings.properties)
+    if sockets is not None:
+        # Whoever connects to such a port first and says nothing holds up the run, secret or not.
+        values["spark.python.unix.domain.socket.enabled"] = "true"
+        values["spark.python.unix.domain.socket.dir"] = str(sockets)
     archive = archives.usable(settings)
     if archive is not None:
         values[JAVA_OPTIONS] = " ".join([values[JAVA_OPTIONS], *archives.options(archive)])
@@ -114,9 +121,56 @@ def heap_mib(size: str) -> int:
 
 def reading_heap(settings: Spark) -> int:
     """Mebibytes of heap of a process that reads: the driver, or an executor of a cluster."""
-    if settings.master.startswith("local"):
+    if settings.local:
         return heap_mib(settings.heap)
     return heap_mib(settings.properties.get("spark.executor.memory", "1g"))
+
+
+def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Path | None:
+    """Directory of the ``spark-defaults.conf`` with the secret of Spark's cluster.
+
+    :param environment: ``CREDENTIALS_DIRECTORY`` is looked up in it, then ``SPARK_CONF_DIR``.
+    :returns: ``None``: there is none, and this master takes none.
+    :raises ParityError: the master takes a secret and none is there; or others can read the file
+        or write beside it.
+    """
+    if settings.local:
+        return None
+    takes_secret = spark_security.takes_secret(settings.master)
+    named = [environment.get(one) for one in ("CREDENTIALS_DIRECTORY", "SPARK_CONF_DIR")]
+    for directory in (Path(one) for one in named if one):
+        file = directory / spark_security.DEFAULTS_FILE
+        try:
+            found = spark_security.secrets_in(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ParityError(
+                f"{file} cannot be read: {error.strerror}. Give it to the user of the report"
+            ) from error
+        if not found or (takes_secret and spark_security.SECRET not in found):
+            continue
+        if not (_is_private(file, 0o077) and _is_private(directory, 0o022)):
+            raise ParityError(
+                f"{file}: others can read its secrets, or write beside it. Give file and directory "
+                f"to the user of the report or to root: chmod 400 {file}; chmod 500 {directory}"
+            )
+        return directory
+    if takes_secret:
+        raise ParityError(
+            f"spark.master {settings.master}: {spark_security.SECRET} of that cluster is missing. "
+            "Set mirror_report_spark_secrets and deploy the report again, and run it by its "
+            "service or as root, which load it"
+        )
+    return None
+
+
+def _is_private(path: Path, forbidden: int) -> bool:
+    """Whether only this user and root have what others are forbidden."""
+    found = path.stat()
+    # The group's bits are those of root's group, or the bounds of a list that systemd wrote.
+    mode = found.st_mode if found.st_gid else found.st_mode & ~0o070
+    return found.st_uid in (0, os.geteuid()) and not mode & forbidden
 
 
 def _java_options(settings: Spark, *, small: bool) -> list[str]:
@@ -141,8 +195,9 @@ def open_session(
 
     :param expected_bytes: as for :func:`configuration`.
     :param exit_seconds: how long the JVM may take to end before it is killed.
-    :raises ParityError: Java or Spark cannot be started.
+    :raises ParityError: Java or Spark cannot be started, or a cluster's secret is missing.
     """
+    private = private_configuration(settings, os.environ)
     if settings.java_home is not None:
         if not (Path(settings.java_home) / "bin" / "java").exists():
             raise ParityError(
@@ -150,25 +205,34 @@ def open_session(
                 "another directory"
             )
         os.environ["JAVA_HOME"] = settings.java_home
-    if settings.master.startswith("local"):
+    if settings.local:
         # A host whose own name does not resolve is no reason to fail.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if private is not None:
+        # What the builder is told reaches the JVM among its arguments.
+        os.environ["SPARK_CONF_DIR"] = str(private)
     # Or each thread of the JVM that asks for memory keeps some of it to itself.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
+        session = _started(settings, configuration(settings, expected_bytes, Path(sockets)))
+        try:
+            yield session
+        finally:
+            stop(session, exit_seconds)
+
+
+def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder
-    for name, value in configuration(settings, expected_bytes).items():
+    for name, value in values.items():
         builder = builder.config(name, value)
     try:
-        session = builder.getOrCreate()
+        return builder.getOrCreate()
     except Exception as error:
+        cluster = "" if settings.local else " and that its cluster has the same secret and cipher"
         raise ParityError(
             f"Spark did not start ({_first_line(error)}). Check spark.java_home, spark.heap (450m "
-            "at least) and spark.master in the report's configuration"
+            f"at least) and spark.master in the report's configuration{cluster}"
         ) from error
-    try:
-        yield session
-    finally:
-        stop(session, exit_seconds)
 
 
 def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
