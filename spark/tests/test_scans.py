@@ -146,3 +146,7 @@ def test_a_scan_tells_how_far_and_in_which_partitions() -> None:
     found = scans.told(EMPTY, kept, (), "compacted")
     assert found.partitions == {"missing": {"0": 1, "2": 3}}
     assert found.counts["missing"] == 4
+    foreign = replace(scan(), keys={"extra": {"0": 1, "2": 3}})
+    assert scans.told(EMPTY, foreign, ("run",), "").partitions == {"extra": {"0": 1, "2": 3}}
+    partly_known = scans.told(EMPTY, replace(foreign, accounted={"extra": 1}), ("run",), "")
+    assert (partly_known.counts["extra"], partly_known.partitions) == (3, {})

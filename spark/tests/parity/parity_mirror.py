@@ -13,11 +13,12 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
+from parity_records import assert_partitions_add_up
 from pyspark.sql import SparkSession
 
 from mirror_report.config import Budget, Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
-from mirror_report.model import CLASSES, ParityResult, TopicParity
+from mirror_report.model import CLASSES, Finding, ParityResult, TopicParity
 from mirror_report.observe import Take
 from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.state.store import Store
@@ -66,6 +67,14 @@ class Mirror:
             wanted = [NewTopic(full, partitions, 1, topic_configs=settings)]
             admin.create_topics(wanted, wait_for_metadata=True)
         return full
+
+    def renew(self, topic: str, *sides: int) -> None:
+        """Delete a topic, which had one partition, and create it again."""
+        for side in sides:
+            admin = self.admins[side]
+            admin.delete_topics([topic])
+            eventually(lambda admin=admin: topic not in admin.list_topics())
+            admin.create_topics([NewTopic(topic, 1, 1)])
 
     def produce(self, topic: str, count: int = RECORDS, start: int = 0) -> None:
         """Keyed, null-key, headers and tombstones, over ten minutes."""
@@ -147,18 +156,19 @@ class Mirror:
         with contextlib.closing(self.consumer(0)) as consumer:
             partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
             ends = consumer.end_offsets(partitions)
+        self.commit_at(
+            {one: end if limit is None else min(end, limit) for one, end in ends.items()}
+        )
+
+    def commit_at(self, positions: dict[TopicPartition, int]) -> None:
+        """Commit the mirror's positions."""
         with contextlib.closing(
             KafkaConsumer(
                 bootstrap_servers=self.brokers[0], group_id=self.group, enable_auto_commit=False
             )
         ) as consumer:
-            consumer.assign(partitions)
-            consumer.commit(
-                {
-                    one: OffsetAndMetadata(end if limit is None else min(end, limit), "", -1)
-                    for one, end in ends.items()
-                }
-            )
+            consumer.assign(list(positions))
+            consumer.commit({one: OffsetAndMetadata(at, "", -1) for one, at in positions.items()})
 
     def read(self, side: int, topic: str) -> list[Any]:
         """Read all records of one side."""
@@ -199,12 +209,43 @@ class Mirror:
         result = run_parity(request, self.said.append, ours)
         if told:
             self.store.write_report(f"{request.run_id}.json", "{}")
+        assert_partitions_add_up(result.topics)
         return result
 
     def close(self) -> None:
         """Close all clients."""
         for one in (*self.admins, *self.producers):
             one.close()
+
+
+class Tale:
+    """Topics of a mirror, and what each run says of them."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        self.results: list[ParityResult] = []
+        self.said: list[list[str]] = []
+
+    def topic(self, name: str) -> str:
+        """Name of one of them on both clusters."""
+        return f"{self.mirror.prefix}.{name}"
+
+    def run(self) -> None:
+        """Compare, and keep what was said."""
+        before = len(self.mirror.said)
+        self.results.append(self.mirror.run())
+        self.said.append(self.mirror.said[before:])
+
+    def of(self, run: int, name: str) -> TopicParity:
+        """What a run says of a topic."""
+        (found,) = [one for one in self.results[run].topics if one.topic == self.topic(name)]
+        return found
+
+    def findings(self, run: int, name: str) -> dict[str, Finding]:
+        """What a run has to say against a topic."""
+        return {
+            one.kind: one for one in self.results[run].findings if one.topic == self.topic(name)
+        }
 
 
 def only(result: ParityResult) -> TopicParity:

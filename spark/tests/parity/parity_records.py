@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from mirror_report.model import TopicParity
 from mirror_report.parity import alignment
 
 MINUTE = 60_000
@@ -330,3 +331,10 @@ def late(source: list[Record], target: list[Record]) -> int:
 
 def _rotl(value: int, bits: int) -> int:
     return ((value << bits) | (value >> (64 - bits))) & MASK
+
+
+def assert_partitions_add_up(topics: Iterable[TopicParity]) -> None:
+    """Where a class is told by partition, its partitions hold all of it."""
+    for topic in topics:
+        for kind, partitions in topic.partitions.items():
+            assert sum(partitions.values()) == topic.counts[kind], (topic.topic, kind, partitions)

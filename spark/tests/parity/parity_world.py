@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parity_records import SCHEMA, Content, Record, frame
+from parity_records import SCHEMA, Content, Record, assert_partitions_add_up, frame
 from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.config import Budget, Cluster, Flow, Settings
@@ -145,6 +145,7 @@ class World:
         request = ParityRequest(settings, self, self.store, f"run-{self.runs:03}", flows)
         result = run_parity(request, self.said.append, self.session)
         self.store.write_report(f"{request.run_id}.json", "{}")
+        assert_partitions_add_up(result.topics)
         return result
 
     @contextlib.contextmanager

@@ -8,18 +8,15 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from kafka.admin import NewTopic
-from parity_mirror import RECORDS, T0, Mirror, counts, eventually, only
+from parity_mirror import RECORDS, T0, Mirror, Tale, counts, eventually, only
 from parity_records import jars_directory
 
 from mirror_report import commands
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
-    Finding,
-    ParityResult,
     Positions,
     ReportError,
-    TopicParity,
 )
 from mirror_report.observe import Take
 
@@ -45,16 +42,14 @@ PAIRS = ("corrupt_value", "corrupt_headers", "altered_timestamp")
 NEWS = ("duplicate", "extra", "altered_timestamp", "reordered")
 
 
-class Story:
+class Story(Tale):
     """Topics with a fate each, all of one flow, and what each run says of them.
 
     Run 0 sees them first, 1 finds nothing new, 2 what went on, 3 what had gone wrong since.
     """
 
     def __init__(self, mirror: Mirror) -> None:
-        self.mirror = mirror
-        self.results: list[ParityResult] = []
-        self.said: list[list[str]] = []
+        super().__init__(mirror)
         for name in ("whole", "missing", "duplicate", "extra", "mixed", "behind", "late", "again",
                      "gone"):  # fmt: skip
             mirror.topic(name)
@@ -69,27 +64,6 @@ class Story:
         self.run()
         self.upset()
         self.run()
-
-    def topic(self, name: str) -> str:
-        """Name of one of them on both clusters."""
-        return f"{self.mirror.prefix}.{name}"
-
-    def run(self) -> None:
-        """Compare, and keep what was said."""
-        before = len(self.mirror.said)
-        self.results.append(self.mirror.run())
-        self.said.append(self.mirror.said[before:])
-
-    def of(self, run: int, name: str) -> TopicParity:
-        """What a run says of a topic."""
-        (found,) = [one for one in self.results[run].topics if one.topic == self.topic(name)]
-        return found
-
-    def findings(self, run: int, name: str) -> dict[str, Finding]:
-        """What a run has to say against a topic."""
-        return {
-            one.kind: one for one in self.results[run].findings if one.topic == self.topic(name)
-        }
 
     def first(self) -> None:
         """Fill and mirror everything, more or less well."""

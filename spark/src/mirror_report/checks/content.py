@@ -83,8 +83,15 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
 def _found(topic: TopicParity, kind: str, action: str) -> Finding:
     partitions = topic.partitions.get(kind, {})
     text = TEXTS[kind]
+    unreadable = topic.samples.get("unverifiable", [])
     if kind == "unverifiable" and topic.strategy == "none":
         text = f"records cannot be compared while they move: {topic.reason}"
+    elif kind == "unverifiable" and unreadable:
+        first = unreadable[0]
+        text = (
+            f"{text}; timestamps that do not fit into microseconds, the first in partition "
+            f"{first.partition} on the {first.side} at offset {first.offset}: {first.timestamp_ms}"
+        )
     elif kind == "unverifiable" and topic.strategy == "offset_syncs":
         text = f"{text}: {topic.reason}"
     return finding(
@@ -147,6 +154,11 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
         "unverifiable": "Run the report more often than retention removes records; "
         f"{remedies.renew(flow)} starts anew",
     }  # fmt: skip
+    if kind == "unverifiable" and some:
+        return (
+            "Make the producer of these records write timestamps in milliseconds; the report "
+            f"forgets a record that expires. {look}"
+        )
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
         renew = f". {remedies.renew(flow)} leaves them out" if topic.strategy != "none" else ""
         return (

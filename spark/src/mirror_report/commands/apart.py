@@ -25,6 +25,7 @@ from mirror_report.model import (
 from mirror_report.observe import Take
 from mirror_report.parity import archives
 from mirror_report.parity import bundle as bundles
+from mirror_report.parity import unreadable
 from mirror_report.parity.bundle import Bundle, BundleTopic
 from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.ranges import Side
@@ -70,8 +71,8 @@ def digest(
             apart, sessions = _spark()
             expected = sum(one.bytes for one in ranges)
             with sessions.open_session(settings.spark, expected) as session, spark_errors():
-                found = apart.digest_rows(session, settings, ranges)
-                found.coalesce(1).write.parquet(str(rows))
+                beyond = apart.write_rows(session, settings, ranges, rows, progress)
+            made = bundles.with_unreadable(made, *beyond)
         with open_output(made) as out:
             bundles.pack(made, rows, out)
     return made
@@ -108,7 +109,14 @@ def compare(settings: Settings, one: Path, other: Path, progress: Progress) -> A
     summaries = {row["topic"]: row for row in rows}
     told = [_topic(name, summaries.get(name), source, target) for name in _names(source, target)]
     findings = worst_first(
-        [one for topic in told for one in _findings(source.flow, topic)] + _nothing(source, told)
+        [one for topic in told for one in _findings(source.flow, topic)]
+        + [
+            one
+            for topic in told
+            if topic.status != "unknown"
+            for one in _beyond(topic.topic, source, target)
+        ]
+        + _nothing(source, told)
     )
     return ApartDocument(
         schema_version=SCHEMA_VERSION,
@@ -166,13 +174,17 @@ def _topic(name: str, row: Mapping[str, Any] | None, source: Bundle, target: Bun
     theirs = [one for one in target.topics.values() if one.topic == name]
     status, reason = _status(row, ours, theirs)
     known = row or {}
+    beyond = [one for side in (source, target) for one in bundles.beyond(side, name)]
+    there = unreadable.by_side(beyond)
+    if beyond and status in ("verified", "in_flight"):
+        status, reason = "unverifiable", unreadable.reason(beyond)
     return ApartTopic(
         topic=name,
         source_topics=sorted(origin for origin, one in source.topics.items() if one.topic == name),
         status=status,
         reason=reason,
-        source_records=known.get("n_source", 0),
-        target_records=known.get("n_target", 0),
+        source_records=known.get("n_source", 0) + there["source"],
+        target_records=known.get("n_target", 0) + there["target"],
         verified_records=known.get("records_verified", 0),
         in_flight_records=known.get("records_in_flight", 0),
         skipped_records=known.get("records_skipped", 0),
@@ -259,6 +271,24 @@ def _findings(flow: str, topic: ApartTopic) -> list[Finding]:
             )
         )  # fmt: skip
     return found
+
+
+def _beyond(topic: str, source: Bundle, target: Bundle) -> list[Finding]:
+    """What is said of records that no digest holds."""
+    beyond = [one for side in (source, target) for one in bundles.beyond(side, topic)]
+    if not beyond:
+        return []
+    lanes = unreadable.by_lane(beyond, keeps_partitions=source.engine == "mm2")
+    count = sum(lanes.values())
+    return [
+        finding(
+            "unverifiable",
+            f"{source.flow}/{topic}: {count} records cannot be compared: "
+            f"{unreadable.reason(beyond)}",
+            "Make the producer of these records write timestamps in milliseconds",
+            flow=source.flow, topic=topic, count=count,
+        )
+    ]  # fmt: skip
 
 
 def _nothing(source: Bundle, topics: Sequence[ApartTopic]) -> list[Finding]:

@@ -24,7 +24,7 @@ from mirror_report.model import (
     TopicSnapshot,
 )
 from mirror_report.observe import Take
-from mirror_report.parity import strategies, summary
+from mirror_report.parity import strategies, summary, unreadable
 from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.ranges import Range, Side
@@ -92,7 +92,7 @@ def prove(
     if subjects:
         total = sum(one.bytes for subject in subjects for one in subject.ranges)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
-        proved = _compare(settings, flow, subjects, int(total), open_session)
+        proved = _compare(settings, flow, subjects, int(total), open_session, progress)
         after = _look(take, flow)
         for one in subjects:
             origins = feeds[one.topic]
@@ -183,6 +183,7 @@ def _compare(
     subjects: Sequence[Subject],
     expected_bytes: int,
     open_session: OpenSession | None,
+    progress: Progress,
 ) -> dict[str, Proved]:
     try:
         # Spark is only needed here; most commands work without it.
@@ -194,7 +195,7 @@ def _compare(
         (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
         spark_errors(),
     ):
-        return proof.prove(session, replace(settings, flows=(flow,)), subjects)
+        return proof.prove(session, replace(settings, flows=(flow,)), subjects, progress)
 
 
 def _state(seen: _Seen, origins: Sequence[str], topic: str) -> list[Any]:
@@ -224,6 +225,8 @@ def _empty(
 
 
 def _told(row: TopicParity, proved: Proved) -> TopicParity:
+    if proved.unknown is not None:
+        return replace(row, status="unknown", reason=proved.unknown)
     counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}
     status = row.status
     if counts["unverifiable"]:
@@ -231,6 +234,7 @@ def _told(row: TopicParity, proved: Proved) -> TopicParity:
     if any(counts[name] for name in CLASSES if name not in summary.HARMLESS):
         status = "mismatch"
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
+    beyond = unreadable.reason(proved.beyond) if proved.beyond else ""
     partitions = {
         name: {str(lane): found for lane, found in sorted(lanes.items()) if lane >= 0}
         for name, lanes in proved.counts.items()
@@ -238,6 +242,7 @@ def _told(row: TopicParity, proved: Proved) -> TopicParity:
     return replace(
         row,
         status=status,
+        reason="; ".join(filter(None, (row.reason, beyond))),
         source_records=proved.source_records,
         target_records=proved.target_records,
         verified_records=max(0, proved.source_records - wrong),

@@ -68,6 +68,42 @@ def oldest_waiting(
     return ages
 
 
+def fetched_at(
+    cluster: Cluster,
+    credentials: Credentials,
+    place: Place,
+    offset: int,
+    isolation: str,
+    timeout_seconds: float = 15,
+) -> list[Any]:
+    """Records of a partition from an offset on, as many as one fetch brings.
+
+    :param isolation: as for :func:`oldest_waiting`.
+    :returns: consumer records, keys and values as bytes; none if none came in time.
+    """
+    options = client_options(cluster, credentials) | {
+        "client_id": f"mirror-report-{cluster.alias}-look",
+        "group_id": None,
+        "isolation_level": isolation,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    at = TopicPartition(*place)
+    deadline = time.monotonic() + timeout_seconds
+    with explained(cluster, "read records", "READ on the topics"):
+        consumer = reader(options)
+        try:
+            consumer.assign([at])
+            consumer.seek(at, offset)
+            while time.monotonic() < deadline:
+                batch = consumer.poll(timeout_ms=200).get(at)
+                if batch:
+                    return list(batch)
+        finally:
+            consumer.close(autocommit=False)
+    return []
+
+
 def reader(options: Mapping[str, Any]) -> Any:
     """A consumer that asks for topics without making them.
 

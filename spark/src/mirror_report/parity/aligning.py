@@ -7,7 +7,8 @@ mirror is drained, which takes a second look at the source to know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from mirror_report.model import (
 )
 from mirror_report.parity import cuts, strategies
 from mirror_report.parity.cuts import Cut, Track
-from mirror_report.parity.memory import Memory, SideMemory, offsets
+from mirror_report.parity.memory import Memory, SideMemory, Unreadable, offsets
 from mirror_report.parity.plan import FlowPlan, TopicPlan
 from mirror_report.parity.ranges import Range, Side
 from mirror_report.parity.sides import Drop
@@ -157,18 +158,21 @@ class Outside:
     :param straddling: between the baseline and the first cuts: some had been mirrored before it.
     :param unaligned: mirrored before anything aligned them.
     :param open: after the last cuts.
+    :param partitions: ``unaligned`` by partition (as text).
     """
 
     straddling: int = 0
     unaligned: int = 0
     open: int = 0
+    partitions: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 def outside(run: Run, plan: TopicPlan, source: ClusterSnapshot) -> Outside:
     """What the cuts of a topic leave out."""
     state = run.memory.alignments.get(plan.flow, {}).get(plan.topic)
     baseline = run.baselines.get(plan.flow) or {}
-    straddling = unaligned = after = 0
+    straddling = after = 0
+    unaligned: Counter[str] = Counter()
     for origin in plan.origins:
         topic = source.topics.get(origin)
         begun = run.memory.sides.get((plan.flow, "source", origin))
@@ -183,9 +187,20 @@ def outside(run: Run, plan: TopicPlan, source: ClusterSnapshot) -> Outside:
             if floors.get(partition) == first and not (state and state["anew"]):
                 straddling += before
             else:
-                unaligned += before
+                unaligned[str(partition)] += before
             after += max(0, log.end - track.cuts[-1].upstream)
-    return Outside(straddling, unaligned, after)
+    return Outside(straddling, unaligned.total(), after, +unaligned)
+
+
+def labels(run: Run, known: Iterable[Unreadable]) -> dict[Unreadable, int]:
+    """In which bucket records are, as far as their topics are cut by offsets."""
+    found = {}
+    for one in known:
+        state = run.memory.alignments.get(one.flow, {}).get(one.topic)
+        track = _track(state, one.partition)
+        for span in cuts.spans(track.cuts, one.side, one.offset, one.offset + 1):
+            found[one] = span.label
+    return found
 
 
 def spans(run: Run, wanted: list[Range] | None = None) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ What differs can only be located here, not explained: that takes the records of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
-from mirror_report.parity import alignment, compare, digest, source
+from mirror_report.parity import alignment, compare, digest, unreadable
 from mirror_report.parity.bundle import Bundle
+from mirror_report.parity.memory import Unreadable
 from mirror_report.parity.ranges import Range
+from mirror_report.parity.reading import Around
 from mirror_report.parity.session import table
 
 STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
@@ -24,16 +27,33 @@ STATUSES = ("verified", "in_flight", "mismatch", "skipped")
 ALL = 2**62
 
 
-def digest_rows(session: SparkSession, settings: Settings, ranges: Sequence[Range]) -> DataFrame:
-    """Digest rows of some ranges of one side of a flow: :data:`digest.COLUMNS`.
+def write_rows(
+    session: SparkSession,
+    settings: Settings,
+    ranges: Sequence[Range],
+    path: Path,
+    progress: Callable[[str], None],
+) -> tuple[list[Unreadable], Mapping[unreadable.Topic, str]]:
+    """Write digest rows of some ranges of one side of a flow: :data:`digest.COLUMNS`.
 
-    :param ranges: at least one.
+    :param path: a directory to be made.
+    :returns: records that cannot be read; topics with too many of them, which have no rows, and
+        what is said of them.
     """
-    flow = settings.flow(ranges[0].flow)
-    cluster = settings.clusters[flow.source if ranges[0].side == "source" else flow.target]
-    connect = source.connection(settings.spark, cluster, settings.credentials.directory, ranges)
-    records = source.read(session, ranges, connect)
-    return digest.digest(alignment.place(records, settings.bucket_seconds * 1000))
+    # A bundle holds what a mirror copies: that does not wait for transactions.
+    flows = [
+        replace(one, source_isolation="read_uncommitted", target_isolation="read_uncommitted")
+        for one in settings.flows
+    ]
+    around = Around(replace(settings, flows=tuple(flows)), session, [], progress)
+
+    def write() -> None:
+        placed = alignment.place(around.fetch(ranges), settings.bucket_seconds * 1000)
+        rows = digest.digest(placed).coalesce(1)
+        rows.write.mode("overwrite").parquet(str(path))
+
+    around.read(write)
+    return around.known, around.full
 
 
 def rows_of(session: SparkSession, files: Sequence[Path]) -> DataFrame:

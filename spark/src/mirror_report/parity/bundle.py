@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +16,7 @@ from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
+from mirror_report.parity.memory import Unreadable
 from mirror_report.parity.ranges import Range, Side
 
 SCHEMA_VERSION = 1
@@ -41,6 +42,7 @@ class BundleTopic:
     :param ranges: partition -> first offset, offset after the last.
     :param skip: why its content cannot be compared.
     :param unknown: why nothing is known of it.
+    :param unreadable: partition, offset and timestamp (ms) of records that Spark cannot read.
     """
 
     topic: str
@@ -48,6 +50,7 @@ class BundleTopic:
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     skip: str | None = None
     unknown: str | None = None
+    unreadable: Sequence[tuple[int, int, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,37 @@ def to_read(bundle: Bundle) -> list[Range]:
     ]
 
 
+def with_unreadable(
+    bundle: Bundle, known: Iterable[Unreadable], unknown: Mapping[tuple[str, str], str]
+) -> Bundle:
+    """A bundle that says which records are not in its digests.
+
+    :param unknown: (flow, topic on the target) -> why nothing is known of it.
+    """
+    beyond: dict[str, list[tuple[int, int, int]]] = {}
+    for one in known:
+        beyond.setdefault(one.origin, []).append((one.partition, one.offset, one.timestamp_ms))
+    topics = {
+        name: replace(
+            topic,
+            unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
+            unreadable=tuple(sorted(beyond.get(name, ()))),
+        )
+        for name, topic in bundle.topics.items()
+    }
+    return replace(bundle, topics=topics)
+
+
+def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:
+    """Records of a topic of the target that its digests do not hold."""
+    return [
+        Unreadable(bundle.flow, bundle.side, topic, origin, *place, one.topic_id)
+        for origin, one in bundle.topics.items()
+        if one.topic == topic
+        for place in one.unreadable
+    ]
+
+
 def pack(bundle: Bundle, rows: Path | None, out: BinaryIO) -> None:
     """Write a bundle.
 
@@ -180,7 +214,13 @@ def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
 
 def _bundle(plain: dict[str, Any]) -> Bundle:
     topics = {
-        name: BundleTopic(**{**one, "ranges": {p: tuple(r) for p, r in one["ranges"].items()}})
+        name: BundleTopic(
+            **{
+                **one,
+                "ranges": {p: tuple(r) for p, r in one["ranges"].items()},
+                "unreadable": tuple(tuple(place) for place in one.get("unreadable", ())),
+            }
+        )
         for name, one in plain["topics"].items()
     }
     positions = plain["positions"]

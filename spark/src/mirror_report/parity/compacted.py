@@ -99,7 +99,7 @@ def with_keys(records: DataFrame) -> DataFrame:
     return records.withColumns({f"k{seed}": fingerprint.key_hash(seed) for seed in (1, 2)})
 
 
-def judge(keys: DataFrame, expiry: DataFrame) -> DataFrame:
+def judge(keys: DataFrame, expiry: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
     """What each key is, in a column ``class``.
 
     A key whose latest source record the mirror has not committed yet is in flight. One whose
@@ -107,6 +107,7 @@ def judge(keys: DataFrame, expiry: DataFrame) -> DataFrame:
 
     :param keys: :func:`by_key`.
     :param expiry: :data:`EXPIRY_SCHEMA`.
+    :param unreadable: :data:`KEY` of records that cannot be read, maybe the latest of their keys.
     """
     on_source = F.col("source").isNotNull()
     live = {
@@ -128,12 +129,18 @@ def judge(keys: DataFrame, expiry: DataFrame) -> DataFrame:
             )
         )
 
+    if unreadable is None:
+        keys = keys.withColumn("unreadable", F.lit(False))
+    else:
+        beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
+        keys = keys.join(beyond, on=list(KEY), how="full")
     known = keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left")
     return known.select(
         *KEY,
         "source",
         "target",
-        F.when(~counts, "skipped")
+        F.when(F.col("unreadable"), "unverifiable")
+        .when(~counts, "skipped")
         .when(on_source & ~F.col("source.below"), "in_flight")
         .when(~live["source"] & ~live["target"], "absent")
         .when(F.col("ambiguous"), "unverifiable")

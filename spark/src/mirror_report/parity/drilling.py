@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import Finding, PartitionSnapshot, ReportError
-from mirror_report.parity import compare, digest, drill, ranges
+from mirror_report.parity import aligning, compare, digest, drill, ranges, unreadable
 from mirror_report.parity import plan as planning
 from mirror_report.parity.deadline import OutOfTimeError
 from mirror_report.parity.extents import Key, bounded, key, part
@@ -64,13 +65,14 @@ class Driller(Step):
         outcomes = [kept]
         for number, batch in enumerate(self._batches(rows, extents, looks)):
             try:
-                with self.deadline.step(self.session):
-                    outcome, some = self._look(batch, extents, looks, f"drilled-{number}")
+                outcome, some = self.reader.around.read(
+                    partial(self._step, batch, extents, looks, f"drilled-{number}")
+                )
             except OutOfTimeError:
                 break
             outcomes.append(outcome)
             samples += some
-            done += batch
+            done += self._told(batch)
         run.left_candidates += len(rows) - len(done)
         outcomes[0] = kept.join(F.broadcast(self._chosen(done)), on=list(compare.BUCKET),
                                 how="left_anti")  # fmt: skip
@@ -148,6 +150,21 @@ class Driller(Step):
         if batch:
             yield batch
 
+    def _step(
+        self,
+        batch: Sequence[dict[str, Any]],
+        extents: Mapping[Key, list[dict[str, Any]]],
+        looks: Mapping[str, Look],
+        name: str,
+    ) -> tuple[DataFrame, list[dict[str, Any]]]:
+        with self.deadline.step(self.session):
+            return self._look(self._told(batch), extents, looks, name)
+
+    def _told(self, batch: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Buckets without those of topics that nothing can be said of."""
+        full = self.reader.around.full
+        return [row for row in batch if (row["flow"], row["topic"]) not in full]
+
     def _look(
         self,
         rows: Sequence[dict[str, Any]],
@@ -218,6 +235,7 @@ class Driller(Step):
         starts: Mapping[Key, int],
     ) -> DataFrame:
         gaps = self.standing.gaps()
+        beyond = unreadable.one_sided(aligning.labels(self.run, self.run.memory.unreadable))
         gone = {
             (*key(one), one["side"])
             for some in extents.values()
@@ -230,7 +248,8 @@ class Driller(Step):
                 {
                     **drill.candidate(row),
                     **{
-                        f"{side}_gap": row["bucket"]
+                        f"{side}_gap": (*key(row), side) in beyond
+                        or row["bucket"]
                         <= gaps.get((row["flow"], row["topic"], side), -(2**62))
                         for side in ranges.SIDES
                     },

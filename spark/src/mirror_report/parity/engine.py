@@ -36,6 +36,7 @@ from mirror_report.parity import (
     scans,
     summary,
     telling,
+    unreadable,
 )
 from mirror_report.parity import plan as planning
 from mirror_report.parity.errors import spark_errors
@@ -224,6 +225,9 @@ class Run:
             baselines.check(flow.name, self.baselines.get(flow.name) or {})
             source = take.source(flow)
             positions = take.positions(flow)
+            if planning.of_present_topics(positions, source) != positions:
+                # A mirror at work is ahead of the first look, but not of one that comes after it.
+                positions = planning.of_present_topics(positions, take.source(flow))
             look = Look(flow, positions, source, take.target(flow))
         except ReportError as error:
             # The report of this run tells nothing of the flow.
@@ -272,6 +276,29 @@ class Run:
             self._leave(flow, topic)
         for look in self.looks:
             self._take_up(look)
+        memory = self.memory
+        memory.unreadable = unreadable.still_there(memory.unreadable, self.looks, self.drops)
+        self.leave_unknown(unreadable.full(memory.unreadable))
+
+    def leave_unknown(self, topics: Mapping[unreadable.Topic, str]) -> None:
+        """Leave topics alone in this run.
+
+        :param topics: why nothing can be said of each.
+        """
+        for look in self.looks:
+            plan = look.plan
+            plan.topics = [
+                replace(one, unknown=one.unknown or topics.get((one.flow, one.topic)))
+                for one in plan.topics
+            ]
+            plan.ranges = [one for one in plan.ranges if (one.flow, one.topic) not in topics]
+
+    def topic_id(self, one: Range) -> str:
+        """Id of the topic a range is in, as it was looked at first; empty if it was not there."""
+        via, name = feeder(one.flow, one.origin)
+        look = next(each for each in self.looks if each.flow.name == via)
+        topic = (look.source if one.side == "source" else look.target).topics.get(name)
+        return topic.topic_id if topic else ""
 
     def _look_for_timestamps(self, look: Look) -> None:
         """Ask whether topics that were known without timestamps have some by now."""
@@ -311,7 +338,12 @@ class Run:
                 self.say_once(summary.gap_finding(gap))
         memory.gaps += plan.gaps
         reopened = {(one.flow, one.topic) for one in plan.reopened}
-        memory.removals += [one for one in plan.removals if (one.flow, one.topic) not in reopened]
+        memory.removals += [
+            part
+            for one in plan.removals
+            if (one.flow, one.topic) not in reopened
+            for part in unreadable.digested(one, memory.unreadable)
+        ]
         for gone in plan.departed:
             self.say_once(telling.departed(gone))
             memory.forget_topic(gone.flow, gone.topic, gone.origins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from mirror_report.model import ReportError
@@ -97,8 +98,21 @@ EXPLANATIONS = (
 )
 
 
+MALFORMED = re.compile(
+    r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
+)
+"""What Spark says of KAFKA_MALFORMED_RECORD_TIMESTAMP; of a remote executor only the text comes."""
+
+
 def explain(text: str) -> str:
     """What an error of Spark means to an operator, by the signs in its text."""
+    said = MALFORMED.search(text)
+    if said is not None:
+        return (
+            f"Spark cannot read partition {said[2]} of topic {said[1]} at offset {said[3]}: the "
+            f"timestamp {said[4]} there is beyond what it can hold. Run mirror-report run again; "
+            "if it stays, delete the records up to there"
+        )
     for signs, explanation in EXPLANATIONS:
         if any(sign in text for sign in signs):
             return explanation

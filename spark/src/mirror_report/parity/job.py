@@ -78,8 +78,8 @@ class Job:
         if not run.scans or self.deadline.over():
             return
         try:
-            with self.deadline.step(self.session):
-                Scanner(run, self.session).scan(run.scans, self.driller.sandwich)
+            scanner = Scanner(run, self.session, self.reader.around, self.deadline)
+            scanner.scan(run.scans, self.driller.sandwich)
         except OutOfTimeError:
             run.progress("deadline reached: compacted topics wait for the next run")
             return

@@ -86,6 +86,23 @@ class Removal:
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A record that Spark cannot read, because its timestamp does not fit into microseconds.
+
+    :param topic_id: of the topic it was met in; empty where nothing is remembered.
+    """
+
+    flow: str
+    side: Side
+    topic: str
+    origin: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    topic_id: str = ""
+
+
+@dataclass(frozen=True)
 class SideMemory:
     """How far one side of a topic was read.
 
@@ -127,6 +144,7 @@ class Memory:
     :param summaries: flow -> target topic -> the topic's numbers, as the next run may repeat them.
     :param totals: flow -> target topic -> what was sealed, in numbers.
     :param gone: what the target no longer holds.
+    :param unreadable: what cannot be read, and is read around.
     :param scrubbed: flow -> target topic -> newest bucket that was read again in this round.
     :param scrubbed_at_ms: when something was last read again.
     :param removals: what went from the target and was not looked at yet.
@@ -156,6 +174,7 @@ class Memory:
     summaries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     totals: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     gone: list[Gone] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
     scrubbed: dict[str, dict[str, int]] = field(default_factory=dict)
     scrubbed_at_ms: int = 0
     removals: list[Removal] = field(default_factory=list)
@@ -228,6 +247,7 @@ class Memory:
             summaries={flow: dict(topics) for flow, topics in data["summaries"].items()},
             totals={flow: dict(topics) for flow, topics in data["totals"].items()},
             gone=[Gone(**one) for one in data["gone"]],
+            unreadable=[Unreadable(**one) for one in data.get("unreadable", [])],
             scrubbed={flow: dict(topics) for flow, topics in data["scrubbed"].items()},
             scrubbed_at_ms=int(data["scrubbed_at_ms"]),
             removals=[Removal(**one) for one in data["removals"]],
@@ -270,6 +290,7 @@ class Memory:
             "summaries": self.summaries,
             "totals": self.totals,
             "gone": [asdict(one) for one in self.gone],
+            "unreadable": [asdict(one) for one in self.unreadable],
             "scrubbed": self.scrubbed,
             "scrubbed_at_ms": self.scrubbed_at_ms,
             "removals": [asdict(one) for one in self.removals],
@@ -326,6 +347,7 @@ class Memory:
         self.gaps = [one for one in self.gaps if one.flow != flow]
         self.gone = [one for one in self.gone if one.flow != flow]
         self.removals = [one for one in self.removals if one.flow != flow]
+        self.unreadable = [one for one in self.unreadable if one.flow != flow]
         for kept in (
             self.topic_baselines,
             self.positions,
@@ -342,6 +364,7 @@ class Memory:
         for key in [(flow, "source", one) for one in origins] + [(flow, "target", topic)]:
             self.sides.pop(key, None)
         self.gaps = [one for one in self.gaps if (one.flow, one.topic) != (flow, topic)]
+        self.unreadable = [one for one in self.unreadable if (one.flow, one.topic) != (flow, topic)]
         self.forget_numbers(flow, topic)
 
     def forget_numbers(self, flow: str, topic: str) -> None:

@@ -6,8 +6,9 @@ looked at as one bucket per lane, for an altered record is in another bucket tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,11 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
 from mirror_report.model import CLASSES
-from mirror_report.parity import alignment, compare, digest, drill
-from mirror_report.parity.reading import fetch
+from mirror_report.parity import alignment, compare, digest, drill, unreadable
+from mirror_report.parity.memory import Unreadable
+from mirror_report.parity.reading import Around
 from mirror_report.parity.session import table
 from mirror_report.parity.strategies import Subject
-from mirror_report.parity.summary import NEWS
+from mirror_report.parity.summary import NEWS, WHOLE
 
 BUCKETS = 256
 _ALL = 0
@@ -30,28 +32,65 @@ class Proved:
     """What was found in one topic; without counts both sides hold the same.
 
     :param counts: class -> lane -> records.
+    :param beyond: what cannot be read.
+    :param unknown: why nothing can be said of it.
     """
 
     source_records: int = 0
     target_records: int = 0
     counts: dict[str, dict[int, int]] = field(default_factory=dict)
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    beyond: list[Unreadable] = field(default_factory=list)
+    unknown: str | None = None
 
 
 def prove(
-    session: SparkSession, settings: Settings, subjects: Sequence[Subject]
+    session: SparkSession,
+    settings: Settings,
+    subjects: Sequence[Subject],
+    progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Proved]:
     """Compare everything some topics of one flow hold.
 
+    :param progress: told of records that cannot be read.
     :returns: topic -> what was found.
     """
+    around = Around(settings, session, [], progress)
+    found = around.read(partial(_prove, around, subjects))
+    for one in subjects:
+        found[one.topic].unknown = around.full.get((one.flow, one.topic))
+        _add(found[one.topic], one, around)
+    return found
+
+
+def _add(proved: Proved, one: Subject, around: Around) -> None:
+    """Count what cannot be read of a topic."""
+    proved.beyond = [each for each in around.known if each.topic == one.topic]
+    if not proved.beyond:
+        return
+    there = unreadable.by_side(proved.beyond)
+    proved.source_records += there["source"]
+    proved.target_records += there["target"]
+    proved.samples["unverifiable"] = [
+        asdict(each) for each in unreadable.samples(proved.beyond)[: drill.SAMPLES]
+    ]
+    keeps = around.settings.flow(one.flow).engine == "mm2"
+    lanes = proved.counts.setdefault("unverifiable", {})
+    for name, count in unreadable.by_lane(proved.beyond, keeps_partitions=keeps).items():
+        lane = compare.WHOLE_TOPIC if name == WHOLE else int(name)
+        known = lanes.get(lane, 0)
+        # Where timestamps are not kept, copies of these are among what is known.
+        lanes[lane] = known + count if one.keeps_time else max(known, count)
+
+
+def _prove(around: Around, subjects: Sequence[Subject]) -> dict[str, Proved]:
+    session, settings = around.session, around.settings
     by_partition = [one.name for one in settings.flows if one.engine == "mm2"]
     untimed = [one.topic for one in subjects if not one.keeps_time]
     wanted = [one for subject in subjects for one in subject.ranges]
 
     def records() -> DataFrame:
-        fetched = fetch(session, settings, wanted)
-        placed = alignment.place_by_hash(fetched, untimed, BUCKETS)
+        placed = alignment.place_by_hash(around.fetch(wanted), untimed, BUCKETS)
         return compare.with_lanes(placed, by_partition)
 
     # At rest everything is below the committed position.
@@ -77,7 +116,7 @@ def prove(
         F.sum("n_target").alias("n_target"),
         F.bool_or("disordered").alias("disordered"),
     )
-    gaps = {one.topic: one for one in subjects}
+    gaps = {one.topic: _gaps(one, around.known) for one in subjects}
     candidates = [_candidate(row.asDict(), gaps) for row in lanes.collect()]
     if candidates:
         whole = records().join(
@@ -91,6 +130,19 @@ def prove(
         left.unpersist()
     buckets.unpersist()
     return found
+
+
+def _gaps(one: Subject, known: Iterable[Unreadable]) -> Subject:
+    """A topic whose unreadable records count as expired if the other side's can be read.
+
+    So it is where the target replaces timestamps.
+    """
+    there = unreadable.by_side(each for each in known if each.topic == one.topic)
+    return replace(
+        one,
+        source_gap=one.source_gap or (there["source"] > there["target"] and not one.keeps_time),
+        target_gap=one.target_gap or (there["target"] > there["source"] and not one.keeps_time),
+    )
 
 
 def _candidate(row: dict[str, Any], subjects: Mapping[str, Subject]) -> dict[str, Any]:

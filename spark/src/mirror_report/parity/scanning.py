@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import alignment, compacted, compare, scans
+from mirror_report.parity.deadline import Deadline
 from mirror_report.parity.ranges import Range
-from mirror_report.parity.reading import fetch
+from mirror_report.parity.reading import Around
 from mirror_report.parity.scans import Subject
 from mirror_report.parity.session import table
 
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
 class Scanner:
     """The compacted topics of one run."""
 
-    def __init__(self, run: Run, session: SparkSession) -> None:
+    def __init__(self, run: Run, session: SparkSession, around: Around, deadline: Deadline) -> None:
         self.run = run
         self.session = session
+        self.around = around
+        self.deadline = deadline
         self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
 
     def scan(
@@ -37,8 +41,7 @@ class Scanner:
         """
         run = self.run
         run.progress(f"comparing {len(subjects)} compacted topic(s) by key")
-        judged = self._judged(subjects)
-        rows = [row.asDict() for row in compacted.count(compacted.collapse(judged)).collect()]
+        rows = self.around.read(partial(self._counted, subjects))
         differing = {(row["flow"], row["topic"]) for row in rows if row["class"] in compacted.WRONG}
         again = [one for one in subjects if (one.flow.name, one.topic) in differing]
         samples: list[dict[str, Any]] = []
@@ -46,10 +49,10 @@ class Scanner:
             run.progress(f"{len(again)} compacted topic(s) differ: reading them with fresh offsets")
             fresh = _fresh(again, confirm({one.flow.name for one in again}))
             rows = [row for row in rows if (row["flow"], row["topic"]) not in differing]
-            confirmed, samples = self._confirmed(fresh)
+            confirmed, samples = self.around.read(partial(self._confirmed, fresh))
             rows += confirmed
             subjects = [*(one for one in subjects if one not in again), *fresh]
-        for one in subjects:
+        for one in self._readable(subjects):
             last = scans.last_of(run.memory.scans, one.flow.name, one.topic)
             untold = run.memory.untold.get(one.flow.name, [])
             found = scans.result(
@@ -57,10 +60,25 @@ class Scanner:
             )
             run.memory.scans.setdefault(one.flow.name, {})[one.topic] = asdict(found)
 
+    def _readable(self, subjects: Iterable[Subject]) -> list[Subject]:
+        return [one for one in subjects if (one.flow.name, one.topic) not in self.around.full]
+
+    def _counted(self, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+        """Numbers of topics."""
+        with self.deadline.step(self.session):
+            judged = self._judged(self._readable(subjects))
+            return [row.asDict() for row in compacted.count(compacted.collapse(judged)).collect()]
+
     def _confirmed(
         self, subjects: Sequence[Subject]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Numbers and samples of topics that differ; what changes meanwhile is in flight."""
+        with self.deadline.step(self.session):
+            return self._looked_at(self._readable(subjects))
+
+    def _looked_at(
+        self, subjects: Sequence[Subject]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         if not subjects:
             return [], []
         collapsed = compacted.collapse(self._judged(subjects)).persist()
@@ -68,9 +86,7 @@ class Scanner:
         newer = self._newer(subjects)
         final = collapsed
         if newer:
-            tail = compare.with_lanes(
-                fetch(self.session, self.run.settings, newer), self.by_partition
-            )
+            tail = compare.with_lanes(self.around.fetch(newer), self.by_partition)
             final = compacted.without(collapsed, compacted.with_keys(tail).select(*compacted.KEY))
         rows = [row.asDict() for row in compacted.count(final).collect()]
         samples = [row.asDict() for row in compacted.samples(final).collect()]
@@ -97,9 +113,10 @@ class Scanner:
         return found
 
     def _judged(self, subjects: Sequence[Subject]) -> DataFrame:
+        beyond = self._unreadable(subjects)
+        subjects = self._readable(subjects)
         wanted = [each for one in subjects for each in one.ranges()]
-        records = fetch(self.session, self.run.settings, wanted)
-        placed = alignment.place(records, self.run.bucket_ms)
+        placed = alignment.place(self.around.fetch(wanted), self.run.bucket_ms)
         untimed = [one.topic for one in subjects if not one.keeps_time]
         timed = placed.withColumn(
             "compared_ms", F.when(~F.col("topic").isin(*untimed), F.col("compared_ms"))
@@ -110,7 +127,34 @@ class Scanner:
                   [row for one in subjects for row in one.places()]),
         )  # fmt: skip
         expiry = table(self.session, compacted.EXPIRY_SCHEMA, [one.expiry() for one in subjects])
-        return compacted.judge(keys, expiry)
+        return compacted.judge(keys, expiry, beyond)
+
+    def _unreadable(self, subjects: Sequence[Subject]) -> DataFrame | None:
+        """Keys (:data:`mirror_report.parity.compacted.KEY`) of records that cannot be read."""
+        counting = {
+            (one.flow.name, one.topic, row["side"], row["origin"], row["partition"]): row["floor"]
+            for one in subjects
+            for row in one.places()
+        }
+        some = [
+            one
+            for one in self.around.known
+            if one.offset
+            >= counting.get((one.flow, one.topic, one.side, one.origin, one.partition), 2**62)
+        ]
+        rows = [
+            {
+                "flow": one.flow, "topic": one.topic, "partition": one.partition,
+                "text": None if key is None else key.hex(),
+            }
+            for one, key in self.around.keys(some).items()
+        ]  # fmt: skip
+        if not rows:
+            return None
+        keys = table(
+            self.session, "flow string, topic string, partition int, text string", rows
+        ).withColumn("key", F.unhex("text"))
+        return compacted.with_keys(compare.with_lanes(keys, self.by_partition))
 
 
 def _fresh(subjects: Iterable[Subject], looks: Mapping[str, Look]) -> list[Subject]:

@@ -292,10 +292,13 @@ def told(empty: TopicParity, scan: Scan | None, untold: Collection[str], why: st
         skipped_records=scan.total("skipped"),
         counts=counts,
         accounted={**empty.accounted, **accounted},
+        # Which partitions the news are in is not known once others have been told of.
         partitions={
             name: {lane: keys for lane, keys in scan.keys[name].items() if int(lane) >= 0}
             for name in CLASSES
-            if counts[name] and any(int(lane) >= 0 for lane in scan.keys[name])
+            if counts[name]
+            and counts[name] == totals[name]
+            and any(int(lane) >= 0 for lane in scan.keys[name])
         },
         verified_through_ms=scan.at_ms if whole else None,
         newest_due_ms=scan.newest_ms,

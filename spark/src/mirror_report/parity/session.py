@@ -71,6 +71,8 @@ def configuration(
         # Or Python tells the JVM with every column where in the code it stands, in ten messages.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
+        # Or each timestamp goes through the Julian calendar and back, where the earliest overflow.
+        "spark.sql.datetime.java8API.enabled": "true",
         "spark.sql.shuffle.partitions": "2" if small else "8",
         # A small run has nothing to gain from planning each of its stages anew.
         "spark.sql.adaptive.enabled": str(not small).lower(),

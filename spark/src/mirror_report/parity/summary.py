@@ -42,7 +42,7 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     :param lanes: rows of :func:`mirror_report.parity.totals.summarise`.
     :returns: the same numbers by flow and topic, with ``lanes``: partition (``*`` for a topic as a
-        whole) -> ``counts`` of what is not 0, and ``hours``.
+        whole) -> ``counts`` of what is not 0, ``unmatched`` (records) and ``hours``.
     """
     topics: dict[tuple[str, str], dict[str, Any]] = {}
     for row in lanes:
@@ -60,6 +60,7 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             one[name] = min((x for x in (one[name], row[name]) if x is not None), default=None)
         one["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
+            "unmatched": row["unmatched_records"],
             "hours": [list(hour) for hour in row["hours"]],
         }
     return list(topics.values())
@@ -75,6 +76,7 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
     following["lanes"] = {
         lane: {
             "counts": {name: n for name, n in one["counts"].items() if name not in once},
+            "unmatched": one.get("unmatched", 0),
             "hours": [[hour, then, then] for hour, _, then in one["hours"]],
         }
         for lane, one in row["lanes"].items()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.config import Flow
 from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
-from mirror_report.parity import aligning, scans, summary, watched
-from mirror_report.parity.memory import offsets
+from mirror_report.parity import aligning, scans, summary, unreadable, watched
+from mirror_report.parity.memory import Unreadable, offsets
 from mirror_report.parity.plan import TopicPlan
 from mirror_report.parity.ranges import feeder
 
@@ -67,46 +69,52 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return replace(empty, reason=plan.unknown)
     if plan.skip is not None:
         return replace(empty, status="skipped", reason=plan.skip)
+    here = (plan.flow, plan.topic)
+    beyond = [one for one in run.memory.unreadable if (one.flow, one.topic) == here]
     if plan.strategy == "latest_by_key":
         last = scans.last_of(run.memory.scans, plan.flow, plan.topic)
         untold = run.memory.untold.get(plan.flow, [])
-        return _covered(scans.told(empty, last, untold, plan.why), 0)
+        return _covered(_placed(scans.told(empty, last, untold, plan.why), beyond), 0)
     if not plan.judged:
         return _covered(_unproved(run, plan, empty), 0)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
-    here = (plan.flow, plan.topic)
     unread = sum(one.records for one in run.backlog if (one.flow, one.topic) == here)
-    expired = sum(
-        gap.end - gap.start
-        for gap in run.memory.gaps
-        if (gap.flow, gap.topic, gap.side) == (*here, "source")
-    )
+    keeps = run.settings.flow(plan.flow).engine == "mm2"
+    gone: Counter[str] = Counter()
+    for gap in run.memory.gaps:
+        if (gap.flow, gap.topic, gap.side) == (*here, "source"):
+            gone[str(gap.partition) if keeps else summary.WHOLE] += gap.end - gap.start
+    expired = gone.total()
+    # What is on the source and was not compared, by lane.
+    uncompared = gone + Counter(unreadable.by_lane(beyond, keeps_partitions=keeps))
     below = watched.unread_below(
         [one for one in run.backlog if (one.flow, one.topic) == here],
         {look.flow.name: look.positions for look in run.looks},
     )
     if known is None:
         reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
-        status: ParityStatus = "unverifiable" if expired else "in_flight"
-        found = replace(
-            empty,
-            status=status,
-            reason=reason,
-            counts={**empty.counts, "unverifiable": expired},
-        )
+        status: ParityStatus = "unverifiable" if uncompared else "in_flight"
+        found = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
+        found = _placed(found, beyond)
         return _covered(_beside_cuts(run, plan, found), expired + below)
     said = known["now" if run.memory.is_news(plan.flow, known["run_id"]) else "next"]
     filled = _with_sealed(run, summary.filled(empty, said, known["samples"]))
     # Copies of what expired unread are on the target still: each record counts once.
-    twice = min(expired, said["unmatched_records"])
-    unverifiable = (filled.counts["unverifiable"] or 0) + expired - twice
-    filled = replace(filled, counts={**filled.counts, "unverifiable": unverifiable})
+    whole = said["unmatched_records"]
+    twice = Counter(
+        {
+            lane: min(uncompared[lane], one.get("unmatched", whole * (lane == summary.WHOLE)))
+            for lane, one in said["lanes"].items()
+        }
+    )
+    filled = _more(filled, "unverifiable", uncompared - twice)
     filled = _watched(run, plan, filled, said.get("in_flight_since_ms"))
     since = said.get("in_flight_since_ms")
     if unread and since is not None and filled.verified_through_ms is not None:
         # What waits is not older than what was read last, but for records that come late.
         filled = replace(filled, verified_through_ms=min(filled.verified_through_ms, since))
     told = replace(filled, **summary.status(filled, unread, expired))
+    told = _placed(told, beyond, f"{told.reason}; " if expired else "")
     return _covered(_beside_cuts(run, plan, told), expired + below)
 
 
@@ -116,17 +124,51 @@ def _beside_cuts(run: Run, plan: TopicPlan, told: TopicParity) -> TopicParity:
         return told
     look = next(one for one in run.looks if one.flow.name == plan.flow)
     beside = aligning.outside(run, plan, look.source)
-    unverifiable = (told.counts["unverifiable"] or 0) + beside.unaligned
     harmless = told.status in ("verified", "in_flight", "skipped")
     unaligned = f"{beside.unaligned} records were mirrored before anything aligned them"
     return replace(
-        told,
+        _more(told, "unverifiable", beside.partitions),
         source_records=told.source_records + beside.straddling + beside.unaligned + beside.open,
         skipped_records=told.skipped_records + beside.straddling,
         in_flight_records=told.in_flight_records + beside.open,
-        counts={**told.counts, "unverifiable": unverifiable},
         status="unverifiable" if harmless and beside.unaligned else told.status,
         reason=unaligned if harmless and beside.unaligned else told.reason or plan.why,
+    )
+
+
+def _more(topic: TopicParity, kind: str, lanes: Mapping[str, int]) -> TopicParity:
+    """A topic with more records of a class.
+
+    :param lanes: partition (``*`` for a topic as a whole) -> records.
+    """
+    known = topic.partitions.get(kind, {})
+    added = {lane: known.get(lane, 0) + n for lane, n in lanes.items() if lane != summary.WHOLE}
+    merged = dict(sorted({**known, **added}.items(), key=lambda one: int(one[0])))
+    return replace(
+        topic,
+        counts={**topic.counts, kind: (topic.counts[kind] or 0) + sum(lanes.values())},
+        partitions={**topic.partitions, **({kind: merged} if merged else {})},
+    )
+
+
+def _placed(topic: TopicParity, beyond: Collection[Unreadable], also: str = "") -> TopicParity:
+    """Say of a topic where the records are that cannot be read, and count them on their sides.
+
+    :param also: what else its reason says.
+    """
+    if not beyond:
+        return topic
+    some = [*unreadable.samples(beyond), *topic.samples.get("unverifiable", [])]
+    counted = topic.strategy != "latest_by_key"
+    there = unreadable.by_side(beyond)
+    return replace(
+        topic,
+        source_records=topic.source_records + counted * there["source"],
+        target_records=topic.target_records + counted * there["target"],
+        samples={**topic.samples, "unverifiable": some[:SAMPLES]},
+        reason=f"{also}{unreadable.reason(beyond)}"
+        if topic.status == "unverifiable"
+        else topic.reason,
     )
 
 
@@ -172,16 +214,12 @@ def _watched(run: Run, plan: TopicPlan, topic: TopicParity, oldest: int | None) 
     here = (plan.flow, plan.topic)
     entries = [one for one in run.memory.gone if (one.flow, one.topic) == here]
     early, expired = watched.gone(entries, run.now_ms)
-    counts, partitions = dict(topic.counts), {**topic.partitions}
     keeps = run.settings.flow(plan.flow).engine == "mm2"
     if early:
-        counts["deleted_early"] = (counts["deleted_early"] or 0) + sum(early.values())
-        known = partitions.get("deleted_early", {})
-        if keeps:
-            partitions["deleted_early"] = {
-                p: known.get(p, 0) + early.get(int(p), 0)
-                for p in sorted({*known, *map(str, early)}, key=int)
-            }
+        lanes: Counter[str] = Counter()
+        for partition, count in early.items():
+            lanes[str(partition) if keeps else summary.WHOLE] += count
+        topic = _more(topic, "deleted_early", lanes)
     looks = {look.flow.name: look for look in run.looks}
     sources = [
         looks[via].source.topics[name]
@@ -192,8 +230,6 @@ def _watched(run: Run, plan: TopicPlan, topic: TopicParity, oldest: int | None) 
     left = watched.breach_seconds(oldest, sources, on_target, run.now_ms)
     return replace(
         topic,
-        counts=counts,
-        partitions=partitions,
         breach_seconds=left,
         expired_records=sum(expired.values()),
     )

@@ -48,6 +48,8 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     out_of_order = f"if({KEEPS_ORDER}, {BY_LANE}, 0L)"
     compared = f"greatest(n_source - ({' + '.join((out_of_order, *UNCOMPARED))}), 0L)"
     settled, still_open = (f"status = 'mismatch' and {one}" for one in ("settled", "not settled"))
+    # What a drill met and the mirror has not committed is no more verified than it is missing.
+    on_its_way = f"least(in_flight, {compared})"
     waiting = "status = 'in_flight' and n_source > 0"
     through = {
         "verified_through_ms": f"status = 'verified' and {_before('first_bad')}",
@@ -59,9 +61,10 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
             {
                 "source_records": "sum(n_source)",
                 "target_records": "sum(n_target)",
-                "verified_records": f"sum(if(status = 'verified' or {settled}, {compared}, 0L))",
+                "verified_records": f"sum(case when status = 'verified' then {compared}"
+                f" when {settled} then {compared} - {on_its_way} else 0L end)",
                 "in_flight_records": "sum(case when status = 'in_flight' then n_source"
-                f" when {still_open} then {compared} else 0L end)",
+                f" when {still_open} then {compared} when {settled} then {on_its_way} else 0L end)",
                 "skipped_records": "sum(skipped)",
                 "older_records": "sum(older)",
                 **{name: f"sum({name})" for name in CLASSES},

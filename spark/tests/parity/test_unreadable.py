@@ -1,0 +1,336 @@
+"""Records with timestamps that Spark cannot hold, on two real clusters."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from kafka import TopicPartition
+from parity_mirror import T0, Mirror, Tale, counts, only
+from parity_records import assert_partitions_add_up, jars_directory
+from pyspark.sql import SparkSession
+
+from mirror_report import commands
+from mirror_report.checks.verdict import verdict
+from mirror_report.commands.proved import prove
+from mirror_report.config import Flow
+from mirror_report.kafka.snapshot import ClusterError
+from mirror_report.model import LagDocument, Positions
+from mirror_report.observe import Take
+from mirror_report.parity import reading, session
+from mirror_report.render import html, nagios, prometheus, terminal
+from mirror_report.render import json as render_json
+
+pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+
+FOREVER = {
+    "message_timestamp_after_max_ms": str(2**63 - 1),
+    "message_timestamp_before_max_ms": str(2**63 - 1),
+    "retention_ms": "-1",
+}
+"""Or a broker refuses such timestamps, or removes what they are on at once."""
+YEAR_9999 = 253_402_300_799_000
+READABLE = (-5, -1, 0, YEAR_9999, 9_223_372_036_854_775, -9_223_372_036_854_775)
+BEYOND = (9_300_000_000_000_000, -9_300_000_000_000_000, 2**63 - 1)
+
+
+class Poisoned(Tale):
+    """Topics of one partition with a fate each, and what each run says of them.
+
+    Run 0 sees them first, 1 when nothing has happened, 2 when what cannot be read was removed from
+    ``beyond`` on both sides, and ``renewed`` was made anew on both.
+    """
+
+    def __init__(self, mirror: Mirror) -> None:
+        super().__init__(mirror)
+        for name, timestamps in (
+            ("readable", READABLE), ("beyond", BEYOND), ("lost", BEYOND[:1]), ("target", ()),
+            ("many", [BEYOND[0] + i for i in range(21)]), ("renewed", BEYOND[2:]),
+        ):  # fmt: skip
+            mirror.topic(name, partitions=1, **FOREVER)
+            self.fill(name, timestamps)
+            mirror.copy(self.topic(name), faults={"missing": 5} if name == "lost" else None)
+        self.send(1, "target", BEYOND[2])
+        mirror.topic("table", partitions=1, cleanup_policy="compact", **FOREVER)
+        self.fill("table", BEYOND[:1])
+        # The one record of its key is on the source alone: nobody can say what it holds.
+        for one in mirror.read(0, self.topic("table")):
+            if one.timestamp != BEYOND[0]:
+                mirror.write(one)
+        mirror.producers[1].flush()
+        mirror.commit(self.topic("table"))
+        self.run()
+        self.run()
+        for side in (0, 1):
+            end = 20 + len(BEYOND)
+            mirror.admins[side].delete_records({TopicPartition(self.topic("beyond"), 0): end})
+        mirror.renew(self.topic("renewed"), 0, 1)
+        self.fill("renewed", ())
+        mirror.copy(self.topic("renewed"))
+        self.run()
+
+    def send(self, side: int, name: str, timestamp: int) -> None:
+        """Write one record in a batch of its own."""
+        self.mirror.producers[side].send(
+            self.topic(name), key=b"k%d" % timestamp, value=b"v", timestamp_ms=timestamp
+        ).get(30)
+
+    def fill(self, name: str, timestamps: Any) -> None:
+        """Write twenty keyed records, these, and twenty more."""
+        for count in (20, 40):
+            for i in range(count - 20, count):
+                self.mirror.producers[0].send(
+                    self.topic(name), key=b"%d" % i, value=b"%d" % i, timestamp_ms=T0 + i * 1000
+                )
+            self.mirror.producers[0].flush()
+            for one in timestamps if count == 20 else ():
+                self.send(0, name, one)
+
+
+@pytest.fixture(scope="module")
+def story(one_mirror: Mirror) -> Poisoned:
+    return Poisoned(one_mirror)
+
+
+def test_timestamps_that_spark_can_hold_are_compared(story: Poisoned) -> None:
+    found = story.of(0, "readable")
+    assert (found.status, counts(found)) == ("verified", {})
+    assert found.verified_records == 40 + len(READABLE)
+
+
+def test_a_record_beyond_counts_once_and_has_its_place(story: Poisoned) -> None:
+    found = story.of(0, "beyond")
+    assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 3})
+    assert (found.source_records, found.target_records, found.verified_records) == (43, 43, 40)
+    assert {
+        (one.side, one.partition, one.offset, one.timestamp_ms)
+        for one in found.samples["unverifiable"]
+    } == {
+        (side, 0, 20 + number, timestamp)
+        for side in ("source", "target")
+        for number, timestamp in enumerate(BEYOND)
+    }
+    told = story.findings(0, "beyond")["unverifiable"]
+    assert told.count == 3
+    assert "in partition 0 on the source at offset 20: 9300000000000000" in told.message
+    assert "--partition 0 --offset 20 " in told.action
+
+
+def test_a_loss_beside_it_is_told(story: Poisoned) -> None:
+    found = story.of(0, "lost")
+    assert (found.status, counts(found)) == ("mismatch", {"missing": 5, "unverifiable": 1})
+    places = {(one.side, one.offset) for one in found.samples["unverifiable"]}
+    assert places == {("source", 20), ("target", 15)}
+
+
+def test_the_larger_number_of_both_sides_counts(story: Poisoned) -> None:
+    found = story.of(0, "target")
+    assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 1})
+    assert [(one.side, one.offset) for one in found.samples["unverifiable"]] == [("target", 40)]
+
+
+def test_a_topic_with_more_than_twenty_alone_is_unknown(story: Poisoned) -> None:
+    for run in (0, 1):
+        found = story.of(run, "many")
+        assert (found.status, counts(found)) == ("unknown", {})
+        assert "more than 20 of its records" in found.reason
+        assert story.findings(run, "many")["parity_unavailable"].severity == "unknown"
+        assert {one.status for one in story.results[run].topics} >= {"verified", "mismatch"}
+
+
+def test_of_a_compacted_topic_its_key_is_unverifiable(story: Poisoned) -> None:
+    found = story.of(0, "table")
+    assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 1})
+    assert found.verified_records == 40
+    assert [(one.side, one.offset) for one in found.samples["unverifiable"]] == [("source", 20)]
+
+
+def test_a_later_run_knows_them_and_does_not_stumble_again(story: Poisoned) -> None:
+    assert [one for one in story.said[0] if "reading around" in one]
+    assert [one for one in story.said[1] if "reading around" in one] == []
+    for name in ("beyond", "lost", "target", "table"):
+        assert counts(story.of(1, name)) == counts(story.of(0, name))
+
+
+def test_what_expired_and_what_was_made_anew_is_forgotten(story: Poisoned) -> None:
+    assert counts(story.of(2, "beyond")) == {"deleted_early": 20}
+    renewed = story.of(2, "renewed")
+    assert counts(story.of(0, "renewed")) == {"unverifiable": 1}
+    assert (renewed.status, counts(renewed), renewed.verified_records) == ("verified", {}, 40)
+
+
+def test_what_was_verified_beside_it_is_read_again(story: Poisoned) -> None:
+    mirror = story.mirror
+    manifest = mirror.store.load("parity")
+    mirror.store.commit("parity", {**manifest, "scrubbed_at_ms": 1})
+    before = len(mirror.said)
+    mirror.run(scrub_bytes=2**30)
+    said = mirror.said[before:]
+    assert [one for one in said if "verified records again" in one]
+    assert [one for one in said if "could not be read again" in one or "not what they were" in one
+            or "reading around" in one] == []  # fmt: skip
+
+
+@pytest.fixture
+def same_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.contextmanager
+    def ours(*_: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(session, "open_session", ours)
+
+
+@pytest.mark.usefixtures("same_session")
+def test_a_proof_reads_around_them(story: Poisoned) -> None:
+    found = prove(story.mirror.settings, "flow", None, story.mirror.said.append)
+    assert_partitions_add_up(found.topics)
+    told = {one.topic.rpartition(".")[2]: one for one in found.topics}
+    assert counts(told["lost"]) == {"missing": 5, "unverifiable": 1}
+    assert told["lost"].verified_records == 35
+    assert counts(told["target"]) == {"unverifiable": 1}
+    assert (told["many"].status, told["readable"].status) == ("unknown", "verified")
+    assert any("at offset 20: 9300000000000000" in one.message for one in found.findings)
+
+
+@pytest.mark.usefixtures("same_session")
+def test_bundles_say_what_their_digests_do_not_hold(story: Poisoned, tmp_path: Path) -> None:
+    paths = []
+    for side in ("source", "target"):
+        path = tmp_path / side
+        commands.digest(
+            story.mirror.settings, None, side, lambda _, path=path: path.open("wb"),
+            story.mirror.said.append,
+        )  # fmt: skip
+        paths.append(path)
+    document = commands.compare(story.mirror.settings, *paths, story.mirror.said.append)
+    told = {one.topic.rpartition(".")[2]: one for one in document.topics}
+    assert (told["many"].status, told["target"].status) == ("unknown", "unverifiable")
+    assert told["lost"].fewer == 5
+    assert {one.topic: one.count for one in document.findings if one.kind == "unverifiable"} == {
+        story.topic("lost"): 1,
+        story.topic("target"): 1,
+    }
+
+
+@pytest.mark.usefixtures("same_session")
+def test_a_report_is_written_in_every_form(story: Poisoned) -> None:
+    report = commands.run(story.mirror.settings, None, story.mirror.said.append)
+    assert report.verdict.exit_code == 2, report.verdict
+    plain = render_json.document(report)
+    jsonschema.validate(json.loads(render_json.dumps(plain)), render_json.schema())
+    assert "9300000000000000" in html.render(plain)
+    assert nagios.answer(plain).startswith("MIRROR CRITICAL")
+    shown = io.StringIO()
+    terminal.show(plain, terminal.console(shown), None, wide=True)
+    assert "9300000000000000" in shown.getvalue()
+    run = {"at": 1.0, "duration": 1.0}
+    assert 'class="unverifiable"' in prometheus.text(prometheus.of_run(plain, run, "1"))
+
+
+def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
+    timestamps = (-5, -1, 0, YEAR_9999, *BEYOND, -(2**63) + 1)
+    names = [mirror.topic(f"t{i}", partitions=1, **FOREVER) for i in range(len(timestamps))]
+    for name, timestamp in zip(names, timestamps, strict=True):
+        mirror.producers[0].send(name, value=b"v", timestamp_ms=timestamp).get(30)
+    for _ in range(2):
+        measured = commands.lag(mirror.settings, mirror.store, None)
+        assert [one.lag_records for one in measured.rows] == [1] * len(names)
+    ages = {one.topic: one.lag_seconds for one in measured.rows}
+    assert [ages[name] for name in names if ages[name] == 0] == [0] * 3, "they are of the future"
+    result = verdict(measured.findings)
+    document = LagDocument("2.0.0", result, measured.flows, measured.rows, measured.findings)
+    plain = render_json.document(document)
+    jsonschema.validate(
+        json.loads(render_json.dumps(plain)),
+        render_json.schema() | {"$ref": "#/$defs/LagDocument"},
+    )
+    shown = io.StringIO()
+    terminal.lag(plain["lag"], terminal.console(shown), wide=True)
+    assert "t0" in shown.getvalue()
+    run = {"at": 1.0, "duration": 1.0}
+    text = prometheus.text(prometheus.of_lag(plain, run, "1", partitions=True))
+    assert text.count("\nkafka_mirror_lag_records{") == len(names)
+    assert nagios.answer(plain)
+
+
+class Kept(Take):
+    """Real snapshots, and a MirrorMaker 2 that has committed everything."""
+
+    def positions(self, flow: Flow) -> Positions:
+        """Give the ends of the source."""
+        topics = self.source(flow).topics
+        return {
+            name: {partition: log.end for partition, log in one.partitions.items()}
+            for name, one in topics.items()
+        }
+
+
+def test_where_partitions_are_kept_each_of_them_counts(mirror: Mirror) -> None:
+    (flow,) = mirror.settings.flows
+    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine="mm2"),))
+    topic = mirror.topic("t", partitions=2, **FOREVER)
+    for side, beyond in ((0, (0, 0, 1)), (1, (0, 1))):
+        for partition in (0, 1):
+            for i in range(20):
+                mirror.producers[side].send(
+                    topic, value=b"%d" % i, partition=partition, timestamp_ms=T0 + i
+                )
+        mirror.producers[side].flush()
+        for partition in beyond:
+            mirror.producers[side].send(
+                topic, value=b"v", partition=partition, timestamp_ms=BEYOND[0]
+            ).get(30)
+    found = only(mirror.run(Kept(mirror.settings)))
+    assert (counts(found), found.verified_records) == ({"unverifiable": 3}, 40)
+    assert found.partitions == {"unverifiable": {"0": 2, "1": 1}}
+
+
+def test_spark_alone_suffices_to_read_around_them(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> list[Any]:
+        raise ClusterError("cluster a: could not read records: no such codec")
+
+    monkeypatch.setattr(reading, "fetched_at", refuse)
+    names = [
+        mirror.topic(name, partitions=1, cleanup_policy=policy, **FOREVER)
+        for name, policy in (("t", "delete"), ("table", "compact"))
+    ]
+    for side in (0, 1):
+        for name in names:
+            for timestamp in (T0, BEYOND[0], BEYOND[1], T0 + 1):
+                mirror.producers[side].send(
+                    name, key=b"%d" % timestamp, value=b"v", timestamp_ms=timestamp
+                ).get(30)
+    for name in names:
+        mirror.commit(name)
+    plain, table = sorted(mirror.run().topics, key=lambda one: one.topic)
+    assert (counts(plain), plain.verified_records) == ({"unverifiable": 2}, 2)
+    assert (table.status, "no such codec" in table.reason) == ("unknown", True)
+
+
+def test_one_that_comes_while_a_difference_is_looked_at(mirror: Mirror) -> None:
+    topic = mirror.topic("t", partitions=1, **FOREVER)
+    mirror.produce(topic, 40)
+    mirror.copy(topic, faults={"missing": 2})
+
+    class Late(Take):
+        """A source that gets a record just before it is looked at again."""
+
+        looks = 0
+
+        def positions(self, flow: Flow) -> Positions:
+            self.looks += 1
+            if self.looks == 2:
+                mirror.producers[0].send(topic, value=b"v", timestamp_ms=BEYOND[0]).get(30)
+            return super().positions(flow)
+
+    (found,) = mirror.run(Late(mirror.settings)).topics
+    assert counts(found) == {"missing": 2, "unverifiable": 1}
