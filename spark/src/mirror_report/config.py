@@ -447,12 +447,7 @@ def parse(
     if bucket_seconds < 1:
         raise ConfigError("bucket_seconds: must be at least 1")
     spark = _record(Spark, _mapping(top.get("spark") or {}, "spark"), "spark")
-    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
-        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
-    _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
-    open_doors = spark_security.problems(spark.master, spark.properties)
-    if open_doors:
-        raise ConfigError(open_doors[0])
+    _judge_spark(spark)
     budget = _record(Budget, _mapping(top.get("budget") or {}, "budget"), "budget")
     for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
         value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1
@@ -495,6 +490,15 @@ def _path(top: Mapping[str, Any], key: str) -> str | None:
     if not path.startswith("/"):
         raise ConfigError(f"{key}: {path!r} is no absolute path")
     return path
+
+
+def _judge_spark(spark: Spark) -> None:
+    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
+        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
+    _refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
+    open_doors = spark_security.problems(spark.master, spark.properties)
+    if open_doors:
+        raise ConfigError(open_doors[0])
 
 
 def _judge_cluster(cluster: Cluster) -> None:

@@ -23,9 +23,8 @@ from mirror_report.model import (
     ParityStatus,
 )
 from mirror_report.observe import Take
-from mirror_report.parity import archives
+from mirror_report.parity import archives, unreadable
 from mirror_report.parity import bundle as bundles
-from mirror_report.parity import unreadable
 from mirror_report.parity.bundle import Bundle, BundleTopic
 from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.ranges import Side
