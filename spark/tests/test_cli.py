@@ -219,6 +219,10 @@ def test_report_of_one_flow_leaves_that_of_all_alone(
     )
     shown = run(capsys, "--config", str(configuration), "show", "--json")[1]
     assert without_age(shown) == without_age(json.dumps(whole))
+    stored = json.loads((configuration.parent / "state/reports/latest.json").read_text())
+    assert stored["age_seconds"] is None, "a file does not know its age"
+    kept = {key: stored[key] for key in ("verdict", "age_seconds")}
+    assert json.loads(shown) | kept == stored, "until when it holds is the same in both"
     shown = run(capsys, "--config", str(configuration), "show", "--json", "--flow", "orders")[1]
     assert without_age(shown) == without_age(json.dumps(one))
     page = run(capsys, "--config", str(configuration), "show", "--html-path", "--flow", "orders")

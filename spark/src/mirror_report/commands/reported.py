@@ -42,7 +42,8 @@ def run(
     :param on_crash: told of an unexpected error, which otherwise becomes a finding.
     """
     started = time.monotonic()
-    generated_at = datetime.now(UTC)
+    # To the second, as the document tells it: until when it holds is counted from there.
+    generated_at = datetime.now(UTC).replace(microsecond=0)
     run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
     store = Store(settings.state_directory)
     flows = chosen(settings, flow_name)
