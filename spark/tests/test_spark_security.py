@@ -12,7 +12,7 @@ from mirror_report.config import ConfigError, Spark
 from mirror_report.parity import session
 from mirror_report.parity.errors import ParityError
 
-AUTHENTICATED = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
+AUTHENTICATED = {"spark.authenticate": "true", "spark.ui.killEnabled": "false"}
 ENCRYPTED = {
     "spark.network.crypto.enabled": "true",
     "spark.network.crypto.saslFallback": "false",
@@ -57,7 +57,7 @@ def test_a_cluster_may_encrypt_by_tls_instead() -> None:
         (FAR, {"spark.io.encryption.enabled": False}, "spark.io.encryption.enabled must be true"),
         (FAR, {**TLS, "spark.authenticate": "no"}, "spark.authenticate must be true"),
         (FAR, {"spark.ssl.rpc.enabled": True}, "spark.ssl.rpc.trustStore"),
-        ("local[*]", {"spark.ui.enabled": True}, "spark.ui.enabled must be false"),
+        ("local[*]", {"spark.ui.killEnabled": True}, "spark.ui.killEnabled must be false"),
         ("local[*]", {"spark.master": FAR}, "set mirror_report_spark_master"),
         (FAR, {"spark.authenticate.secret": "hushhush"}, "mirror_report_spark_secrets"),
         (FAR, {"spark.ssl.rpc.keyStorePassword": "hushhush"}, "mirror_report_spark_secrets"),

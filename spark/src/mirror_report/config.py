@@ -329,11 +329,6 @@ class Spark:
     fetch: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def local(self) -> bool:
-        """Whether Spark works in this process."""
-        return spark_security.is_local(self.master)
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -14,8 +14,8 @@ DEFAULTS_FILE = "spark-defaults.conf"
 SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _TLS = "spark.ssl.rpc.enabled"
 _TRUST = "spark.ssl.rpc.trustStore"
-# A page that needs no login can end jobs.
-_ALWAYS = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
+# Whoever reads Spark's web page needs no login: it must not end jobs.
+_ALWAYS = {"spark.authenticate": "true", "spark.ui.killEnabled": "false"}
 _ENCRYPTED = {
     "spark.network.crypto.enabled": "true",
     # Or a peer chooses the older login, and with it to encrypt nothing.

@@ -35,6 +35,7 @@ from mirror_report.state.store import Store
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 CANARY = "CANARY-ab12cd34"
+SPARK_SECRET = "CLUSTER-ef56ab78"
 PASSWORD = f'{CANARY}"\\ é$x'
 """What is searched for has no character that an output might write in another way."""
 USER = "report"
@@ -70,6 +71,9 @@ class Secured:
         for kind, name in (("ca.pem", "lab.ca.pem"), ("cert.pem", "report.pem"),
                            ("key.pem", "report.key")):  # fmt: skip
             (self.credentials / f"west.report.{kind}").write_text((pems / name).read_text())
+        defaults = self.credentials / "spark-defaults.conf"
+        defaults.touch(mode=0o400)
+        defaults.write_text(f"spark.authenticate.secret={SPARK_SECRET}\n", encoding="utf-8")
 
     def give(self, alias: str, password: str = PASSWORD, authority: str = "lab") -> None:
         """Write the credential files of one cluster with a login."""
@@ -281,6 +285,10 @@ def test_no_secret_is_left_anywhere(whole_run: Watched, secured: Secured) -> Non
     assert any(name.startswith("state/") for name in having(secured.topic))
     for secret in secured.secrets:
         assert having(secret) == set()
+    # Spark itself hands its executors the cluster's secret so, and in no other way.
+    executors = having("CoarseGrainedExecutorBackend", f"_SPARK_AUTH_SECRET={SPARK_SECRET}\0")
+    assert having(SPARK_SECRET) == executors
+    assert {shown[name].count(SPARK_SECRET.encode()) for name in executors} == {1}
 
 
 FAULTS = {

@@ -36,7 +36,7 @@ def location(settings: Spark) -> Path | None:
     """
     java = _java(settings)
     # Elsewhere the jars are shipped, and a class path that differs defeats the archive.
-    if settings.class_archive is None or not settings.local or java is None:
+    if settings.class_archive is None or not settings.master.startswith("local") or java is None:
         return None
     spark = find_spec("pyspark")
     own = Path(spark.origin).parent / "jars" if spark and spark.origin else Path()

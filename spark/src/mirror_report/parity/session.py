@@ -60,11 +60,13 @@ def configuration(
     :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
     """
     small = expected_bytes < SMALL_BYTES
+    local = settings.master.startswith("local")
     paths = [str(one) for one in jars(settings)]
     scratch = tempfile.gettempdir()
     values = {
         "spark.master": settings.master,
         "spark.app.name": "mirror-report",
+        "spark.ui.enabled": "false",
         "spark.eventLog.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
@@ -90,13 +92,13 @@ def configuration(
     if expected_bytes < TINY_BYTES:
         values["spark.sql.codegen.wholeStage"] = "false"
         values["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
-    if settings.local:
+    if local:
         values["spark.driver.host"] = "127.0.0.1"
         values["spark.driver.bindAddress"] = "127.0.0.1"
     if paths:
         # On a cluster the executors need them shipped; locally the class path starts faster.
-        values["spark.driver.extraClassPath" if settings.local else "spark.jars"] = (
-            ":" if settings.local else ","
+        values["spark.driver.extraClassPath" if local else "spark.jars"] = (
+            ":" if local else ","
         ).join(paths)
     values |= settings.properties
     values |= spark_security.settled(settings.master, settings.properties)
@@ -123,7 +125,7 @@ def heap_mib(size: str) -> int:
 
 def reading_heap(settings: Spark) -> int:
     """Mebibytes of heap of a process that reads: the driver, or an executor of a cluster."""
-    if settings.local:
+    if settings.master.startswith("local"):
         return heap_mib(settings.heap)
     return heap_mib(settings.properties.get("spark.executor.memory", "1g"))
 
@@ -136,7 +138,7 @@ def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Pa
     :raises ParityError: the master takes a secret and none is there; or others can read the file
         or write beside it.
     """
-    if settings.local:
+    if spark_security.is_local(settings.master):
         return None
     takes_secret = spark_security.takes_secret(settings.master)
     named = [environment.get(one) for one in ("CREDENTIALS_DIRECTORY", "SPARK_CONF_DIR")]
@@ -207,7 +209,7 @@ def open_session(
                 "another directory"
             )
         os.environ["JAVA_HOME"] = settings.java_home
-    if settings.local:
+    if settings.master.startswith("local"):
         # A host whose own name does not resolve is no reason to fail.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if private is not None:
@@ -230,7 +232,9 @@ def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Exception as error:
-        cluster = "" if settings.local else " and that its cluster has the same secret and cipher"
+        cluster = " and that its cluster has the same secret and cipher"
+        if spark_security.is_local(settings.master):
+            cluster = ""
         raise ParityError(
             f"Spark did not start ({_first_line(error)}). Check spark.java_home, spark.heap (450m "
             f"at least) and spark.master in the report's configuration{cluster}"

@@ -155,7 +155,7 @@ def connection(
     """
     if settings.credentials_directory is not None:
         credentials = Path(settings.credentials_directory)
-    elif not settings.local and cluster.security_protocol != "PLAINTEXT":
+    elif not settings.master.startswith("local") and cluster.security_protocol != "PLAINTEXT":
         raise ParityError(
             f"clusters.{cluster.alias}: executors on other hosts need its credentials, in the "
             "directory spark.credentials_directory names. Set mirror_report_executor_credentials "
