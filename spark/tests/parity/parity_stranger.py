@@ -142,7 +142,7 @@ class Stranger:
 
     def end(self) -> None:
         """End the process."""
-        self.gateway.close()
+        self.gateway.shutdown()  # or finalizers go on calling
         self.process.kill()
         self.process.wait(SECONDS)
 
