@@ -99,6 +99,12 @@ def test_age_that_could_not_be_read_is_unknown() -> None:
     assert row(source(0, 100), 93).lag_seconds is None
 
 
+@pytest.mark.parametrize("timestamp", [-1, -5, -9_223_372_036_854_775])
+def test_a_record_without_a_timestamp_has_no_known_age(timestamp: int) -> None:
+    found = row(source(0, 100), 93, ages={("t", 0): timestamp})
+    assert (found.lag_records, found.lag_seconds, found.state) == (7, None, "OK")
+
+
 def test_transaction_markers_at_the_end_are_no_lag() -> None:
     found = row(source(0, 100), 99, ages={("t", 0): None}, history=(Look(900, 100, 99),))
     assert (found.lag_records, found.state) == (0, "IDLE")

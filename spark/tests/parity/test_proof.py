@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import Proof, prove
 from mirror_report.config import ConfigError, Flow
-from mirror_report.model import ClusterSnapshot, ParityResult, TopicParity
+from mirror_report.model import ClusterSnapshot, ParityResult, Positions, TopicParity
 from mirror_report.observe import Take
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -36,6 +36,15 @@ class Moving(Take):
         seen = super().target(flow)
         self._mirror.producers[1].send(self._topic, value=b"late").get(30)
         return seen
+
+
+class Past(Take):
+    """Positions of a topic that was there before, as MirrorMaker 2 keeps them."""
+
+    def positions(self, flow: Flow) -> Positions:
+        """Give positions past the end of every log."""
+        source = self.source(flow)
+        return {name: dict.fromkeys(one.partitions, 10_000) for name, one in source.topics.items()}
 
 
 class Story:
@@ -142,6 +151,11 @@ def test_a_topic_that_is_not_at_rest_is_not_proved(story: Story) -> None:
     assert verdict(moved.findings).exit_code == 1
     with pytest.raises(ConfigError, match="mirrors no topic"):
         story.prove("other")
+
+
+def test_a_position_past_the_end_of_a_new_log_is_of_another_one(story: Story) -> None:
+    found = story.of(story.prove("behind", Past(story.mirror.settings)), "behind")
+    assert (found.status, found.reason) == ("in_flight", "200 records wait")
 
 
 def test_what_expired_proves_nothing_of_the_other_side(story: Story) -> None:

@@ -265,7 +265,8 @@ class _Partition:
         if not records:
             return 0.0
         timestamp = self.evidence.ages.get(self.place)
-        return None if timestamp is None else self._ago(timestamp)
+        # -1 is Kafka's word for no timestamp; nothing below says anything either.
+        return None if timestamp is None or timestamp < 0 else self._ago(timestamp)
 
     def _waits(self, records: int, seconds: float | None) -> tuple[float | None, bool]:
         """Age of the oldest record waiting, held to what earlier looks saw."""

@@ -27,6 +27,7 @@ from mirror_report.observe import Take
 from mirror_report.parity import strategies, summary, unreadable
 from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.memory import offsets
+from mirror_report.parity.plan import of_present_topics
 from mirror_report.parity.ranges import Range, Side
 from mirror_report.parity.strategies import Subject
 from mirror_report.state.store import Store
@@ -108,7 +109,7 @@ def prove(
 
 def _look(take: Take, flow: Flow) -> _Seen:
     source = take.source(flow)
-    positions = take.positions(flow)
+    positions = of_present_topics(take.positions(flow), source)
     return _Seen(source, positions, take.target(flow))
 
 
