@@ -203,11 +203,15 @@ def stranger() -> Iterator[Stranger]:
             one.end()
 
 
+ENDED = (FileNotFoundError, ProcessLookupError)
+"""What is raised of a process that has ended meanwhile."""
+
+
 def family(pid: int) -> list[int]:
     """A process and all that it started."""
     found = [pid]
     for one in found:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(*ENDED):
             found += [
                 int(child)
                 for task in Path(f"/proc/{one}/task").iterdir()
@@ -221,9 +225,9 @@ def listening(pids: list[int]) -> dict[int, int]:
     sockets: dict[str, int] = {}
     for pid in pids:
         # Processes and files come and go meanwhile.
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(*ENDED):
             for handle in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(*ENDED):
                     held = re.fullmatch(r"socket:\[(\d+)\]", str(handle.readlink()))
                     if held:
                         sockets[held[1]] = pid
@@ -244,8 +248,9 @@ def told(pids: list[int], *kinds: str) -> str:
 
     :param kinds: ``cmdline``, ``environ``.
     """
-    return "\n".join(
-        Path(f"/proc/{pid}/{kind}").read_text(errors="replace").replace("\0", "\n")
-        for pid in pids
-        for kind in kinds
-    )
+    found = []
+    for pid in pids:
+        for kind in kinds:
+            with contextlib.suppress(*ENDED):
+                found.append(Path(f"/proc/{pid}/{kind}").read_text(errors="replace"))
+    return "\n".join(found).replace("\0", "\n")
