@@ -51,9 +51,7 @@ def test_each_class_is_named_with_its_topic_and_exact_number_and_no_other(faulty
 def test_each_class_is_named_with_its_partition_where_the_mirror_keeps_it(faulty, harmed):
     for fault, one in faulty.faults.items():
         row = parity(harmed.answer[1], faulty.topic(fault), faulty.flow)
-        # What expired unread is told by a finding of its partition instead.
-        told = {} if one.truncated else one.expected
-        kept = {name: {"0": count} for name, count in told.items()}
+        kept = {name: {"0": count} for name, count in one.expected.items()}
         assert row["partitions"] == ({} if faulty.group else kept), fault
 
 
