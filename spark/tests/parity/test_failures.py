@@ -288,6 +288,7 @@ def test_a_baseline_of_another_release_is_unknown_and_names_the_command(world: W
     (found,) = result.findings
     assert (found.severity, found.flow) == ("unknown", "east")
     assert "mirror-report baseline --flow east --renew" in found.message
+    assert found.action == "mirror-report baseline --flow east --renew"
 
 
 def test_a_topic_whose_baseline_is_renewed_begins_again_and_that_is_said_once(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mirror_report.checks import content
+from mirror_report.checks import content, remedies
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
     ClusterSnapshot,
@@ -45,7 +45,7 @@ from mirror_report.parity.memory import Memory, Removal, basis
 from mirror_report.parity.ranges import Range, feeder, guest, within_budget
 from mirror_report.parity.sides import Drop
 from mirror_report.state import baselines
-from mirror_report.state.store import Store
+from mirror_report.state.store import StateError, Store
 
 if TYPE_CHECKING:
     from mirror_report.parity.session import OpenSession
@@ -236,7 +236,8 @@ class Run:
                 Finding(
                     "unknown", "parity_unavailable", flow.name, None, None, None,
                     f"content of flow {flow.name} was not compared: {error}",
-                    "See the finding about the cluster",
+                    remedies.renew(flow) if isinstance(error, StateError)
+                    else "See the finding about the cluster",
                 )
             )  # fmt: skip
             return
