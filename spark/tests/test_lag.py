@@ -11,6 +11,7 @@ from mirror_report.checks import lag, lag_findings, trails
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupMember,
@@ -314,7 +315,7 @@ def test_position_says_where_it_is_from_and_how_old_it_is() -> None:
     moved = (Look(300, 100, 80), Look(240, 100, 93), Look(60, 100, 93))
     assert said(row(source(0, 100), 93, history=moved)) == ("group_commit", 240.0)
     assert said(row(source(0, 100), 93, history=moved[1:])) == ("group_commit", None)
-    mm2 = replace(FLOW, engine="mm2")
+    mm2 = replace(FLOW, engine=MM2)
     found = row(source(0, 100), 93, flow=mm2, committed_at_ms=NOW - 7_000)
     assert said(found) == ("connect_offsets", 7.0)
     recorded = {"recorded_at_ms": NOW - 9_000, "topics": {"t": {"source": {"0": 40}}}}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.checks import failover, preflight, shifts, workers
 from mirror_report.checks.estimates import Estimate, estimates
 from mirror_report.config.flow import Flow
@@ -22,7 +23,7 @@ from mirror_report.model.mirror import OffsetSync, Standing, WorkerState
 
 NOW = 1_800_000_000_000
 FLOW = Flow(
-    "orders", "east", "west", "t", "mm2", topics=("t",), group_id="east-mm2",
+    "orders", "east", "west", "t", engines.MM2, topics=("t",), group_id="east-mm2",
     replication_policy="prefix", offset_topic="mm2-offsets.east.internal",
     status_topic="mm2-status.east.internal", config_topic="mm2-configs.east.internal",
     offset_syncs_topic="mm2-offset-syncs.east.internal",
@@ -309,7 +310,7 @@ def test_groups_to_sync_have_to_exist() -> None:
 
 def test_a_flow_of_which_no_group_was_examined_says_why() -> None:
     for changes, why in (
-        ({"engine": "mm1"}, "MirrorMaker 1 takes no groups along"),
+        ({"engine": engines.MM1}, "MirrorMaker 1 takes no groups along"),
         ({"consumer_groups": ()}, "consumer_groups is empty"),
         ({"consumer_groups": ("app-.*", "b")}, "no group of east that it would sync matches app-"),
     ):

@@ -16,6 +16,7 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.kafka import groups, mm2, syncs
 from mirror_report.kafka.snapshot import ClusterClient, connect
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
@@ -122,14 +123,15 @@ def target_snapshot(
 
 def group_of(clients: Clients, flow: Flow) -> GroupSnapshot:
     """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    if flow.engine == "mm2":
-        return groups.workers(clients.get(flow.target), flow.group_id)
-    return groups.consumers(clients.get(flow.source), flow.group_id)
+    client = clients.get(flow.alias(flow.engine.workers_side))
+    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
+        return groups.workers(client, flow.group_id)
+    return groups.consumers(client, flow.group_id)
 
 
 def standing_of(clients: Clients, flow: Flow, memories: Memories) -> Standing:
     """Where the mirror stands."""
-    if flow.engine == "mm2":
+    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
         memory = memories.setdefault(flow.name, {})
         return mm2.standing(clients.get(flow.target), clients.credentials, flow, memory)
     committed = groups.committed(clients.get(flow.source), [flow.group_id])
@@ -160,20 +162,20 @@ def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
     :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     here, there = clients.get(flow.source), clients.get(flow.target)
-    mm2_engine = flow.engine == "mm2"
+    on_target = flow.engine.positions_side == "target"
 
     def mirror() -> tuple[GroupSnapshot, Standing]:
         return group_of(clients, flow), standing_of(clients, flow, memories)
 
     def target() -> tuple[tuple[GroupSnapshot, Standing] | None, ClusterSnapshot, int]:
-        found = mirror() if mm2_engine else None
+        found = mirror() if on_target else None
         snapshot = there.snapshot(lambda name: flow.source_topic(name) is not None, settings=False)
         return found, snapshot, there.brokers()
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         pending = pool.submit(target)
         source = here.snapshot(flow.matches, literals(flow), settings=False)
-        found = None if mm2_engine else mirror()
+        found = None if on_target else mirror()
         theirs, seen, brokers = pending.result()
     group, standing = found or theirs or mirror()
     wanted = {flow.target_topic(name) for name in source.topics}
@@ -239,8 +241,7 @@ class Take:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        holder = flow.target if flow.engine == "mm2" else flow.source
-        with open_clients(self._settings, [holder]) as clients:
+        with open_clients(self._settings, [flow.alias(flow.engine.positions_side)]) as clients:
             return standing_of(clients, flow, self._memories).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:

@@ -27,6 +27,7 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Budget, Settings
 from mirror_report.config.settings import Spark as SparkSettings
+from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, TopicParity
 from mirror_report.observe import Take, group_of, open_clients
 from mirror_report.parity.engine import ParityRequest, run_parity
@@ -206,7 +207,7 @@ def series(
         process: Engine = MirrorMaker1(kafka3_home, directory, two_brokers, flow)
         if engine == "mm2":
             flow = replace(
-                flow, engine="mm2", group_id="east-mm2", commit_interval_ms=2000,
+                flow, engine=MM2, group_id="east-mm2", commit_interval_ms=2000,
                 offset_topic="mm2-offsets.east.internal", status_topic="mm2-status.east.internal",
                 config_topic="mm2-configs.east.internal",
                 offset_syncs_topic="mm2-offset-syncs.east.internal",

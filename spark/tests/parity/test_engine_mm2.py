@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.observe import Take
@@ -47,7 +48,7 @@ class Keeper(Mirror):
     def __init__(self, spark: SparkSession, brokers: tuple[str, str], state: Path) -> None:
         super().__init__(spark, brokers, state)
         kept = Flow(
-            name="east", source="a", target="b", include=f"{self.prefix}\\..*", engine="mm2",
+            name="east", source="a", target="b", include=f"{self.prefix}\\..*", engine=MM2,
             replication_policy="prefix", group_id="a-mm2",
         )  # fmt: skip
         loose = Flow(

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.observe import Take
@@ -54,7 +55,7 @@ class Story:
         self.lab = Mirror(spark, brokers, state)
         self.syncs = f"{self.lab.prefix}-syncs"
         flow = Flow(
-            name="east", source="a", target="b", include=f"{self.lab.prefix}\\..*", engine="mm2",
+            name="east", source="a", target="b", include=f"{self.lab.prefix}\\..*", engine=MM2,
             replication_policy="prefix", group_id="a-mm2", offset_syncs_topic=self.syncs,
         )  # fmt: skip
         self.lab.settings = replace(self.lab.settings, flows=(flow,))

@@ -21,6 +21,7 @@ from mirror_report import commands
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import prove
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.kafka.snapshot import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
@@ -275,7 +276,7 @@ class Kept(Take):
 
 def test_where_partitions_are_kept_each_of_them_counts(mirror: Mirror) -> None:
     (flow,) = mirror.settings.flows
-    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine="mm2"),))
+    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine=MM2),))
     topic = mirror.topic("t", partitions=2, **FOREVER)
     for side, beyond in ((0, (0, 0, 1)), (1, (0, 1))):
         for partition in (0, 1):

@@ -10,6 +10,7 @@ from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.trails import Trail, Trails
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
+from mirror_report.engines import PositionStore
 from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupSnapshot,
@@ -80,12 +81,15 @@ def places(
             if known is not None:
                 offset, origin = known
                 trail = (trails or Trails()).at((name, number))
-                stands = trail.stands(offset) if origin in COMMITTED else offset
+                stands = trail.stands(offset) if origin in COMMITTED.values() else offset
                 found[name, number] = Position(offset, stands, origin)
     return found
 
 
-COMMITTED = ("group_commit", "connect_offsets")
+COMMITTED: Mapping[PositionStore, PositionSource] = {
+    PositionStore.SOURCE_GROUP: "group_commit",
+    PositionStore.CONNECT_OFFSETS: "connect_offsets",
+}
 
 
 def _offset(
@@ -98,7 +102,7 @@ def _offset(
     """The committed position; before the first commit where the mirror begins, if that is known."""
     offset = positions.get(topic.name, {}).get(partition)
     if offset is not None:
-        return offset, "connect_offsets" if flow.engine == "mm2" else "group_commit"
+        return offset, COMMITTED[flow.engine.positions]
     recorded = baseline.get("topics", {}).get(topic.name)
     if recorded is not None:
         return int(recorded["source"].get(str(partition), 0)), "baseline"

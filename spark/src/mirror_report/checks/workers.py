@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mirror_report.checks.remedies import service
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import GroupSnapshot
@@ -21,7 +22,7 @@ def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]
             "task_failed",
             f"{_name(one)} of {flow.instance} has failed: {one.error or 'no reason is given'}",
             f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
-            f"then systemctl restart {flow.instance}.service",
+            f"then {service(flow, 'restart')}",
             flow=flow.name,
         )
         for one in standing.workers

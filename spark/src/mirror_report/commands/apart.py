@@ -48,7 +48,7 @@ def digest(
     """
     flow = _one(settings, flow_name)
     take = Take(settings)
-    holds_positions = (flow.engine == "mm1") == (side == "source")
+    holds_positions = flow.engine.positions_side == side
     # What is below a position must be on the target: it is looked at last.
     if side == "source":
         snapshot = take.source(flow)
@@ -275,7 +275,7 @@ def _beyond(topic: str, source: Bundle, target: Bundle) -> list[Finding]:
     beyond = [one for side in (source, target) for one in bundles.beyond(side, topic)]
     if not beyond:
         return []
-    lanes = unreadable.by_lane(beyond, keeps_partitions=source.engine == "mm2")
+    lanes = unreadable.by_lane(beyond, keeps_partitions=source.keeps_partitions)
     count = sum(lanes.values())
     return [
         finding(

@@ -96,7 +96,7 @@ def _forbidden(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> Collection[str]:
     """Missing topics that no broker will create for the mirror, whose identity this is."""
-    mirrors = flow.engine == "mm1" and settings.clusters[flow.target].identity == "mirror"
+    mirrors = not flow.engine.creates_topics and settings.clusters[flow.target].identity == "mirror"
     if observed.auto_creation is not None or not mirrors:
         return ()
     target = observed.target
@@ -110,13 +110,14 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
     """What stands against starting the mirror, beyond what stands against having it."""
     found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
     found += preflight.idle_tasks(flow, observed.source)
-    if flow.engine != "mm2":
-        return found
-    found += preflight.replication_factors(flow, observed.target_brokers)
+    if flow.engine.creates_topics:
+        found += preflight.replication_factors(flow, observed.target_brokers)
+    names = preflight.internal_names(flow)
     try:
-        internal = clients.get(flow.target).snapshot(None, preflight.internal_names(flow))
-        found += preflight.internal_topics(flow, internal)
-        if flow.consumer_groups:
+        if names:
+            internal = clients.get(flow.target).snapshot(None, names)
+            found += preflight.internal_topics(flow, internal)
+        if flow.engine.syncs_groups and flow.consumer_groups:
             found += preflight.no_groups(flow, clients.get(flow.source).groups())
     except ReportError as error:
         found.append(failure(error, flow.name))

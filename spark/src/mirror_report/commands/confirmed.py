@@ -12,6 +12,7 @@ from mirror_report.checks import workers
 from mirror_report.commands.flows import Progress, chosen
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model.cluster import ClusterSnapshot, Place
@@ -58,9 +59,10 @@ def confirm(
 def _confirm(
     settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
 ) -> Confirmation:
-    cluster = settings.clusters[flow.target if flow.engine == "mm2" else flow.source]
+    cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
     memories: Memories = {}
-    with open_clients(settings, {flow.source, cluster.alias}) as clients:
+    positions = flow.alias(flow.engine.positions_side)
+    with open_clients(settings, {flow.source, cluster.alias, positions}) as clients:
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
@@ -122,7 +124,7 @@ def _not_taken_up(
     """What is missing until the process has its work in hand; empty: nothing."""
     group = group_of(clients, flow)
     own = [one for one in group.members if not hosts or one.host in seen_from]
-    if flow.engine == "mm2":
+    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
         standing = standing_of(clients, flow, memories)
         work = ", ".join(workers.not_running(flow, standing, tasks_expected=bool(source.topics)))
     else:

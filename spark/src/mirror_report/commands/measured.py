@@ -99,7 +99,7 @@ def lag(
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = said_once(result.findings)
-    if any(flow.engine == "mm2" for flow in flows):
+    if any(flow.name in result.memories for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result
 
@@ -282,7 +282,7 @@ class _Measurement:
 
     def _status(self) -> FlowStatus:
         status = status_of(self.flow, self.observed)
-        if self.flow.engine != "mm2":
+        if not self.flow.engine.has_heartbeats:
             return status
         client = self.clients.get(self.flow.target)
         newest = client.newest_record(self.flow.target_topic(HEARTBEATS))
