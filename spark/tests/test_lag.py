@@ -23,7 +23,7 @@ from mirror_report.model.cluster import (
 )
 from mirror_report.model.document import FlowStatus
 from mirror_report.model.lag import PartitionLag
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 NOW = 1_800_000_000_000
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("mirror1",))
@@ -80,7 +80,7 @@ def row(
     committed = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
     past = remembered(*history)
     (found,) = lag.measure(
-        flow, snapshot, Standing(positions, committed), group,
+        flow, snapshot, MirrorStatus(positions, committed), group,
         lag.places(flow, snapshot, positions, baseline or {}, past),
         evidence=lag.Evidence(ages=ages or {}, **evidence), trails=past,
         baseline=baseline or {}, warn=warn,

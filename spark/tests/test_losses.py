@@ -15,7 +15,7 @@ from mirror_report.model.cluster import (
     Positions,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 NOW = 1_800_000_000_000
 AT: Place = ("t", 0)
@@ -58,7 +58,7 @@ def look(
         flow,
         cluster("east", start, end),
         cluster("west", 0, target_end),
-        Standing({"t": {0: position}}, {}, syncs),
+        MirrorStatus({"t": {0: position}}, {}, syncs),
         {AT: position},
         earlier(*history),
         baseline=baseline or {},

@@ -21,7 +21,7 @@ from mirror_report.model.cluster import (
     TopicSnapshot,
 )
 from mirror_report.model.lag import LagState, PartitionLag, PositionSource
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 COMMITS_APART = 2
 """What a mirror copies within so many commit intervals is no backlog, but how it works."""
@@ -151,7 +151,7 @@ def oldest_first(
 def measure(
     flow: Flow,
     source: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     group: GroupSnapshot,
     positions: Mapping[Place, Position],
     *,
@@ -175,7 +175,7 @@ def measure(
                 rows.append(PartitionLag(flow.name, *place, state, *known))
                 continue
             one = _Partition(flow, source.taken_at_ms, place, log, position, evidence, trails, warn)
-            rows.append(one.row(standing, baseline, alive=bool(group.members)))
+            rows.append(one.row(mirror, baseline, alive=bool(group.members)))
     rows += [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
         for name in source.errors
@@ -217,7 +217,9 @@ class _Partition:
             return 0
         return max(0, self.end - self.begin)
 
-    def row(self, standing: Standing, baseline: Mapping[str, Any], *, alive: bool) -> PartitionLag:
+    def row(
+        self, mirror: MirrorStatus, baseline: Mapping[str, Any], *, alive: bool
+    ) -> PartitionLag:
         records = self.records
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
@@ -257,7 +259,7 @@ class _Partition:
             eta_seconds=eta,
             catches_up=catches_up,
             position_source=self.position.source,
-            position_age_seconds=self._position_age(standing, baseline),
+            position_age_seconds=self._position_age(mirror, baseline),
             open_transaction_seconds=transaction.seconds if transaction else None,
         )
 
@@ -302,10 +304,10 @@ class _Partition:
         mirrored = (self.position.stands - (stood or 0)) / over if forward else None
         return produced, mirrored, over
 
-    def _position_age(self, standing: Standing, baseline: Mapping[str, Any]) -> float | None:
+    def _position_age(self, mirror: MirrorStatus, baseline: Mapping[str, Any]) -> float | None:
         at_ms: int | None = None
         if self.position.source == "connect_offsets":
-            at_ms = standing.committed_at_ms.get(self.place)
+            at_ms = mirror.committed_at_ms.get(self.place)
         elif self.position.source == "group_commit":
             at_ms = self.trail.moved_at(self.position.offset)
         elif self.position.source == "baseline":

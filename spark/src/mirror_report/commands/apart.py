@@ -20,7 +20,7 @@ from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.content import ParityStatus
 from mirror_report.model.document import ApartDocument, ApartTopic, BucketDifference
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity import archives, unreadable
 from mirror_report.parity import bundle as bundles
 from mirror_report.parity.bundle import Bundle, BundleTopic
@@ -47,7 +47,7 @@ def digest(
     :raises ReportError: the cluster cannot be read.
     """
     flow = _one(settings, flow_name)
-    take = Take(settings)
+    take = Snapshots(settings)
     holds_positions = flow.engine.positions_side == side
     # What is below a position must be on the target: it is looked at last.
     if side == "source":

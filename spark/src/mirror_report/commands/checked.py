@@ -20,7 +20,7 @@ from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.model.document import FlowStatus
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Clients, Observed, literals, look, open_clients
+from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def check(settings: Settings, flow: str | None = None) -> CheckResult:
             found += _reachable(clients, one)
             found += lacking_permissions(settings, clients, one)
             try:
-                observed = look(clients, one, {})
+                observed = observe_flow(clients, one, {})
             except ReportError as error:
                 statuses.append(status_of(one, None))
                 found.append(failure(error, one.name))
