@@ -18,7 +18,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.kafka import groups, mm2, syncs
-from mirror_report.kafka.snapshot import ClusterClient, connect
+from mirror_report.kafka.metadata import ClusterClient, connect
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import MirrorStatus, OffsetSync

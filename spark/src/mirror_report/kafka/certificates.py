@@ -17,7 +17,7 @@ from typing import Literal
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
-from mirror_report.kafka.snapshot import tls_context
+from mirror_report.kafka.connection import tls_context
 from mirror_report.model.cluster import Certificate
 from mirror_report.model.errors import ReportError, sentence
 

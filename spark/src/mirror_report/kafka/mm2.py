@@ -14,8 +14,9 @@ from typing import Any
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.kafka import formats
+from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import Decode, Tail, catch_up
-from mirror_report.kafka.snapshot import ClusterClient, ClusterError, DeniedError
 from mirror_report.model.cluster import Place, Positions, TopicSnapshot
 from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
 

@@ -11,8 +11,9 @@ from kafka import KafkaConsumer, TopicPartition
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
+from mirror_report.kafka.connection import client_options, explained
+from mirror_report.kafka.errors import ClusterError
 from mirror_report.kafka.formats import FormatError
-from mirror_report.kafka.snapshot import ClusterError, client_options, explained
 from mirror_report.model.cluster import Place, TopicSnapshot
 
 TOMBSTONES_KEPT_MS = 12 * 3_600_000
