@@ -16,15 +16,12 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
-from mirror_report.engines import PositionStore, WorkerStore
-from mirror_report.kafka import groups, mm2, syncs
+from mirror_report.kafka import offset_syncs, positions
 from mirror_report.kafka.metadata import ClusterClient, connect
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import MirrorStatus, OffsetSync
-
-FlowTails = dict[str, mm2.Tails]
-"""Flow -> what was read of its mirror's own topics."""
 
 
 @dataclass(frozen=True)
@@ -123,19 +120,15 @@ def target_snapshot(
 
 def worker_group(clients: Clients, flow: Flow) -> GroupSnapshot:
     """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    client = clients.get(flow.alias(flow.engine.workers_side))
-    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
-        return groups.workers(client, flow.group_id)
-    return groups.consumers(client, flow.group_id)
+    return positions.worker_group(clients.get, flow)
 
 
 def mirror_status(clients: Clients, flow: Flow, tails: FlowTails) -> MirrorStatus:
-    """Where the mirror stands."""
-    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
-        own = tails.setdefault(flow.name, {})
-        return mm2.mirror_status(clients.get(flow.target), clients.credentials, flow, own)
-    committed = groups.committed(clients.get(flow.source), [flow.group_id])
-    return MirrorStatus(committed.get(flow.group_id, {}))
+    """Committed positions, and what else the mirror says of itself.
+
+    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
+    """
+    return positions.mirror_status(clients.get, clients.credentials, flow, tails)
 
 
 def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
@@ -235,7 +228,7 @@ class Snapshots:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        with open_clients(self._settings, [flow.alias(flow.engine.positions_side)]) as clients:
+        with open_clients(self._settings, positions.clusters(flow)) as clients:
             return mirror_status(clients, flow, self._tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
@@ -246,9 +239,9 @@ class Snapshots:
     def syncs(
         self, flow: Flow, memory: Mapping[str, Any]
     ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
-        """Take the offset syncs since an earlier look, see :func:`kafka.syncs.since`."""
+        """Take the offset syncs written since an earlier call, as ``kafka.offset_syncs`` does."""
         with open_clients(self._settings, [flow.target]) as clients:
-            return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
+            return offset_syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those topics of the source known to hold records with timestamps."""

@@ -14,10 +14,10 @@ from mirror_report.config.settings import Settings
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.observe import (
     Clients,
-    FlowTails,
     mirror_status,
     open_clients,
     source_snapshot,

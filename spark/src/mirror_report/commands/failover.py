@@ -17,9 +17,8 @@ from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.mm2 import Tails
 from mirror_report.kafka.probe import PARTITIONS, fetch
-from mirror_report.kafka.records import Tail
+from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model.cluster import Place, Positions
 from mirror_report.model.findings import Finding
 from mirror_report.model.groups import GroupOffsets, GroupParity, GroupPlace

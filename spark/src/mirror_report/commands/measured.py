@@ -24,7 +24,8 @@ from mirror_report.commands.checked import (
 from mirror_report.commands.flows import aliases, chosen, status_of
 from mirror_report.config.flow import HEARTBEATS, Flow
 from mirror_report.config.settings import Settings
-from mirror_report.kafka.records import Tail, oldest_waiting
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model.cluster import Place
 from mirror_report.model.document import FlowStatus
@@ -33,7 +34,6 @@ from mirror_report.model.findings import Finding
 from mirror_report.model.lag import LagPoint, PartitionLag
 from mirror_report.observe import (
     Clients,
-    FlowTails,
     Observed,
     observe_flow,
     observe_lag,
