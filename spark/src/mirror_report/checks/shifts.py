@@ -130,8 +130,8 @@ def _surplus(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
     return finding(
         "offset_shift",
         f"{name}: {flow.target_topic(name)} got {sum(counts.values())} records more than were "
-        f"copied once ({_by_partition(counts)}): MirrorMaker 2 copied them again after it was "
-        "killed, or somebody else writes there",
+        f"copied once ({_by_partition(counts)}): {flow.engine.title} copied them again after it "
+        "was killed, or somebody else writes there",
         "mirror-report run tells duplicates from foreign records; after a crash duplicates are "
         "normal. Nobody but the mirror may write into a mirrored topic",
         flow=flow.name,
