@@ -164,7 +164,9 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
         brokers = at_target.submit(there.brokers)
-    source, seen = ours.result(), theirs.result()
+    # The first that failed in this order says why.
+    source, group, mirror = ours.result(), workers.result(), status.result()
+    seen = theirs.result()
     wanted = {flow.target_topic(name) for name in source.topics}
     snapshot = dataclasses.replace(
         seen,
@@ -182,7 +184,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, status.result(), workers.result(), snapshot, brokers.result(), None)
+    return Observed(source, mirror, group, snapshot, brokers.result(), None)
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:
