@@ -39,7 +39,7 @@ CLASSES = (
     "expired",
     "unverifiable",
 )
-"""What a record that does not match can be; ``docs/report.md`` says what each means."""
+"""What a record that does not match can be; ``docs/report/content.md`` says what each means."""
 
 PositionSource = Literal["group_commit", "connect_offsets", "baseline", "log_start"]
 

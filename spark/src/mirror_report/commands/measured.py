@@ -208,7 +208,7 @@ class _Measurement:
         self._found(workers.judge(flow, standing, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report.md lists", flow=flow.name)
+                    " that docs/report/permissions.md lists", flow=flow.name)
             for message in standing.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
