@@ -91,7 +91,7 @@ def look_at_groups(
     findings += [
         finding(
             "permission", problem, f"Grant the identity READ on the topics of {flow.target} that "
-            "docs/report.md lists", flow=flow.name,
+            "docs/report/permissions.md lists", flow=flow.name,
         )
         for problem in translated.problems
     ]  # fmt: skip

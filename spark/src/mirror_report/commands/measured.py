@@ -216,7 +216,7 @@ class _Measurement:
         self._found(workers.judge(flow, mirror, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report.md lists", flow=flow.name)
+                    " that docs/report/permissions.md lists", flow=flow.name)
             for message in mirror.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
