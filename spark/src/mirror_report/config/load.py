@@ -39,8 +39,8 @@ def load(where: str, environment: Mapping[str, str] | None = None) -> Settings:
             text = Path(where).read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(
-                f"configuration {where} cannot be read: {error.strerror}. Name another one with "
-                "--config, or deploy the report with its role"
+                f"configuration {where} cannot be read: {error.strerror}",
+                "Name another one with --config, or deploy the report with its role",
             ) from error
     try:
         document = yaml.safe_load(text)
@@ -64,8 +64,8 @@ def parse(
     version = top.get("version")
     if version != 1:
         raise ConfigError(
-            f"version: {version!r} is not understood, this release reads version 1. "
-            "Deploy the configuration and the report from the same release"
+            f"version: {version!r} is not understood, this release reads version 1",
+            "Deploy the configuration and the report from the same release",
         )
     allowed = [one.name for one in fields(Settings)] + ["version"]
     refuse_unknown(top, allowed, "")

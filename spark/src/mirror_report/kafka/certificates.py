@@ -63,9 +63,9 @@ def examine(
             found += _stored(cluster, "client", text)
         context = tls_context(cluster, credentials)
     except ReportError as error:
-        text = str(error).partition(". ")[0]
         return found + [
-            Certificate(cluster.alias, "broker", one, problem=text) for one in sorted(brokers)
+            Certificate(cluster.alias, "broker", name, problem=error.message)
+            for name in sorted(brokers)
         ]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return found + list(

@@ -144,32 +144,35 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     ):
         return AuthenticationError(
             f"{where} refuses identity {cluster.identity} (user {cluster.username}, "
-            f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}. Compare user, "
-            f"password and mechanism in kafka_clusters.{cluster.alias}.identities with the broker"
+            f"{cluster.security_protocol} {cluster.sasl_mechanism}): {reason}",
+            "Compare user, password and mechanism in "
+            f"kafka_clusters.{cluster.alias}.identities with the broker",
         )
     if "ALERT_CERTIFICATE" in text:
         return AuthenticationError(
             f"{where}: {reason}, said by the broker: it does not take the certificate of identity "
-            f"{cluster.identity}. Correct ssl_certificate in kafka_clusters.{cluster.alias}"
-            ".identities, or what the broker trusts"
+            f"{cluster.identity}",
+            f"Correct ssl_certificate in kafka_clusters.{cluster.alias}.identities, or what the "
+            "broker trusts",
         )
     if any(word in text for word in ("certificate", "CERTIFICATE")):
         if not cluster.ssl_ca:
             return AuthenticationError(
-                f"{where}: {reason}. No authority that this host trusts vouches for the broker's "
-                "certificate, or it does not name this host. kafka-python needs PEM: set "
+                f"{where}: {reason}",
+                "No authority that this host trusts vouches for the broker's certificate, or it "
+                "does not name this host. kafka-python needs PEM: set "
                 f"kafka_clusters.{cluster.alias}.ssl_ca (a truststore in properties serves Java "
-                "alone)"
+                "alone)",
             )
-        return AuthenticationError(f"{where}: {reason}. {_distrust(cluster, text)}")
+        return AuthenticationError(f"{where}: {reason}", _distrust(cluster, text))
     if any(word in text for word in ("socket disconnected", "Handshake failed", "SSL")):
         return UnreachableError(
-            f"{where} closes the connection: {reason}. Does security_protocol "
-            f"{cluster.security_protocol} fit the listener?"
+            f"{where} closes the connection: {reason}",
+            f"Does security_protocol {cluster.security_protocol} fit the listener?",
         )
     return UnreachableError(
-        f"{where} is unreachable: {reason or 'no answer'}. Check the address, the network and "
-        "that the broker runs"
+        f"{where} is unreachable: {reason or 'no answer'}",
+        "Check the address, the network and that the broker runs",
     )
 
 
@@ -214,7 +217,8 @@ def explained(cluster: Cluster, what: str, permission: str) -> Iterator[None]:
     except _DENIED as error:
         raise DeniedError(
             f"cluster {cluster.alias}: identity {cluster.identity} "
-            f"({cluster.username or 'anonymous'}) may not {what}. Grant it {permission}"
+            f"({cluster.username or 'anonymous'}) may not {what}",
+            f"Grant it {permission}",
         ) from error
     except (KafkaTimeoutError, KafkaConnectionError) as error:
         raise UnreachableError(

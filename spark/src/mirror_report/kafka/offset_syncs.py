@@ -109,7 +109,8 @@ def since(
     if topic.operations is not None and "READ" not in topic.operations:
         raise DeniedError(
             f"cluster {client.cluster.alias}: identity {client.cluster.identity} may not read "
-            f"{name}, by which contents are aligned. Grant it READ on topic {name}"
+            f"{name}, by which contents are aligned",
+            f"Grant it READ on topic {name}",
         )
     tail = Tail.load(before) if before else Tail()
     tail.fit(topic, time.time_ns() // 1_000_000)

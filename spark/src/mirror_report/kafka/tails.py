@@ -110,8 +110,8 @@ def own_topics(
             readable[name] = topic
         else:
             problems[name] = DeniedError(
-                f"cluster {client.cluster.alias}: {who} may not read {name}. Grant it READ on "
-                f"topic {name}"
+                f"cluster {client.cluster.alias}: {who} may not read {name}",
+                f"Grant it READ on topic {name}",
             )
     return readable, problems
 
@@ -170,9 +170,9 @@ def _take(cluster: Cluster, batch: Sequence[Any], tail: Tail, decode: Decode) ->
             found = decode(one)
         except FormatError as error:
             raise ClusterError(
-                f"cluster {cluster.alias}: {one.topic}-{one.partition} at {one.offset}: {error}. "
+                f"cluster {cluster.alias}: {one.topic}-{one.partition} at {one.offset}: {error}",
                 "Something else than MirrorMaker writes into this topic: find it, then mirror into "
-                "topics of its own"
+                "topics of its own",
             ) from error
         if found is not None:
             key, value = found
