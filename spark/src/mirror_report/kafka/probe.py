@@ -1,4 +1,4 @@
-"""Single records of both sides, fetched to tell which of them are the same; bounded.
+"""Single records of both sides, fetched to find which of them are the same; bounded.
 
 Nothing of a record is kept but a hash of its key, value and headers.
 """

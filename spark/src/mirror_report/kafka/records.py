@@ -103,7 +103,7 @@ def fetched_at(
     """
     at = TopicPartition(*place)
     deadline = time.monotonic() + timeout_seconds
-    with consumer(cluster, credentials, "look", {at: offset}, isolation_level=isolation) as opened:
+    with consumer(cluster, credentials, "fetch", {at: offset}, isolation_level=isolation) as opened:
         while time.monotonic() < deadline:
             batch = opened.poll(timeout_ms=200).get(at)
             if batch:
