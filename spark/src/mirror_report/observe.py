@@ -97,7 +97,7 @@ def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitSt
 
 def literals(flow: Flow) -> Collection[str]:
     """Topics a flow names one by one and mirrors."""
-    return sorted({one for one in flow.named if flow.matches(one)})
+    return sorted({name for name in flow.named if flow.matches(name)})
 
 
 def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:
@@ -170,8 +170,8 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     wanted = {flow.target_topic(name) for name in source.topics}
     snapshot = dataclasses.replace(
         seen,
-        topics={name: one for name, one in seen.topics.items() if name in wanted},
-        errors={name: one for name, one in seen.errors.items() if name in wanted},
+        topics={name: topic for name, topic in seen.topics.items() if name in wanted},
+        errors={name: why for name, why in seen.errors.items() if name in wanted},
         refused=seen.refused & wanted,
     )
     missing = wanted - snapshot.topics.keys() - snapshot.errors.keys()
@@ -205,8 +205,8 @@ def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observe
         return observed
     again = clients.get(flow.source).snapshot(None, ahead, settings=False)
     topics = {
-        name: dataclasses.replace(source.topics[name], partitions=one.partitions)
-        for name, one in again.topics.items()
+        name: dataclasses.replace(source.topics[name], partitions=topic.partitions)
+        for name, topic in again.topics.items()
     }
     return dataclasses.replace(
         observed, source=dataclasses.replace(source, topics=source.topics | topics)
@@ -249,4 +249,4 @@ class Snapshots:
         """Those topics of the source known to hold records with timestamps."""
         with open_clients(self._settings, [flow.source]) as clients:
             client = clients.get(flow.source)
-            return {one for one in topics if client.newest_record(one) is not None}
+            return {name for name in topics if client.newest_record(name) is not None}

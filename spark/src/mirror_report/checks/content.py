@@ -123,7 +123,7 @@ def _in(partitions: Mapping[str, int]) -> str:
         return ""
     if len(partitions) == 1:
         return f", partition {next(iter(partitions))}"
-    worst = sorted(partitions.items(), key=lambda one: -one[1])
+    worst = sorted(partitions.items(), key=lambda item: -item[1])
     named = ", ".join(f"{partition} ({count})" for partition, count in worst[:PARTITIONS_NAMED])
     more = len(worst) - PARTITIONS_NAMED
     return f", partitions {named}" + (f" and {more} more" if more > 0 else "")
@@ -173,7 +173,7 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
 
 def _show_one(some: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster) -> str:
     """How to see the first record of which there is a sample, on each side it is known on."""
-    first = {one.side: one for one in reversed(some)}
+    first = {sample.side: sample for sample in reversed(some)}
     commands = [
         remedies.tool(
             cluster, "kafka-console-consumer.sh", "--topic", name, "--partition",
@@ -195,7 +195,7 @@ def _mirror_again(
     """How to bring missing records over, where the position can be moved back."""
     if flow.engine.positions is not PositionStore.SOURCE_GROUP or not some:
         return None
-    oldest = min(some, key=lambda one: one.offset)
+    oldest = min(some, key=lambda sample: sample.offset)
     move = remedies.tool(
         source, "kafka-consumer-groups.sh", "--group", flow.group_id, "--topic",
         f"{topic.source_topic}:{oldest.partition}", "--reset-offsets", "--to-offset",

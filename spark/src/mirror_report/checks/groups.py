@@ -119,7 +119,7 @@ def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, t
         beyond = target is not None and target > (known.offset or 0)
         at = max(offset, here.log_start)
         found.append((0 if beyond else 1, (group.group, topic, number), at, known))
-    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda one: one[:3])}
+    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda item: item[:3])}
 
 
 def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupParity], Late]:
@@ -220,12 +220,12 @@ def _group(
 ) -> GroupParity:
     partitions = tuple(row for row, _ in rows)
     judged = [ready for _, ready in rows if ready is not None]
-    rereads = [one.reread for one in partitions if one.reread is not None]
-    skips = [one.skip for one in partitions if one.skip is not None]
+    rereads = [row.reread for row in partitions if row.reread is not None]
+    skips = [row.skip for row in partitions if row.skip is not None]
     return GroupParity(
         flow.name,
         group,
-        min((one.state for one in partitions), key=WORST.index),
+        min((row.state for row in partitions), key=WORST.index),
         sum(judged) / len(judged) if judged else None,
         sum(rereads) if rereads else None,
         sum(skips) if skips else None,

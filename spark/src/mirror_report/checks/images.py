@@ -55,9 +55,9 @@ def image(
     :param here: the source's partition, ``there``: the target's, asked before the source's.
     :param drained: the mirror has copied everything below the source's end.
     """
-    fitting = [one for one in syncs if one.upstream < here.end and one.downstream < there.end]
-    below = [one for one in fitting if one.upstream <= offset]
-    above = [one for one in fitting if one.upstream > offset]
+    fitting = [sync for sync in syncs if sync.upstream < here.end and sync.downstream < there.end]
+    below = [sync for sync in fitting if sync.upstream <= offset]
+    above = [sync for sync in fitting if sync.upstream > offset]
     at_most = above[0].downstream if above else there.end
     if drained and offset >= here.end:
         known = below[-1].downstream + 1 if below else None

@@ -72,10 +72,10 @@ def measure(
                 known = (log.log_start, log.end_for(flow.source_isolation), None, None, None)
                 rows.append(PartitionLag(flow.name, *place, state, *known))
                 continue
-            one = _Partition(
+            partition = _Partition(
                 flow, source.taken_at_ms, place, log, position, evidence, history, warn
             )
-            rows.append(one.row(mirror, baseline, alive=bool(group.members)))
+            rows.append(partition.row(mirror, baseline, alive=bool(group.members)))
     rows += [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
         for name in source.errors
@@ -218,7 +218,7 @@ class _Partition:
         """Whether lag is above one of its bounds."""
         # A record may be older than its arrival; earlier observations correct it.
         known = [waits] if waits is not None and not at_least else [seconds, waits]
-        age = max((one for one in known if one is not None), default=None)
+        age = max((each for each in known if each is not None), default=None)
         return any(
             bound is not None and value is not None and value > bound
             for bound, value in (

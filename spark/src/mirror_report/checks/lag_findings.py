@@ -115,9 +115,9 @@ def hung(
 ) -> list[Finding]:
     """Transactions open for longer than a position may stay, by topic: no fault of the mirror."""
     by_topic: dict[str, dict[int, OpenTransaction]] = {}
-    for (name, partition), one in transactions.items():
-        if one.seconds >= warn.stalled_seconds:
-            by_topic.setdefault(name, {})[partition] = one
+    for (name, partition), transaction in transactions.items():
+        if transaction.seconds >= warn.stalled_seconds:
+            by_topic.setdefault(name, {})[partition] = transaction
     found = []
     for name, some in sorted(by_topic.items()):
         partition, oldest = max(some.items(), key=lambda item: item[1].seconds)

@@ -160,8 +160,8 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
     """
     found: list[Finding] = []
     for name, some in sorted(kept.items()):
-        lost = sum(size(one["lost"]) for one in some.values())
-        maybe = sum(size(one["maybe"]) for one in some.values())
+        lost = sum(size(entry["lost"]) for entry in some.values())
+        maybe = sum(size(entry["maybe"]) for entry in some.values())
         action = (
             "They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
             "long the mirror may be away: "
@@ -173,9 +173,9 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
         )  # fmt: skip
         if lost:
             where = ", ".join(
-                f"partition {number}: {size(one['lost'])}"
-                for number, one in sorted(some.items(), key=lambda item: int(item[0]))[:5]
-                if one["lost"]
+                f"partition {number}: {size(entry['lost'])}"
+                for number, entry in sorted(some.items(), key=lambda item: int(item[0]))[:5]
+                if entry["lost"]
             )
             found.append(
                 finding(

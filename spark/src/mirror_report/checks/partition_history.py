@@ -136,7 +136,7 @@ def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:
                     past.positions.append((at_ms, position, through))
     return FlowHistory(
         observed_at,
-        {(name, number): one for name, some in found.items() for number, one in some.items()},
+        {(name, number): past for name, some in found.items() for number, past in some.items()},
     )
 
 
@@ -195,11 +195,11 @@ def line(
     seen: dict[str, list[int | None]] = {}
     for name, topic in source.topics.items():
         committed = positions.get(name, {})
-        for number, one in topic.partitions.items():
+        for number, log in topic.partitions.items():
             place = (name, number)
             now = (committed.get(number), through.get(place))
             past = history.partitions.get(place)
-            end = one.end_for(isolation)
+            end = log.end_for(isolation)
             if past is None or past.ends[-1][1] != end or past.positions[-1][1:] != now:
                 seen.setdefault(name, []).extend((number, end, *now))
     return {"at": source.taken_at_ms, "seen": seen}
@@ -213,8 +213,8 @@ def thinned(
     :param topics: the others are forgotten.
     :param days: what is older is forgotten.
     """
-    whole = [one for one in lines if _is_line(one)]
-    recent = sorted({one["at"] for one in whole if one["at"] >= now_ms - days * 86_400_000})
+    whole = [line for line in lines if _is_line(line)]
+    recent = sorted({line["at"] for line in whole if line["at"] >= now_ms - days * 86_400_000})
     kept: set[int] = set()
     slots: set[tuple[int, int]] = set()
     for at_ms in recent:
@@ -226,14 +226,14 @@ def thinned(
             kept.add(at_ms)
     shorter: list[dict[str, Any]] = []
     pending: dict[str, dict[int, list[int | None]]] = {}
-    for one in whole:
-        for name, numbers in one["seen"].items():
+    for line in whole:
+        for name, numbers in line["seen"].items():
             if name in topics:
                 some = pending.setdefault(name, {})
                 for at in range(0, len(numbers), WIDTH):
                     some[numbers[at]] = numbers[at : at + WIDTH]
-        if one["at"] in kept:
+        if line["at"] in kept:
             seen = {name: [*chain.from_iterable(some.values())] for name, some in pending.items()}
-            shorter.append({"at": one["at"], "seen": seen})
+            shorter.append({"at": line["at"], "seen": seen})
             pending = {}
     return shorter

@@ -39,7 +39,7 @@ class Lack:
 
 def rows_of(flow: Flow, alias: str) -> list[Permission]:
     """What the flow needs on one of its clusters."""
-    return [one for one in flow.permissions if one.cluster == alias]
+    return [row for row in flow.permissions if row.cluster == alias]
 
 
 def names_of(
@@ -59,7 +59,7 @@ def names_of(
         known = topics if row.cluster == flow.source else map(flow.target_topic, topics)
     elif row.resource == "group":
         known = groups
-    return sorted(one for one in known if row.name == EVERY or one.startswith(row.name))
+    return sorted(name for name in known if row.name == EVERY or name.startswith(row.name))
 
 
 def nobodys(row: Permission) -> str | None:
@@ -117,7 +117,7 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
     refused = [name for name, allowed in said.items() if allowed is False]
     if refused:
         # What exists has no need of being created.
-        needed = [one for one in refused if row.operation != "CREATE" or not access(one).exists]
+        needed = [name for name in refused if row.operation != "CREATE" or not access(name).exists]
         return Lack(row, (needed or refused)[0], pressing=bool(needed))
     probe = nobodys(row)
     later = access(probe).operations.get(row.operation) if probe else True

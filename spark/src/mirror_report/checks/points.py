@@ -40,8 +40,8 @@ def points(
 
     :param lags: when (ms) and what was seen, oldest first.
     """
-    seen = [one for one in lags if one[0] >= now_ms - SPAN_MS]
-    return [one for topic in sorted(topics) for one in _turns(_line(flow, topic, seen))]
+    seen = [observed for observed in lags if observed[0] >= now_ms - SPAN_MS]
+    return [point for topic in sorted(topics) for point in _turns(_line(flow, topic, seen))]
 
 
 def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
@@ -63,13 +63,13 @@ def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPo
     return line
 
 
-def _joined(one: LagPoint, other: LagPoint) -> LagPoint:
+def _joined(point: LagPoint, other: LagPoint) -> LagPoint:
     """Two neighbours as one point: the later lag, and the range of both."""
-    lowest = [lag for lag in (one.lowest, other.lowest) if lag is not None]
-    highest = [lag for lag in (one.highest, other.highest) if lag is not None]
+    lowest = [lag for lag in (point.lowest, other.lowest) if lag is not None]
+    highest = [lag for lag in (point.highest, other.highest) if lag is not None]
     return dataclasses.replace(
         other,
-        since_ms=one.since_ms,
+        since_ms=point.since_ms,
         lowest=min(lowest, default=None),
         highest=max(highest, default=None),
     )
@@ -77,11 +77,13 @@ def _joined(one: LagPoint, other: LagPoint) -> LagPoint:
 
 def _turns(line: Sequence[LagPoint]) -> list[LagPoint]:
     """Without the points between two of the same lag."""
-    flat = [(one.lowest, one.highest) == (one.lag_records, one.lag_records) for one in line]
+    flat = [
+        (point.lowest, point.highest) == (point.lag_records, point.lag_records) for point in line
+    ]
     return [
-        one
-        for at, one in enumerate(line)
+        point
+        for at, point in enumerate(line)
         if at in (0, len(line) - 1)
         or not all(flat[at - 1 : at + 2])
-        or not line[at - 1].lag_records == one.lag_records == line[at + 1].lag_records
+        or not line[at - 1].lag_records == point.lag_records == line[at + 1].lag_records
     ]

@@ -22,7 +22,7 @@ def takeover(
     filled = sorted(
         name
         for name, topic in target.topics.items()
-        if any(one.end > one.log_start for one in topic.partitions.values())
+        if any(log.end > log.log_start for log in topic.partitions.values())
     )
     if not filled:
         return []

@@ -50,8 +50,8 @@ def observe(
             for name, topic in sorted(source.topics.items())
             if name not in positions
             and any(
-                one.end > max(one.log_start, starts.get(name, {}).get(str(number), 0))
-                for number, one in topic.partitions.items()
+                log.end > max(log.log_start, starts.get(name, {}).get(str(number), 0))
+                for number, log in topic.partitions.items()
             )
         },
     }
@@ -73,7 +73,7 @@ def judge(
 
     :param seen: what :func:`observe` made now; ``before``: at the last report.
     """
-    taken = {topic for one in group.members for topic, _ in one.partitions}
+    taken = {topic for member in group.members for topic, _ in member.partitions}
     moved = set()
     if before.get("include") == flow.include:
         former = before.get("unmatched", {})
@@ -88,11 +88,11 @@ def judge(
             "playbooks/report.yml so that both know them. Else Java and Python read the pattern "
             "differently: name the topic literally in topics",
         )
-        for name in sorted(moved | {one for one in taken if not flow.matches(one)})
+        for name in sorted(moved | {name for name in taken if not flow.matches(name)})
     ]
-    for name, one in seen["untouched"].items():
-        waited = source.taken_at_ms - one["since_ms"]
-        if name in taken or waited < PATIENCE_MS or _sum(positions) <= one["moved"]:
+    for name, waiting in seen["untouched"].items():
+        waited = source.taken_at_ms - waiting["since_ms"]
+        if name in taken or waited < PATIENCE_MS or _sum(positions) <= waiting["moved"]:
             continue
         found.append(
             _disagreement(

@@ -54,8 +54,8 @@ def observe(
 
 
 def _end(topic: TopicSnapshot, partition: int) -> int:
-    one = topic.partitions.get(partition)
-    return 0 if one is None else one.end
+    log = topic.partitions.get(partition)
+    return 0 if log is None else log.end
 
 
 def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:

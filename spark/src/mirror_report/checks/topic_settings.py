@@ -118,8 +118,8 @@ def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool
 def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:
     """Topics whose settings our identity may not read."""
     hidden = {
-        one.alias: sorted(name for name, topic in one.topics.items() if not topic.configs)
-        for one in snapshots
+        snapshot.alias: sorted(name for name, topic in snapshot.topics.items() if not topic.configs)
+        for snapshot in snapshots
     }
     where = [
         f"of {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} on {alias}"

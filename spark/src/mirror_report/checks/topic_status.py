@@ -29,7 +29,7 @@ def statuses(
     :param on_source: every topic the source shows -> partitions; ``on_target`` likewise.
     :param gone: names on the source of topics that were mirrored and are no longer there.
     """
-    rows = [_selected(flow, one, target) for one in source.topics.values()]
+    rows = [_selected(flow, topic, target) for topic in source.topics.values()]
     hidden = source.errors | {
         name: f"named by the flow and not on {flow.source}"
         for name in flow.named
@@ -77,9 +77,9 @@ def why_not(flow: Flow, topic: str) -> str | None:
         return None
     if flow.engine.has_heartbeats and topic.endswith(HEARTBEATS):
         return f"heartbeats: {flow.engine.title} brings them along by itself or not at all"
-    if not any(re.fullmatch(one, topic) for one in flow.topics or (flow.include,)):
+    if not any(re.fullmatch(pattern, topic) for pattern in flow.topics or (flow.include,)):
         return "no pattern of topics matches"
-    excluded = [one for one in flow.topics_exclude if re.fullmatch(one, topic)]
+    excluded = [pattern for pattern in flow.topics_exclude if re.fullmatch(pattern, topic)]
     return f"topics_exclude: {excluded[0]}" if excluded else _left_out(flow, topic)
 
 

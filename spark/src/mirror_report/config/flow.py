@@ -143,12 +143,12 @@ class Flow:
 
     def wants(self, group: str) -> bool:
         """Whether the flow should take a consumer group's offsets along."""
-        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+        return any(re.fullmatch(pattern, group) for pattern in self.consumer_groups)
 
     def syncs(self, group: str) -> bool:
         """Whether the flow takes a consumer group's offsets along."""
         return self.wants(group) and not any(
-            re.fullmatch(one, group) for one in self.groups_exclude
+            re.fullmatch(pattern, group) for pattern in self.groups_exclude
         )
 
     def syncs_setting(self, key: str) -> bool:
@@ -156,13 +156,13 @@ class Flow:
         return (
             self.engine.syncs_topic_configs
             and self.sync_topic_configs
-            and not any(re.fullmatch(one, key) for one in self.config_exclude)
+            and not any(re.fullmatch(pattern, key) for pattern in self.config_exclude)
         )
 
     @property
     def named(self) -> tuple[str, ...]:
         """Topics the flow names one by one, also those beside a regular expression."""
-        return tuple(one.replace("\\.", ".") for one in self.topics if _is_name(one))
+        return tuple(pattern.replace("\\.", ".") for pattern in self.topics if _is_name(pattern))
 
     @property
     def is_regex(self) -> bool:

@@ -116,9 +116,9 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         ("groups_exclude", flow.groups_exclude),
         ("config_exclude", flow.config_exclude),
     ):
-        for one in some:
+        for pattern in some:
             try:
-                re.compile(one)
+                re.compile(pattern)
             except re.error as error:
                 raise ConfigError(f"{where}.{key}: not a regular expression: {error}") from None
 
@@ -139,12 +139,12 @@ def _judge_names(flow: Flow, where: str) -> None:
             raise ConfigError(f"{where}.{key}: the name of that topic is needed")
 
 
-def _judge_permission(flow: Flow, one: Permission, where: str) -> None:
+def _judge_permission(flow: Flow, permission: Permission, where: str) -> None:
     for key, known in (
         ("cluster", (flow.source, flow.target)),
         ("resource", RESOURCES),
         ("pattern", PATTERNS),
     ):
-        value = getattr(one, key)
+        value = getattr(permission, key)
         if value not in known:
             raise ConfigError(f"{where}: {key} {value!r} is none of {', '.join(known)}")

@@ -70,15 +70,15 @@ def parse(
     refuse_unknown(top, [*(key.name for key in fields(Settings)), "version"], "")
     clusters = {
         alias: record(
-            Cluster, {**mapping(one, f"clusters.{alias}"), "alias": alias}, f"clusters.{alias}"
+            Cluster, {**mapping(cluster, f"clusters.{alias}"), "alias": alias}, f"clusters.{alias}"
         )
-        for alias, one in mapping(top.get("clusters"), "clusters").items()
+        for alias, cluster in mapping(top.get("clusters"), "clusters").items()
     }
     for cluster in clusters.values():
         judge_cluster(cluster)
     flows = tuple(
-        _flow(mapping(one, f"flows[{i}]"), f"flows[{i}]")
-        for i, one in enumerate(sequence(top.get("flows"), "flows"))
+        _flow(mapping(flow, f"flows[{i}]"), f"flows[{i}]")
+        for i, flow in enumerate(sequence(top.get("flows"), "flows"))
     )
     for flow in flows:
         judge_flow(flow, clusters)

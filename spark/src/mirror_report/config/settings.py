@@ -108,9 +108,9 @@ class Settings:
 
         :raises ConfigError: there is none of that name.
         """
-        for one in self.flows:
-            if one.name == name:
-                return one
+        for flow in self.flows:
+            if flow.name == name:
+                return flow
         raise ConfigError(
             f"no flow named {name!r}{did_you_mean(name, [f.name for f in self.flows])}"
         )
