@@ -7,6 +7,7 @@ away, and what could not be asked is never taken for good.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding, Severity, Verdict
@@ -149,6 +150,19 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
             one.partition if one.partition is not None else -1,
         ),
     )
+
+
+def once(found: Sequence[Finding]) -> list[Finding]:
+    """Findings without repetitions, and without what follows from a permission that is named."""
+    lacking = {one.flow for one in found if one.kind == "missing_permission"}
+    kept: dict[Any, Finding] = {}
+    for one in found:
+        if one.kind == "permission" and one.flow in lacking:
+            continue
+        # Flows may share a permission; the command that grants it names it.
+        shared = one.kind == "missing_permission"
+        kept.setdefault(one.action if shared else one, one)
+    return list(kept.values())
 
 
 def failure(error: ReportError, flow: str | None = None) -> Finding:

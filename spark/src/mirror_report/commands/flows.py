@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.model.document import FlowStatus
 from mirror_report.observe import Observed
-
-Progress = Callable[[str], None]
 
 
 def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:

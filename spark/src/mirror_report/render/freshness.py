@@ -56,7 +56,7 @@ def shown(
         until = holds_until(made, report["duration_seconds"], interval_seconds)
     except (ValueError, TypeError, OverflowError):
         raise ReportError(
-            "the last report does not say when it was made. Make a new one: mirror-report run"
+            "the last report does not say when it was made", "Make a new one: mirror-report run"
         ) from None
     now = made if now is None else now
     age = (now - made).total_seconds()

@@ -10,12 +10,13 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, TextIO
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from mirror_report.render import charts, columns, figures, rows
+from mirror_report.render.answer import Answer
 from mirror_report.render.columns import Column
 from mirror_report.render.rows import Row
 
@@ -28,6 +29,11 @@ REASONS = 50
 DAY = "%d %b %H:%MZ"
 LONGEST = 2000
 """Characters of a text on the page."""
+
+
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
+    """Write the page of a report."""
+    out.write(render(answer.document))
 
 
 def render(report: Mapping[str, Any]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from mirror_report.model.content import CLASSES
 from mirror_report.render import figures, freshness, rows
+from mirror_report.render.answer import Answer
 
 LONGEST = 400
 """Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
@@ -19,8 +20,18 @@ END = 40
 """Characters at the end of a sentence that is cut: there stands how old the report is."""
 
 
-def answer(document: Mapping[str, Any]) -> str:
-    """Line of a report, of a lag or a check document."""
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
+    """Print the line of a document that has a verdict and findings."""
+    print(summary(answer.document), file=out)
+
+
+def fail(text: str, out: TextIO) -> None:
+    """Print why there is no answer."""
+    print(line("unknown", text, {}), file=out)
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """Line of a document that has a verdict and findings."""
     found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     values: dict[str, str | None] = {name: str(found[name]) for name in ("critical", "warning")}
     if "lag" in document:

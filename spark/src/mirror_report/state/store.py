@@ -22,6 +22,8 @@ from mirror_report.model.errors import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30
+PUBLISHED = ("latest.html", "latest.json")
+"""What a web server shows."""
 
 
 def anew(directory: Path) -> str:
@@ -32,8 +34,15 @@ def anew(directory: Path) -> str:
     )
 
 
+def latest(suffix: str, flow: str | None) -> str:
+    """Name of the last report; that of one flow does not stand for all of them."""
+    return f"latest.{suffix}" if flow is None else f"latest-{flow}.{suffix}"
+
+
 class StateError(ReportError):
     """The report's own state cannot be used."""
+
+    kind = "state"
 
 
 class LockedError(StateError):

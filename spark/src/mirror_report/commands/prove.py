@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content, remedies
-from mirror_report.checks.verdict import finding, worst_first
-from mirror_report.commands.flows import Progress
+from mirror_report.checks.verdict import finding, verdict, worst_first
+from mirror_report.commands import options as shared
+from mirror_report.commands.progress import Progress, show_progress
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
 from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model.document import ProofDocument
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
 from mirror_report.observe import Take
@@ -24,6 +28,9 @@ from mirror_report.parity.memory import offsets
 from mirror_report.parity.plan import of_present_topics
 from mirror_report.parity.ranges import Range, Side
 from mirror_report.parity.strategies import Subject
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -31,12 +38,7 @@ if TYPE_CHECKING:
     from mirror_report.parity.session import OpenSession
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What ``prove`` found; topics it could not prove are in flight or skipped."""
-
-    topics: list[TopicParity]
-    findings: list[Finding]
+HELP = "compare topics at rest whatever their timestamps; remember nothing"
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,30 @@ class _Seen:
     target: ClusterSnapshot
 
 
-def prove(
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``prove``."""
+    parser.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
+    parser.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    shared.json(parser, "what was found as one JSON object")
+
+
+def answer(options: Namespace) -> Answer:
+    """Prove the topics that are at rest.
+
+    :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
+    """
+    settings = load(options.config)
+    return formats.judged(prove_topics(settings, options.flow, options.topic, show_progress))
+
+
+def prove_topics(
     settings: Settings,
     flow_name: str,
     topic: str | None,
     progress: Progress,
     take: Take | None = None,
     open_session: OpenSession | None = None,
-) -> Proof:
+) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
     :param topic: on the source or on the target; ``None``: all the flow mirrors.
@@ -98,7 +116,8 @@ def prove(
                 row = _empty(flow, one.topic, origins, "verified", _reason(one))
                 found[one.topic] = _told(row, proved[one.topic])
     topics = [found[name] for name in feeds]
-    return Proof(topics, worst_first([told for one in topics for told in _findings(one, settings)]))
+    findings = worst_first(each for row in topics for each in _findings(row, settings))
+    return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
 def _look(take: Take, flow: Flow) -> _Seen:
@@ -121,8 +140,8 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
     chosen = {name: some for name, some in feeds.items() if wanted == name or wanted in some}
     if not chosen:
         raise ConfigError(
-            f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}. "
-            "mirror-report show names those it does"
+            f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
+            "mirror-report show names those it does",
         )
     return chosen
 

@@ -1,4 +1,4 @@
-"""Looking at the groups a flow takes along: what they have committed, and where that leads."""
+"""Consumer groups a flow takes along: what they have committed, and where that leads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
-from mirror_report.checks import failover as said
+from mirror_report.checks import failover
 from mirror_report.checks.groups import Late, Scene, parities, places, unproved
 from mirror_report.checks.images import Image
 from mirror_report.checks.verdict import failure, finding
+from mirror_report.commands.measure_lag import LagResult
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups as group_client
@@ -20,6 +21,7 @@ from mirror_report.kafka.probe import PARTITIONS, fetch
 from mirror_report.kafka.records import Tail
 from mirror_report.kafka.snapshot import ClusterClient, DeniedError
 from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
 from mirror_report.model.groups import GroupOffsets, GroupParity, GroupPlace
 from mirror_report.observe import Clients, Observed
@@ -29,16 +31,40 @@ AROUND = 20
 """Offsets looked at on either side of where a record should be."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class FlowGroups:
-    """The groups of one flow, and what the next look has to know of them."""
+    """The groups of one flow.
 
-    rows: list[GroupParity]
-    findings: list[Finding]
-    remembered: dict[str, Any]
+    :param remembered: what the next observation has to know of them; ``None``: nothing new.
+    """
+
+    rows: list[GroupParity] = dataclasses.field(default_factory=list)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    remembered: dict[str, Any] | None = None
 
 
-def look_at_groups(
+def flow_groups(
+    settings: Settings, clients: Clients, flow: Flow, lag: LagResult, before: Mapping[str, Any]
+) -> FlowGroups:
+    """Judge the groups of a flow whose lag was measured just now; not every engine has some.
+
+    :param before: what the last observation had to tell this one.
+    :returns: if a side cannot be read, that alone.
+    """
+    if not flow.engine.syncs_groups or not flow.consumer_groups:
+        return FlowGroups()
+    drained = {
+        (row.topic, row.partition): row.log_end
+        for row in lag.rows
+        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
+    }
+    try:
+        return observe_groups(settings, clients, flow, lag.observed[flow.name], drained, before)
+    except ReportError as error:
+        return FlowGroups(findings=[failure(error, flow.name)])
+
+
+def observe_groups(
     settings: Settings,
     clients: Clients,
     flow: Flow,
@@ -52,7 +78,7 @@ def look_at_groups(
     to be further than it is.
 
     :param drained: see :class:`Scene`.
-    :param before: what the last look had to tell this one.
+    :param before: what the last observation had to tell this one.
     :raises ReportError: a side could not be read.
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
@@ -86,7 +112,7 @@ def look_at_groups(
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
     rows += [_without_rows(flow, name, "unknown") for name in refused]
     rows += [_without_rows(flow, name, "not_synced") for name in wanted if not flow.syncs(name)]
-    findings = said.judge(flow, settings.clusters[flow.target], rows)
+    findings = failover.judge(flow, settings.clusters[flow.target], rows)
     findings += [failure(error, flow.name) for error in refused.values()]
     findings += [
         finding(

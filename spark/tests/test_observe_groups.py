@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.commands import failover
+from mirror_report.commands import observe_groups
 from mirror_report.config.load import parse
 from mirror_report.kafka import probe
 from mirror_report.kafka.probe import Seen
@@ -78,7 +78,7 @@ class Look:
         )
         nothing = ClusterSnapshot("c", "c", 0, {})
         observed: Any = SimpleNamespace(source=nothing, target=nothing)
-        found = failover.look_at_groups(SETTINGS, clients, FLOW, observed, {}, {})
+        found = observe_groups.observe_groups(SETTINGS, clients, FLOW, observed, {}, {})
         if findings is not None:
             findings += [one.kind for one in found.findings]
         return {one.group: one for one in found.rows}
@@ -98,12 +98,14 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
         one.asked.append(ranges)
         return one.records.get(cluster.alias, {})
 
-    monkeypatch.setattr(failover, "translation", lambda *_: Translation({("t", 0): one.syncs}, {}))
-    monkeypatch.setattr(failover.group_client, "states", lambda side: side.groups)
     monkeypatch.setattr(
-        failover.group_client, "committed", lambda side, names: side.committed(names)
+        observe_groups, "translation", lambda *_: Translation({("t", 0): one.syncs}, {})
     )
-    monkeypatch.setattr(failover, "fetch", fetch)
+    monkeypatch.setattr(observe_groups.group_client, "states", lambda side: side.groups)
+    monkeypatch.setattr(
+        observe_groups.group_client, "committed", lambda side, names: side.committed(names)
+    )
+    monkeypatch.setattr(observe_groups, "fetch", fetch)
     return one
 
 
@@ -158,6 +160,6 @@ def test_so_many_partitions_are_asked_and_no_more(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert probe.PARTITIONS <= 200
-    monkeypatch.setattr(failover, "PARTITIONS", 1)
+    monkeypatch.setattr(observe_groups, "PARTITIONS", 1)
     look.rows()
     assert len(look.asked) == 2

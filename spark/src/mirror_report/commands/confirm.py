@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import workers
-from mirror_report.commands.flows import Progress, chosen
+from mirror_report.commands import options as shared
+from mirror_report.commands.flows import chosen
+from mirror_report.commands.progress import Progress, show_progress
 from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model.cluster import ClusterSnapshot, Place
+from mirror_report.model.document import Confirmation, ConfirmDocument
 from mirror_report.observe import (
     Clients,
     Memories,
@@ -24,28 +28,42 @@ from mirror_report.observe import (
     source_snapshot,
     standing_of,
 )
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+
+HELP = "wait until the flows' process has taken up its work"
 
 
-@dataclass(frozen=True)
-class Confirmation:
-    """Whether a mirror took up its work.
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``confirm``."""
+    shared.flow(parser)
+    parser.add_argument(
+        "--member-host", metavar="HOST", action="append", default=[], nargs="+",
+        help="host the process runs on (may be repeated; default: any)",
+    )  # fmt: skip
+    parser.add_argument("--timeout", metavar="SECONDS", type=shared.positive, default=60.0)
+    shared.json(parser, "result as one JSON object")
 
-    :param flowing: the position moved while it was watched; ``None``: no record was waiting.
+
+def answer(options: Namespace) -> Answer:
+    """Watch the flows' processes.
+
+    :raises ReportError: a cluster cannot be asked.
     """
+    hosts = [host for hosts in options.member_host for host in hosts]
+    settings = load(options.config)
+    return formats.confirmation(
+        confirm_flows(settings, options.flow, hosts, options.timeout, show_progress)
+    )
 
-    flow: str
-    ok: bool
-    flowing: bool | None
-    text: str
 
-
-def confirm(
+def confirm_flows(
     settings: Settings,
     flow_name: str | None,
     hosts: Sequence[str],
     timeout: float,
     progress: Progress,
-) -> list[Confirmation]:
+) -> ConfirmDocument:
     """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
@@ -53,7 +71,10 @@ def confirm(
     """
     flows = chosen(settings, flow_name)
     with ThreadPoolExecutor(max_workers=len(flows)) as pool:
-        return list(pool.map(lambda one: _confirm(settings, one, hosts, timeout, progress), flows))
+        found = list(
+            pool.map(lambda flow: _confirm(settings, flow, hosts, timeout, progress), flows)
+        )
+    return ConfirmDocument(all(confirmation.ok for confirmation in found), found)
 
 
 def _confirm(
@@ -66,8 +87,8 @@ def _confirm(
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
-            # Asked anew each time: a name may not resolve for a moment.
-            seen_from = {one for host in hosts for one in addresses(host, cluster)}
+            # Asked again each time: a name may not resolve for a moment.
+            seen_from = {seen for host in hosts for seen in addresses(host, cluster)}
             lacking = _not_taken_up(clients, flow, source, hosts, seen_from, memories)
             if not lacking:
                 break

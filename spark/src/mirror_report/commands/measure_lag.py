@@ -1,4 +1,4 @@
-"""``lag``: how far every flow is behind, and what was found on the way."""
+"""Measuring lag: how far every flow is behind, and what was found on the way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import lag_findings, points, shifts, trails, workers
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks.estimates import estimates
-from mirror_report.checks.verdict import failure, finding
-from mirror_report.commands.checked import (
+from mirror_report.checks.verdict import failure, finding, once
+from mirror_report.commands.check_flow import (
     check_flow,
     ending_certificates,
     lacking_permissions,
-    said_once,
 )
 from mirror_report.commands.flows import aliases, chosen, status_of
 from mirror_report.config.flow import HEARTBEATS, Flow
@@ -62,7 +61,7 @@ class LagResult:
     shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def lag(
+def measure_lag(
     settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
 ) -> LagResult:
     """Measure lag once and remember what was seen.
@@ -98,7 +97,7 @@ def lag(
                     if one.kind == "missing_permission"
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
-    result.findings[:] = said_once(result.findings)
+    result.findings[:] = once(result.findings)
     if any(flow.name in result.memories for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result

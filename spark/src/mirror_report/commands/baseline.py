@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mirror_report.commands.checked import same_cluster
-from mirror_report.commands.flows import Progress, aliases, chosen
+from mirror_report.checks.preflight import same_cluster
+from mirror_report.commands import options as shared
+from mirror_report.commands.flows import aliases, chosen
+from mirror_report.commands.progress import Progress, show_progress
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
@@ -22,15 +26,45 @@ from mirror_report.observe import (
 )
 from mirror_report.parity.plan import of_present_topics
 from mirror_report.parity.verification_start import Observation, Watch, entries, full_entries
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
 
+HELP = "record where verification starts; keeps what is recorded"
 INTERVALS = 2
 """Commits to wait for; after so many intervals a position that stays says nothing more."""
 PAUSE_SECONDS = 1.0
 
 
-def baseline(
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``baseline``."""
+    shared.flow(parser)
+    start_over = parser.add_mutually_exclusive_group()
+    start_over.add_argument(
+        "--full-history", action="store_true", help="start over: compare all both logs still hold"
+    )
+    start_over.add_argument("--renew", action="store_true", help="start over: compare from now on")
+
+
+def answer(options: Namespace) -> Answer:
+    """Record baselines.
+
+    :raises ReportError: a cluster cannot be read, or an earlier release recorded a baseline.
+    """
+    recorded = record_baselines(
+        load(options.config), options.flow, full_history=options.full_history, renew=options.renew,
+        progress=show_progress,
+    )  # fmt: skip
+    return formats.lines(
+        *(
+            f"{flow}: {'recorded' if new else 'unchanged, recorded before'}"
+            for flow, new in recorded.items()
+        )
+    )
+
+
+def record_baselines(
     settings: Settings,
     flow_name: str | None,
     *,
@@ -138,9 +172,9 @@ def _observe(
     fed: set[tuple[str, str]] = set()
     for flow in due:
         observed = look(clients, flow, memories)
-        same = same_cluster(flow, observed)
+        same = same_cluster(flow, observed.source, observed.target)
         if same:
-            raise ConfigError(f"{same[0].message}. {same[0].action}")
+            raise ConfigError(same[0].message, same[0].action)
         _readable(observed.source, observed.target)
         names[flow.name] = observed.source.topics
         fed |= {(flow.target, flow.target_topic(name)) for name in observed.source.topics}
