@@ -237,9 +237,9 @@ def lacking(lab: Lab) -> list[str]:
     found: list[str] = []
     try:
         with observe.open_clients(settings, ("east", "west")) as clients:
-            seen = observe.look(clients, flow, {})
+            seen = observe.observe_flow(clients, flow, {})
             found += [*seen.source.errors.values(), *seen.target.errors.values()]
-            found += list(seen.standing.problems)
+            found += list(seen.mirror.problems)
             if len(seen.source.topics) < len(TOPICS) or len(seen.target.topics) < len(TOPICS):
                 found.append("topics")
             if flow.engine.positions_side == "source" and len(seen.positions) < len(TOPICS):

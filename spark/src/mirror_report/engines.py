@@ -22,7 +22,7 @@ class Naming(Enum):
 
 
 class PositionStore(Enum):
-    """Where an engine commits how far it has mirrored; read by :mod:`mirror_report.observe`."""
+    """Where an engine commits how far it has mirrored; ``kafka/positions.py`` reads it."""
 
     SOURCE_GROUP = "source_group"
     """A consumer group on the source."""

@@ -20,13 +20,13 @@ from mirror_report.config.settings import Settings
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity.summary import TOLD_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots, and the positions a test tells."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:

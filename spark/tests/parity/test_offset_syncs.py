@@ -24,7 +24,7 @@ from mirror_report.config.settings import Settings
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -32,7 +32,7 @@ EVERY = 20
 """Records from sync to sync."""
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots and syncs, and the positions a test tells."""
 
     def __init__(self, settings: Settings, positions: Positions) -> None:

@@ -25,7 +25,7 @@ from mirror_report.config.settings import Settings
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import CLASSES, ParityResult
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -33,7 +33,7 @@ HOUR = 3_600_000
 PARTITIONS = 2
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots, and the positions of the replay's own mirrors."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:

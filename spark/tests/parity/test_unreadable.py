@@ -25,10 +25,10 @@ from mirror_report.commands.prove import prove_topics
 from mirror_report.commands.run import make_report
 from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
-from mirror_report.kafka.snapshot import ClusterError
+from mirror_report.kafka.errors import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity import reading, session
 from mirror_report.render import html, nagios, prometheus, sections, terminal
 from mirror_report.render import json as render_json
@@ -266,7 +266,7 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
     assert nagios.summary(plain)
 
 
-class Kept(Take):
+class Kept(Snapshots):
     """Real snapshots, and a MirrorMaker 2 that has committed everything."""
 
     def positions(self, flow: Flow) -> Positions:
@@ -327,7 +327,7 @@ def test_one_that_comes_while_a_difference_is_looked_at(mirror: Mirror) -> None:
     mirror.produce(topic, 40)
     mirror.copy(topic, faults={"missing": 2})
 
-    class Late(Take):
+    class Late(Snapshots):
         """A source that gets a record just before it is looked at again."""
 
         looks = 0

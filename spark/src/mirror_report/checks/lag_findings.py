@@ -114,35 +114,6 @@ def _of_state(
     return finding(kind, message, action, flow=flow.name, topic=topic, count=count)
 
 
-def target_reset(
-    flow: Flow, anew: Mapping[str, tuple[str, str]], clusters: Mapping[str, Cluster]
-) -> list[Finding]:
-    """Topics of the target that were made anew.
-
-    :param anew: name -> the id remembered, the one found.
-    """
-    again = (
-        f"write a record without value for each of its keys into {flow.offset_topic}"
-        if flow.engine.positions is PositionStore.CONNECT_OFFSETS
-        else remedies.tool(
-            clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
-            "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
-        )
-    )  # fmt: skip
-    stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
-    return [
-        finding(
-            "reset",
-            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
-            f"Records mirrored before are gone. To mirror all of the flow again, on "
-            f"{remedies.host(flow)}: {stop}; {again}; {start}; then {remedies.renew(flow)}",
-            flow=flow.name,
-            topic=name,
-        )
-        for name, (old, new) in anew.items()
-    ]
-
-
 def _holder(flow: Flow) -> str:
     """What keeps the positions."""
     if flow.engine.positions is PositionStore.CONNECT_OFFSETS:

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import remedies
-from mirror_report.checks.trails import Trails
+from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 Ranges = list[list[int]]
 """Offsets from, and up to but without; disjoint and in order."""
@@ -27,13 +27,13 @@ Ranges = list[list[int]]
 Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-def look(
+def observe(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     stands: Mapping[Place, int],
-    trails: Trails,
+    history: FlowHistory,
     *,
     baseline: Mapping[str, Any],
     rises: Mapping[Place, int],
@@ -42,7 +42,7 @@ def look(
     """What this look tells to be lost, and what may be lost, by partition.
 
     :param stands: next offset to copy; without the partitions of topics made anew.
-    :param trails: earlier looks.
+    :param history: earlier looks.
     :param baseline: the flow's; what had gone when it was recorded is accepted.
     :param rises: offsets MirrorMaker 2 has passed over since the last run, by its syncs.
     :param alive: somebody mirrors.
@@ -52,16 +52,16 @@ def look(
         name, number = place
         start = source.topics[name].partitions[number].log_start
         accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
-        before = _stood(trails, place)
+        before = _stood(history, place)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
-        sync = standing.syncs.get(place)
+        sync = mirror.syncs.get(place)
         passed = sync is not None and sync.upstream >= start
         if offset < start and not passed:
             begin = max(offset, accepted, _copied(flow, target, place, sync))
             # A mirror at work is further than what it has committed last.
-            committed = standing.positions.get(name, {}).get(number, offset)
-            since = trails.at(place).unmoved_since(committed)
+            committed = mirror.positions.get(name, {}).get(number, offset)
+            since = history.at(place).unmoved_since(committed)
             still = since is not None and source.taken_at_ms - since >= flow.commit_interval_ms
             certain = still or not alive
         else:
@@ -76,13 +76,13 @@ def look(
     return found
 
 
-def _stood(trails: Trails, place: Place) -> int | None:
+def _stood(history: FlowHistory, place: Place) -> int | None:
     """Where the mirror stood at the look before, if records waited for it."""
-    trail = trails.at(place)
-    if not trail.ends:
+    past = history.at(place)
+    if not past.ends:
         return None
-    stood = trail.stood_at(trails.looks[-1])
-    return stood if stood is not None and stood < trail.ends[-1][1] else None
+    stood = past.next_offset_at(history.observed_at[-1])
+    return stood if stood is not None and stood < past.ends[-1][1] else None
 
 
 def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync | None) -> int:

@@ -7,13 +7,13 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import GroupSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import Standing, WorkerState
+from mirror_report.model.mirror import MirrorStatus, WorkerState
 
 COPIES = "MirrorSourceConnector"
 SYNCS_GROUPS = "MirrorCheckpointConnector"
 
 
-def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]:
+def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Finding]:
     """Failed connectors and tasks; without a worker they say nothing any more."""
     if not group.members:
         return []
@@ -25,19 +25,19 @@ def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]
             f"then {service(flow, 'restart')}",
             flow=flow.name,
         )
-        for one in standing.workers
+        for one in mirror.workers
         if one.state == "FAILED"
     ]
 
 
-def not_running(flow: Flow, standing: Standing, *, tasks_expected: bool) -> list[str]:
+def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> list[str]:
     """What keeps the flow's connectors from their work; empty: they run.
 
     :param tasks_expected: there is something to copy.
     """
     lacking: list[str] = []
     for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
-        own = [one for one in standing.workers if one.connector == connector]
+        own = [one for one in mirror.workers if one.connector == connector]
         lacking += [
             f"{_name(one)} is {one.state}" + (f" ({one.error})" if one.error else "")
             for one in own

@@ -19,7 +19,7 @@ from mirror_report.config.settings import Settings
 from mirror_report.model.document import CheckDocument, FlowStatus
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Clients, Observed, look, open_clients
+from mirror_report.observe import Clients, Observed, observe_flow, open_clients
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION
@@ -51,7 +51,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
             found += _reachable(clients, flow)
             found += lacking_permissions(settings, clients, flow)
             try:
-                observed = look(clients, flow, {})
+                observed = observe_flow(clients, flow, {})
             except ReportError as error:
                 statuses.append(status_of(flow, None))
                 found.append(failure(error, flow.name))

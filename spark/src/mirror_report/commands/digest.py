@@ -22,7 +22,7 @@ from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.errors import ReportError
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity import bundle as bundles
 from mirror_report.parity.bundle import Bundle
 from mirror_report.parity.errors import spark_errors, without_spark
@@ -75,9 +75,9 @@ def digest_side(
     :raises ReportError: the cluster cannot be read.
     """
     flow = _only(settings, flow_name)
-    take = Take(settings)
+    take = Snapshots(settings)
     holds_positions = flow.engine.positions_side == side
-    # What is below a position must be on the target: it is looked at last.
+    # What is below a position must be on the target: it is read last.
     if side == "source":
         snapshot = take.source(flow)
         positions = take.positions(flow) if holds_positions else None

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import lag_findings, points, shifts, trails, workers
+from mirror_report.checks import lag_findings, partition_history, points, recreated, shifts, workers
 from mirror_report.checks import losses as loss_checks
+from mirror_report.checks import positions as position_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding, once
 from mirror_report.commands.check_flow import (
@@ -22,7 +23,8 @@ from mirror_report.commands.check_flow import (
 from mirror_report.commands.flows import aliases, chosen, status_of
 from mirror_report.config.flow import HEARTBEATS, Flow
 from mirror_report.config.settings import Settings
-from mirror_report.kafka.records import Tail, oldest_waiting
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model.cluster import Place
 from mirror_report.model.document import FlowStatus
@@ -31,12 +33,11 @@ from mirror_report.model.findings import Finding
 from mirror_report.model.lag import LagPoint, PartitionLag
 from mirror_report.observe import (
     Clients,
-    Memories,
     Observed,
-    caught_up,
-    glance,
-    look,
+    observe_flow,
+    observe_lag,
     open_clients,
+    with_later_ends,
 )
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
@@ -57,7 +58,7 @@ class LagResult:
     findings: list[Finding] = field(default_factory=list)
     flows: list[FlowStatus] = field(default_factory=list)
     observed: dict[str, Observed] = field(default_factory=dict)
-    memories: Memories = field(default_factory=dict)
+    tails: FlowTails = field(default_factory=dict)
     shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -77,12 +78,12 @@ def measure_lag(
         except StateError as error:
             manifests[name] = {}
             result.findings.append(failure(error))
-    result.memories.update(_memories(manifests["mirrors"]))
+    result.tails.update(_memories(manifests["mirrors"]))
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             try:
-                seen = (look if topics else glance)(clients, flow, result.memories)
-                observed = caught_up(clients, flow, seen)
+                seen = (observe_flow if topics else observe_lag)(clients, flow, result.tails)
+                observed = with_later_ends(clients, flow, seen)
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(status_of(flow, None))
@@ -98,7 +99,7 @@ def measure_lag(
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = once(result.findings)
-    if any(flow.name in result.memories for flow in flows):
+    if any(flow.name in result.tails for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result
 
@@ -119,7 +120,7 @@ def over_time(settings: Settings, measured: LagResult) -> list[LagPoint]:
     return found
 
 
-def _memories(plain: Mapping[str, Any]) -> Memories:
+def _memories(plain: Mapping[str, Any]) -> FlowTails:
     return {
         flow: {topic: Tail.load(one) for topic, one in topics.items()}
         for flow, topics in plain.items()
@@ -129,7 +130,7 @@ def _memories(plain: Mapping[str, Any]) -> Memories:
 def _keep_memories(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
     now = {
         flow: {topic: tail.dump() for topic, tail in topics.items()}
-        for flow, topics in result.memories.items()
+        for flow, topics in result.tails.items()
     }
     try:
         store.commit("mirrors", {**before, **now})
@@ -173,17 +174,19 @@ class _Measurement:
 
     def _measure(self, history: History) -> None:
         flow, observed, warn = self.flow, self.observed, self.settings.warn
-        source, standing = observed.source, observed.standing
+        source, mirror = observed.source, observed.mirror
         try:
             lines = history.lines(flow.name)
         except StateError as error:
             lines = []
             self._failed(error)
-        past = trails.read(lines)
-        positions = lag_checks.places(flow, source, observed.positions, self._baseline, past)
-        waiting = lag_checks.waiting(flow, source, positions)
-        ages = self._ages(lag_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
-        drained = lag_checks.drained(waiting, ages)
+        past = partition_history.read(lines)
+        positions = position_checks.by_partition(
+            flow, source, observed.positions, self._baseline, past
+        )
+        waiting = position_checks.waiting(flow, source, positions)
+        ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
+        drained = position_checks.drained(waiting, ages)
         client = self.clients.get(flow.source)
         transactions = open_transactions(client, source)
         reset, anew = self._made_anew()
@@ -194,12 +197,12 @@ class _Measurement:
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=gone,
-            estimates=estimates(flow, source, observed.target, standing, anew),
+            estimates=estimates(flow, source, observed.target, mirror, anew),
             reset_topics=reset,
         )
         rows = lag_checks.measure(
-            flow, source, standing, observed.group, positions,
-            evidence=evidence, trails=past, baseline=self._baseline, warn=warn,
+            flow, source, mirror, observed.group, positions,
+            evidence=evidence, history=past, baseline=self._baseline, warn=warn,
         )  # fmt: skip
         status = self._status()
         self.result.rows.extend(rows)
@@ -209,11 +212,11 @@ class _Measurement:
         self._found(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
         self._found(lag_findings.hung(flow, transactions, cluster, warn))
         self._found(lag_findings.heartbeat(flow, status, warn, cluster))
-        self._found(workers.judge(flow, standing, observed.group))
+        self._found(workers.judge(flow, mirror, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report.md lists", flow=flow.name)
-            for message in standing.problems
+                    " that docs/report/permissions.md lists", flow=flow.name)
+            for message in mirror.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
 
@@ -236,29 +239,31 @@ class _Measurement:
         """Source topics with another id, and those with another one on either side."""
         flow, source = self.flow, self.observed.source
         remembered = self.manifests["topics"].get(flow.name, {})
-        reset = lag_checks.changed_ids(remembered.get("source", {}), source)
-        target_reset = lag_checks.changed_ids(remembered.get("target", {}), self.observed.target)
-        self._found(lag_findings.target_reset(flow, target_reset, self.settings.clusters))
+        reset = recreated.changed_ids(remembered.get("source", {}), source)
+        target_reset = recreated.changed_ids(remembered.get("target", {}), self.observed.target)
+        self._found(recreated.on_target(flow, target_reset, self.settings.clusters))
         there = {name for name in source.topics if flow.target_topic(name) in target_reset}
         return frozenset(reset), set(reset) | there
 
     def _losses(
         self,
-        positions: Mapping[Place, lag_checks.Position],
-        past: trails.Trails,
+        positions: Mapping[Place, position_checks.Position],
+        past: partition_history.FlowHistory,
         drained: Mapping[Place, int],
         anew: Collection[str],
     ) -> tuple[frozenset[Place], dict[str, Any]]:
         """Partitions truncated now, and all that is known to be lost, which is remembered."""
         flow, observed = self.flow, self.observed
-        source, target, standing = observed.source, observed.target, observed.standing
-        seen = shifts.observe(source, target, standing, flow, drained)
+        source, target, mirror = observed.source, observed.target, observed.mirror
+        seen = shifts.observe(source, target, mirror, flow, drained)
         before = self.manifests["shifts"].get(flow.name, {})
         self._found(shifts.judge(flow, source, seen, before, anew))
         self.result.shifts[flow.name] = shifts.remember(before, seen)
-        stands = {place: one.stands for place, one in positions.items() if place[0] not in anew}
-        lost = loss_checks.look(
-            flow, source, target, standing, stands, past,
+        stands = {
+            place: one.next_offset for place, one in positions.items() if place[0] not in anew
+        }
+        lost = loss_checks.observe(
+            flow, source, target, mirror, stands, past,
             baseline=self._baseline, rises=shifts.rises(seen, before),
             alive=bool(observed.group.members),
         )  # fmt: skip
@@ -294,20 +299,20 @@ class _Measurement:
         self,
         history: History,
         before: int,
-        past: trails.Trails,
+        past: partition_history.FlowHistory,
         drained: Mapping[Place, int],
         rows: Sequence[PartitionLag],
     ) -> None:
         flow, source, positions = self.flow, self.observed.source, self.observed.positions
-        through = trails.through(past, source, positions, drained)
-        line = trails.line(past, source, positions, through, flow.source_isolation)
+        through = partition_history.through(past, source, positions, drained)
+        line = partition_history.line(past, source, positions, through, flow.source_isolation)
         topics = {*source.topics, *source.errors}
         try:
             history.append(
                 flow.name,
                 line,
                 before,
-                lambda lines: trails.thinned(lines, topics, line["at"], history.days),
+                lambda lines: partition_history.thinned(lines, topics, line["at"], history.days),
             )
             history.append_lags(flow.name, line["at"], points.by_topic(rows))
         except StateError as error:

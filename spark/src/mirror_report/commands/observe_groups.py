@@ -16,10 +16,10 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
-from mirror_report.kafka.mm2 import Memory
+from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.probe import PARTITIONS, fetch
-from mirror_report.kafka.records import Tail
-from mirror_report.kafka.snapshot import ClusterClient, DeniedError
+from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model.cluster import Place, Positions
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
@@ -82,7 +82,7 @@ def observe_groups(
     :raises ReportError: a side could not be read.
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
-    memory: Memory = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
+    memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
     ids = _ids(flow, observed)
     known_ids = before.get("ids", {})
     anew = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
@@ -117,7 +117,7 @@ def observe_groups(
     findings += [
         finding(
             "permission", problem, f"Grant the identity READ on the topics of {flow.target} that "
-            "docs/report.md lists", flow=flow.name,
+            "docs/report/permissions.md lists", flow=flow.name,
         )
         for problem in translated.problems
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicPari
 from mirror_report.model.document import ProofDocument
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity import strategies, summary, unreadable
 from mirror_report.parity.errors import spark_errors, without_spark
 from mirror_report.parity.memory import offsets
@@ -71,7 +71,7 @@ def prove_topics(
     flow_name: str,
     topic: str | None,
     progress: Progress,
-    take: Take | None = None,
+    take: Snapshots | None = None,
     open_session: OpenSession | None = None,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
@@ -81,7 +81,7 @@ def prove_topics(
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     flow = settings.flow(flow_name)
-    take = take or Take(settings)
+    take = take or Snapshots(settings)
     recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
     before = _look(take, flow)
     feeds = _feeds(flow, before.source, topic)
@@ -120,7 +120,7 @@ def prove_topics(
     return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
-def _look(take: Take, flow: Flow) -> _Seen:
+def _look(take: Snapshots, flow: Flow) -> _Seen:
     source = take.source(flow)
     positions = of_present_topics(take.positions(flow), source)
     return _Seen(source, positions, take.target(flow))

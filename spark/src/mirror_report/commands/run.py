@@ -20,11 +20,12 @@ from mirror_report.commands.survey import survey
 from mirror_report.config.flow import Flow
 from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.content import ParityResult
 from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError, sentence
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Memories, Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.render import formats, freshness
 from mirror_report.render import json as render_json
@@ -115,7 +116,7 @@ def make_report(
     if readable:
         progress("comparing content")
         names = tuple(flow.name for flow in readable)
-        parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.memories)
+        parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.tails)
         findings += [*(parity.findings if parity else ()), *problems]
     baselines = store.load("baseline")
     for flow in readable:
@@ -165,14 +166,14 @@ def _parity(
     run_id: str,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
-    memories: Memories,
+    tails: FlowTails,
 ) -> tuple[ParityResult | None, list[Finding]]:
     """Content compared, or why it was not."""
     try:
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(settings, Take(settings, memories), store, run_id, flows)
+        request = ParityRequest(settings, Snapshots(settings, tails), store, run_id, flows)
         return run_parity(request, progress), []
     except ImportError as error:
         on_crash(error)

@@ -16,7 +16,7 @@ from mirror_report.config.flow import (
     Flow,
     Permission,
 )
-from mirror_report.config.settings import Spark
+from mirror_report.config.settings import Settings, Spark
 from mirror_report.config.values import refuse_unknown
 from mirror_report.engines import Naming, PositionStore, WorkerStore
 
@@ -34,11 +34,34 @@ FETCH_KEYS = (
 )
 
 
-def judge_spark(spark: Spark) -> None:
-    """Judge how Spark is started.
+def judge_settings(settings: Settings) -> None:
+    """Judge what is not about one cluster or one flow.
 
-    :raises ConfigError: it cannot be started so, or not safely.
+    :raises ConfigError: a value is out of its range, or Spark cannot be started so safely.
     """
+    budget = settings.budget
+    for key, value, least in (
+        ("bucket_seconds", settings.bucket_seconds, 1),
+        ("history_days", settings.history_days, 1),
+        ("budget.max_bytes", budget.max_bytes, 1),
+        ("budget.max_records", budget.max_records, 1),
+        ("budget.max_lag_records", budget.max_lag_records, 1),
+        ("budget.deadline_seconds", budget.deadline_seconds, 1),
+        ("budget.scrub_bytes", budget.scrub_bytes, 0),
+    ):
+        if value is not None and value < least:
+            raise ConfigError(f"{key}: must be at least {least}")
+    for key in ("interval_seconds", "lag_interval_seconds"):
+        if not getattr(settings, key) > 0:
+            raise ConfigError(f"{key}: must be above 0")
+    for key in ("metrics_directory", "web_directory"):
+        path = getattr(settings, key)
+        if path is not None and not path.startswith("/"):
+            raise ConfigError(f"{key}: {path!r} is no absolute path")
+    _judge_spark(settings.spark)
+
+
+def _judge_spark(spark: Spark) -> None:
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror_report.config.errors import ConfigError, did_you_mean
@@ -34,8 +35,9 @@ def coerce(value: Any, annotation: str, where: str) -> Any:
     wanted = {part.strip() for part in annotation.split("|")}
     if value is None and "None" in wanted:
         return None
-    if "Engine" in wanted:
-        return ENGINES[typed(value, str, where)]
+    for name, made in (("Engine", ENGINES.__getitem__), ("Path", Path)):
+        if name in wanted:
+            return made(typed(value, str, where))
     if any(one.startswith("tuple[") for one in wanted):
         return _tuple(value, "tuple[Permission, ...]" in wanted, where)
     if any(one.startswith("Mapping[") for one in wanted):

@@ -15,8 +15,8 @@ from kafka import TopicPartition
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
+from mirror_report.kafka.connection import client_options, explained
 from mirror_report.kafka.records import reader
-from mirror_report.kafka.snapshot import client_options, explained
 from mirror_report.model.cluster import Place
 
 PARTITIONS = 200

@@ -13,7 +13,7 @@ from typing import Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from mirror_report.kafka.snapshot import ClusterClient
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model.cluster import ClusterSnapshot, OpenTransaction, Place
 
 PARTITIONS_ASKED = 500

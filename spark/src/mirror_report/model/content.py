@@ -29,7 +29,7 @@ CLASSES = (
     "expired",
     "unverifiable",
 )
-"""What a record that does not match can be; ``docs/report.md`` says what each means."""
+"""What a record that does not match can be; ``docs/report/content.md`` says what each means."""
 
 
 @dataclass(frozen=True)

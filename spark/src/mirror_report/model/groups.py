@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,7 +23,7 @@ class Translation:
     :param problems: what could not be read, and why.
     """
 
-    syncs: Mapping[Place, tuple[OffsetSync, ...]] = field(default_factory=dict)
+    syncs: Mapping[Place, Sequence[OffsetSync]] = field(default_factory=dict)
     checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
