@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-from mirror_report.checks.verdict import TABLE
+from mirror_report.checks.kinds import TABLE
 from mirror_report.cli import parser
 from mirror_report.render.prometheus import METRICS
 
