@@ -12,9 +12,7 @@ from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Position
 from mirror_report.model.findings import Finding
 
 
-def same_cluster(
-    flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot
-) -> list[Finding]:
+def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
     """Whether source and target are one cluster."""
     if source.cluster_id != target.cluster_id:
         return []

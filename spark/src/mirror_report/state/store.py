@@ -55,9 +55,9 @@ class Store:
     :param directory: the state directory; it must exist and be writable by the report's user.
 
     Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
-    ``losses`` (records that were never mirrored), ``mirrors`` (what was read of mirrors' own topics),
-    ``shifts`` (offset shifts at the last run), ``survey`` and ``groups`` (what the last run reported
-    of topics and groups), ``parity`` (digests verified so far; written by parity alone).
+    ``losses`` (records that were never mirrored), ``mirrors`` (what was read of a mirror's own
+    topics), ``shifts`` (offset shifts at the last run), ``survey`` and ``groups`` (what the last
+    run reported of topics and groups), ``parity`` (digests verified so far; written by parity).
     """
 
     def __init__(self, directory: Path) -> None:
