@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ReportError as error:
         return _failed(options, error, str(error))
     except BrokenPipeError:
-        # The reader has left; there is nobody to tell.
+        # The reader has gone: nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:

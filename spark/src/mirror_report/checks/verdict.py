@@ -35,7 +35,7 @@ def finding(
     accounted: bool = False,
     severity: Severity | None = None,
 ) -> Finding:
-    """Make a finding, with the severity its kind has in the table unless told otherwise."""
+    """Make a finding, with the severity of its kind unless another is given."""
     severity = severity or TABLE[kind].severity
     return Finding(severity, kind, flow, topic, partition, count, message, action, accounted)
 

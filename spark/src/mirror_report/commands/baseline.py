@@ -75,11 +75,11 @@ def record_baselines(
     """Record where verification starts.
 
     Takes up to two commit intervals of a mirror that runs. Topics that other flows feed too begin
-    again for these as well, and ``progress`` is told.
+    again for these as well; ``progress`` names them.
 
     :param full_history: compare everything both logs still hold, replacing what was recorded.
     :param renew: replace what was recorded by the state of now.
-    :returns: flow -> whether something was recorded (a baseline is kept unless told otherwise).
+    :returns: flow -> whether something was recorded (a baseline is kept unless one of the two is set).
     :raises ReportError: a cluster cannot be read, or what is kept was recorded by an earlier
         release; nothing is recorded for any flow then.
     """
@@ -164,9 +164,9 @@ def _ids(seen: Observation, side: str) -> dict[str, str]:
 def _observe(
     clients: Clients, due: Sequence[Flow], others: Sequence[Flow], tails: FlowTails
 ) -> list[Observation]:
-    """Look at flows and at those that feed the same topics: positions, target, source.
+    """Observe flows and those that feed the same topics: positions, target, source.
 
-    All that feed a topic share one look at it.
+    All that feed a topic share one snapshot of it.
     """
     names: dict[str, Collection[str]] = {}
     fed: set[tuple[str, str]] = set()
@@ -188,10 +188,10 @@ def _observe(
             names[flow.name] = source.topics
             sharing.append(flow)
     flows = [*due, *sharing]
-    stood: dict[str, tuple[bool, Positions]] = {}
+    mirrors: dict[str, tuple[bool, Positions]] = {}
     for flow in flows:
         alive = bool(worker_group(clients, flow).members)
-        stood[flow.name] = alive, mirror_status(clients, flow, tails).positions
+        mirrors[flow.name] = alive, mirror_status(clients, flow, tails).positions
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -204,7 +204,7 @@ def _observe(
     for flow in flows:
         source = clients.get(flow.source).snapshot(None, names[flow.name])
         _readable(source, targets[flow.target])
-        alive, positions = stood[flow.name]
+        alive, positions = mirrors[flow.name]
         found.append(
             Observation(
                 flow, of_present_topics(positions, source), alive, targets[flow.target], source
@@ -223,7 +223,7 @@ def _watch(
         one.flow.name: begun + INTERVALS * one.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
         for one in observed
     }
-    told = False
+    announced = False
     while True:
         for one in observed:
             watch = watches[one.flow.name]
@@ -236,10 +236,10 @@ def _watch(
                  if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
         if not open_:
             return {name: watch.decided() for name, watch in watches.items()}
-        if not told:
+        if not announced:
             longest = max(deadlines[name] for name in open_) - begun
             progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
-            told = True
+            announced = True
         shortest = min(one.flow.commit_interval_ms for one in observed)
         time.sleep(min(PAUSE_SECONDS, shortest / 4000))
 

@@ -31,7 +31,7 @@ def aliases(flows: Sequence[Flow]) -> list[str]:
 def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
     """One line of the report about a flow.
 
-    :param observed: ``None``: it could not be looked at.
+    :param observed: ``None``: it could not be observed.
     """
     return FlowStatus(
         name=flow.name,

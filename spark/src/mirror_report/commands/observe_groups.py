@@ -28,7 +28,7 @@ from mirror_report.observe import Clients, Observed
 
 ROUNDS = 3
 AROUND = 20
-"""Offsets looked at on either side of where a record should be."""
+"""Offsets read on either side of where a record should be."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ def flow_groups(
 ) -> FlowGroups:
     """Judge the groups of a flow whose lag was measured just now; not every engine has some.
 
-    :param before: what the last observation had to tell this one.
+    :param before: what the last observation left for this one.
     :returns: if a side cannot be read, that alone.
     """
     if not flow.engine.syncs_groups or not flow.consumer_groups:
@@ -74,19 +74,18 @@ def observe_groups(
 ) -> FlowGroups:
     """Judge every group the flow takes along.
 
-    What stands on the target is read before what stands on the source, so that a group never seems
-    to be further than it is.
+    The target is read before the source, so that a group never seems to be further than it is.
 
     :param drained: see :class:`Scene`.
-    :param before: what the last observation had to tell this one.
+    :param before: what the last observation left for this one.
     :raises ReportError: a side could not be read.
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
     ids = _ids(flow, observed)
     known_ids = before.get("ids", {})
-    anew = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
-    translated = translation(target, clients.credentials, flow, memory, anew)
+    replaced = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
+    translated = translation(target, clients.credentials, flow, memory, replaced)
     wanted = [name for name in group_client.states(source) if flow.wants(name)]
     followed = [name for name in wanted if flow.syncs(name)]
     states = group_client.states(target)

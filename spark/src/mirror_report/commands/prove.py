@@ -77,7 +77,7 @@ def prove_topics(
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
     :param topic: on the source or on the target; ``None``: all the flow mirrors.
-    :param take: how to look at the clusters; ``open_session``: how to get a Spark session.
+    :param take: takes snapshots of the clusters; ``open_session``: how to get a Spark session.
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     flow = settings.flow(flow_name)

@@ -17,7 +17,7 @@ from mirror_report.render.answer import Answer
 LONGEST = 400
 """Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
 END = 40
-"""Characters at the end of a sentence that is cut: there stands how old the report is."""
+"""Characters at the end of a sentence that is cut: they say how old the report is."""
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
@@ -57,7 +57,7 @@ def line(severity: str, text: str, values: Mapping[str, str]) -> str:
 
 def _lag(document: Mapping[str, Any]) -> dict[str, str | None]:
     """Sum and maximum over partitions; unknown if one of them is, or a whole flow."""
-    whole = rows.all_looked_at(document)
+    whole = rows.all_observed(document)
     records = [one["lag_records"] for one in document["lag"]]
     seconds = [one["lag_seconds"] for one in document["lag"]]
     return {

@@ -5,7 +5,7 @@ dropped before it was copied), ``group_existed`` (somebody had committed positio
 a topic, offsets by partition:
 
 * ``source``: read from here, the committed position; ``required``: from here on each record has to
-  be on the target; ``untouched``: from here on none was copied before ``target`` was looked at;
+  be on the target; ``untouched``: from here on none was copied before ``target`` was read;
 * ``target``: read from here, the ends of the logs; ``sought``: from here on lies what was copied
   last before that; ``older``: below lie copies of what the source had lost by then;
 * ``log_start``: what the source had dropped up to here is accepted;

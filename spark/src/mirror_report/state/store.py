@@ -172,7 +172,7 @@ class Store:
     def publish(self, directory: str, names: Iterable[str]) -> None:
         """Copy rendered reports to where a web server shows them.
 
-        Who may look into the directory is settled by whoever made it.
+        The directory's own mode says who may read it.
 
         :raises StateError: they cannot be read or written.
         :raises FileNotFoundError: there is no report yet.
