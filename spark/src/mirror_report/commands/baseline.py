@@ -79,7 +79,7 @@ def record_baselines(
 
     :param full_history: compare everything both logs still hold, replacing what was recorded.
     :param renew: replace what was recorded by the state of now.
-    :returns: flow -> whether something was recorded (a baseline is kept unless one of the two is set).
+    :returns: flow -> whether something was recorded (what is kept is not recorded again).
     :raises ReportError: a cluster cannot be read, or what is kept was recorded by an earlier
         release; nothing is recorded for any flow then.
     """
