@@ -17,7 +17,7 @@ from mirror_report.model.document import (
     ProofDocument,
 )
 from mirror_report.model.errors import ReportError
-from mirror_report.parity.bundle import Bundle
+from mirror_report.parity.state.bundle import Bundle
 from mirror_report.render import apart as render_apart
 from mirror_report.render import json as render_json
 from mirror_report.render import nagios, terminal

@@ -21,11 +21,13 @@ from mirror_report.model.content import ParityStatus
 from mirror_report.model.document import ApartDocument, ApartTopic, BucketDifference
 from mirror_report.model.findings import Finding
 from mirror_report.observe import Take
-from mirror_report.parity import archives, unreadable
-from mirror_report.parity import bundle as bundles
-from mirror_report.parity.bundle import Bundle, BundleTopic
-from mirror_report.parity.errors import spark_errors, without_spark
-from mirror_report.parity.ranges import Side
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan import unreadable
+from mirror_report.parity.plan.ranges import Side
+from mirror_report.parity.spark import class_archive
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import bundle as bundles
+from mirror_report.parity.state.bundle import Bundle, BundleTopic
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
@@ -92,7 +94,7 @@ def compare(settings: Settings, one: Path, other: Path, progress: Progress) -> A
         differing: Sequence[Mapping[str, Any]] = []
         if files:
             apart, sessions = _spark()
-            hint = archives.hint(settings.spark)
+            hint = class_archive.hint(settings.spark)
             if hint is not None:
                 progress(hint)
             progress("comparing digests")
@@ -156,7 +158,8 @@ def _floors(
 def _spark() -> tuple[Any, Any]:
     try:
         # Every other step works without Spark.
-        from mirror_report.parity import apart, session  # noqa: PLC0415
+        from mirror_report.parity.frames import bundles as apart  # noqa: PLC0415
+        from mirror_report.parity.spark import session  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
     return apart, session

@@ -17,7 +17,7 @@ def archive(settings: Settings, progress: Progress) -> tuple[Path, bool]:
     """
     try:
         # Spark is only needed here; most commands work without it.
-        from mirror_report.parity import rehearsal  # noqa: PLC0415
+        from mirror_report.parity.spark import rehearsal  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
     return rehearsal.make(settings.spark, progress)

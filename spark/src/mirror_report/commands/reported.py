@@ -117,7 +117,7 @@ def _parity(
 ) -> tuple[ParityResult | None, Finding | None]:
     try:
         # Spark is only needed here; every other command works without it.
-        from mirror_report.parity.engine import ParityRequest, run_parity  # noqa: PLC0415
+        from mirror_report.parity.run import ParityRequest, run_parity  # noqa: PLC0415
 
         request = ParityRequest(settings, Take(settings, memories), store, run_id, flows)
         return run_parity(request, progress), None
