@@ -237,15 +237,15 @@ def lacking(lab: Lab) -> list[str]:
     found: list[str] = []
     try:
         with observe.open_clients(settings, ("east", "west")) as clients:
-            seen = observe.look(clients, flow, {})
+            seen = observe.observe_flow(clients, flow, {})
             found += [*seen.source.errors.values(), *seen.target.errors.values()]
-            found += list(seen.standing.problems)
+            found += list(seen.mirror.problems)
             if len(seen.source.topics) < len(TOPICS) or len(seen.target.topics) < len(TOPICS):
                 found.append("topics")
-            if flow.engine == "mm1" and len(seen.positions) < len(TOPICS):
+            if flow.engine.positions_side == "source" and len(seen.positions) < len(TOPICS):
                 found.append("positions")
             topics = [*seen.source.topics.values(), *seen.target.topics.values()]
-            if flow.engine == "mm2":
+            if flow.engine.creates_topics:
                 names = preflight.internal_names(flow)
                 internal = clients.get("west").snapshot(None, names)
                 found += internal.errors.values()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import OffsetSync
@@ -18,7 +19,7 @@ from mirror_report.parity.state.manifest import Memory, SideMemory
 MINUTE = 60_000
 NOW = 100 * MINUTE
 FLOW = Flow(
-    name="f", source="a", target="b", include="t", engine="mm2", group_id="g",
+    name="f", source="a", target="b", include="t", engine=MM2, group_id="g",
     offset_syncs_topic="syncs",
 )  # fmt: skip
 BASELINE = {"recorded_at_ms": 1, "topics": {}}

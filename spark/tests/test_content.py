@@ -11,12 +11,13 @@ from mirror_report.checks.content import TEXTS, findings
 from mirror_report.checks.verdict import verdict
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, Sample, TopicParity
 from mirror_report.model.findings import Finding
 from mirror_report.parity.results import summaries
 
 FLOW = Flow("orders", "east", "west", "t", group_id="g", hosts=("mirror1",))
-KEPT = replace(FLOW, engine="mm2")
+KEPT = replace(FLOW, engine=MM2)
 CLUSTERS = {alias: Cluster(alias, (f"{alias}1:9092",)) for alias in ("east", "west")}
 EMPTY = TopicParity(
     flow="orders", source_topic="t", topic="t", status="mismatch", source_records=0,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mirror_report import engines
 from mirror_report.checks import failover, groups
 from mirror_report.checks.images import image
 from mirror_report.config.cluster import Cluster
@@ -23,7 +24,7 @@ from mirror_report.model.mirror import OffsetSync
 
 NOW = 1_800_000_000_000
 FLOW = Flow(
-    "orders", "east", "west", "t.*", "mm2", topics=("t.*",), group_id="east-mm2",
+    "orders", "east", "west", "t.*", engines.MM2, topics=("t.*",), group_id="east-mm2",
     replication_policy="prefix", consumer_groups=("billing.*",), instance="mirrormaker",
     offset_syncs_topic="syncs", checkpoints_topic="checkpoints",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from mirror_report.checks import lag, lag_findings, trails
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupMember,
@@ -22,7 +23,7 @@ from mirror_report.model.cluster import (
 )
 from mirror_report.model.document import FlowStatus
 from mirror_report.model.lag import PartitionLag
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 NOW = 1_800_000_000_000
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("mirror1",))
@@ -79,7 +80,7 @@ def row(
     committed = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
     past = remembered(*history)
     (found,) = lag.measure(
-        flow, snapshot, Standing(positions, committed), group,
+        flow, snapshot, MirrorStatus(positions, committed), group,
         lag.places(flow, snapshot, positions, baseline or {}, past),
         evidence=lag.Evidence(ages=ages or {}, **evidence), trails=past,
         baseline=baseline or {}, warn=warn,
@@ -314,7 +315,7 @@ def test_position_says_where_it_is_from_and_how_old_it_is() -> None:
     moved = (Look(300, 100, 80), Look(240, 100, 93), Look(60, 100, 93))
     assert said(row(source(0, 100), 93, history=moved)) == ("group_commit", 240.0)
     assert said(row(source(0, 100), 93, history=moved[1:])) == ("group_commit", None)
-    mm2 = replace(FLOW, engine="mm2")
+    mm2 = replace(FLOW, engine=MM2)
     found = row(source(0, 100), 93, flow=mm2, committed_at_ms=NOW - 7_000)
     assert said(found) == ("connect_offsets", 7.0)
     recorded = {"recorded_at_ms": NOW - 9_000, "topics": {"t": {"source": {"0": 40}}}}

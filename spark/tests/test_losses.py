@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mirror_report import engines
 from mirror_report.checks import losses, trails
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
@@ -14,13 +15,13 @@ from mirror_report.model.cluster import (
     Positions,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 NOW = 1_800_000_000_000
 AT: Place = ("t", 0)
 EAST = Cluster("east", ("east1:9092",))
 MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", commit_interval_ms=10_000)
-MM2 = Flow("orders", "east", "west", "t", "mm2", group_id="g", commit_interval_ms=60_000)
+MM2 = Flow("orders", "east", "west", "t", engines.MM2, group_id="g", commit_interval_ms=60_000)
 
 
 def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
@@ -57,7 +58,7 @@ def look(
         flow,
         cluster("east", start, end),
         cluster("west", 0, target_end),
-        Standing({"t": {0: position}}, {}, syncs),
+        MirrorStatus({"t": {0: position}}, {}, syncs),
         {AT: position},
         earlier(*history),
         baseline=baseline or {},

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.checks import selection, topic_status
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import (
@@ -21,7 +22,8 @@ NOW = 1_800_000_000_000
 FLOW = Flow(
     "orders", "east", "west",
     r"(?!(?:orders-old|mm2.*\.internal|__.*|(.*\.)?west\..+)$)(?:orders.*|.*\.copied|mm2.*|__.*)",
-    "mm2", topics=(r"orders.*", r".*\.copied", r"mm2.*", r"__.*"), topics_exclude=("orders-old",),
+    engines.MM2, topics=(r"orders.*", r".*\.copied", r"mm2.*", r"__.*"),
+    topics_exclude=("orders-old",),
     group_id="east-mm2", replication_policy="prefix", instance="mirrormaker",
 )  # fmt: skip
 KEEPS_NAMES = replace(FLOW, replication_policy="identity")

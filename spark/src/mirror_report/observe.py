@@ -16,25 +16,26 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.kafka import groups, mm2, syncs
 from mirror_report.kafka.snapshot import ClusterClient, connect
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
-Memories = dict[str, mm2.Memory]
+FlowTails = dict[str, mm2.Tails]
 """Flow -> what was read of its mirror's own topics."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One look at a flow.
+    """One observation of a flow.
 
     :param auto_creation: whether the target creates topics by itself; ``None``: not known.
     """
 
     source: ClusterSnapshot
-    standing: Standing
+    mirror: MirrorStatus
     group: GroupSnapshot
     target: ClusterSnapshot
     target_brokers: int
@@ -43,7 +44,7 @@ class Observed:
     @property
     def positions(self) -> Positions:
         """Committed positions."""
-        return self.standing.positions
+        return self.mirror.positions
 
 
 class Clients:
@@ -120,39 +121,40 @@ def target_snapshot(
     return client.snapshot(None, [flow.target_topic(name) for name in source.topics])
 
 
-def group_of(clients: Clients, flow: Flow) -> GroupSnapshot:
+def worker_group(clients: Clients, flow: Flow) -> GroupSnapshot:
     """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    if flow.engine == "mm2":
-        return groups.workers(clients.get(flow.target), flow.group_id)
-    return groups.consumers(clients.get(flow.source), flow.group_id)
+    client = clients.get(flow.alias(flow.engine.workers_side))
+    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
+        return groups.workers(client, flow.group_id)
+    return groups.consumers(client, flow.group_id)
 
 
-def standing_of(clients: Clients, flow: Flow, memories: Memories) -> Standing:
+def mirror_status(clients: Clients, flow: Flow, tails: FlowTails) -> MirrorStatus:
     """Where the mirror stands."""
-    if flow.engine == "mm2":
-        memory = memories.setdefault(flow.name, {})
-        return mm2.standing(clients.get(flow.target), clients.credentials, flow, memory)
+    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
+        own = tails.setdefault(flow.name, {})
+        return mm2.mirror_status(clients.get(flow.target), clients.credentials, flow, own)
     committed = groups.committed(clients.get(flow.source), [flow.group_id])
-    return Standing(committed.get(flow.group_id, {}))
+    return MirrorStatus(committed.get(flow.group_id, {}))
 
 
-def look(clients: Clients, flow: Flow, memories: Memories) -> Observed:
-    """Look once at everything a flow touches.
+def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
+    """Ask for everything a flow touches, in the order source, positions, target.
 
-    :param memories: what earlier looks read of the mirrors' own topics; brought up to date.
+    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
     :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     # A target that is away is known before time is spent on the source.
     client = clients.get(flow.target)
     source = source_snapshot(clients, flow)
-    group = group_of(clients, flow)
-    standing = standing_of(clients, flow, memories)
+    group = worker_group(clients, flow)
+    mirror = mirror_status(clients, flow, tails)
     target = target_snapshot(clients, flow, source)
-    return Observed(source, standing, group, target, client.brokers(), client.auto_creates_topics())
+    return Observed(source, mirror, group, target, client.brokers(), client.auto_creates_topics())
 
 
-def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
-    """Look once as :func:`look` does, but at both clusters at once and at no settings.
+def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
+    """Ask as :func:`observe_flow` does, but both clusters at once, and for no settings.
 
     The sides are not in order here: what lies below a position need not be in the snapshot of the
     target, so nothing about content may be concluded from it.
@@ -160,22 +162,16 @@ def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
     :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     here, there = clients.get(flow.source), clients.get(flow.target)
-    mm2_engine = flow.engine == "mm2"
-
-    def mirror() -> tuple[GroupSnapshot, Standing]:
-        return group_of(clients, flow), standing_of(clients, flow, memories)
-
-    def target() -> tuple[tuple[GroupSnapshot, Standing] | None, ClusterSnapshot, int]:
-        found = mirror() if mm2_engine else None
-        snapshot = there.snapshot(lambda name: flow.source_topic(name) is not None, settings=False)
-        return found, snapshot, there.brokers()
-
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        pending = pool.submit(target)
-        source = here.snapshot(flow.matches, literals(flow), settings=False)
-        found = None if mm2_engine else mirror()
-        theirs, seen, brokers = pending.result()
-    group, standing = found or theirs or mirror()
+    with ThreadPoolExecutor(1) as at_source, ThreadPoolExecutor(1) as at_target:
+        sides = {"source": at_source, "target": at_target}
+        ours = at_source.submit(here.snapshot, flow.matches, literals(flow), settings=False)
+        workers = sides[flow.engine.workers_side].submit(worker_group, clients, flow)
+        status = sides[flow.engine.positions_side].submit(mirror_status, clients, flow, tails)
+        theirs = at_target.submit(
+            there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
+        )
+        brokers = at_target.submit(there.brokers)
+    source, seen = ours.result(), theirs.result()
     wanted = {flow.target_topic(name) for name in source.topics}
     snapshot = dataclasses.replace(
         seen,
@@ -193,11 +189,11 @@ def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, standing, group, snapshot, brokers, None)
+    return Observed(source, status.result(), workers.result(), snapshot, brokers.result(), None)
 
 
-def caught_up(clients: Clients, flow: Flow, observed: Observed) -> Observed:
-    """The same look with the ends of now where the mirror was ahead of those seen.
+def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:
+    """The same observation with the ends of now where the mirror was ahead of those seen.
 
     A mirror at work commits past a snapshot that is older than its positions; only a position past
     the end that the log has afterwards is one of another log.
@@ -222,15 +218,15 @@ def caught_up(clients: Clients, flow: Flow, observed: Observed) -> Observed:
     )
 
 
-class Take:
+class Snapshots:
     """Fresh snapshots for the parity engine; every call connects anew, for runs are long.
 
-    :param memories: see :func:`look`.
+    :param tails: see :func:`observe_flow`.
     """
 
-    def __init__(self, settings: Settings, memories: Memories | None = None) -> None:
+    def __init__(self, settings: Settings, tails: FlowTails | None = None) -> None:
         self._settings = settings
-        self._memories: Memories = {} if memories is None else memories
+        self._tails: FlowTails = {} if tails is None else tails
 
     def source(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the source's matched topics."""
@@ -239,9 +235,8 @@ class Take:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        holder = flow.target if flow.engine == "mm2" else flow.source
-        with open_clients(self._settings, [holder]) as clients:
-            return standing_of(clients, flow, self._memories).positions
+        with open_clients(self._settings, [flow.alias(flow.engine.positions_side)]) as clients:
+            return mirror_status(clients, flow, self._tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target's mirrored topics."""

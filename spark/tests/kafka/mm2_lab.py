@@ -14,7 +14,7 @@ from mirror_report import commands
 from mirror_report.config.load import parse
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.observe import Observed, look, open_clients
+from mirror_report.observe import Observed, observe_flow, open_clients
 from mirror_report.state.store import Store
 
 PATIENCE = 120
@@ -112,7 +112,7 @@ class Lab:
         """Everything as it is now."""
         settings = self.settings()
         with open_clients(settings, ["east", "west"]) as clients:
-            return look(clients, settings.flows[0], {})
+            return observe_flow(clients, settings.flows[0], {})
 
     def lag(self) -> commands.LagResult:
         """Measure lag, remembering what a second look needs."""

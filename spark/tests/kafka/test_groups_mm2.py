@@ -21,7 +21,7 @@ from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError
 from mirror_report.model.groups import GroupParity, GroupPartition
 from mirror_report.model.topics import TopicStatus
-from mirror_report.observe import open_clients, standing_of
+from mirror_report.observe import mirror_status, open_clients
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 POSITIONS = {
@@ -71,7 +71,7 @@ def _translates(lab: Lab) -> bool:
     settings = lab.settings()
     try:
         with open_clients(settings, ["west"]) as clients:
-            workers = standing_of(clients, settings.flows[0], {}).workers
+            workers = mirror_status(clients, settings.flows[0], {}).workers
     except ReportError:
         # Its own topics are just being created.
         return False

@@ -57,7 +57,7 @@ def test_workers_are_members_without_consumer_assignments(whole: Lab) -> None:
 
 
 def test_connector_and_task_run(whole: Lab) -> None:
-    states = {(one.connector, one.task): one.state for one in whole.look().standing.workers}
+    states = {(one.connector, one.task): one.state for one in whole.look().mirror.workers}
     assert states["MirrorSourceConnector", None] == "RUNNING"
     assert states["MirrorSourceConnector", 0] == "RUNNING"
 

@@ -16,7 +16,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot, Positions
 from mirror_report.model.errors import ReportError
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -291,7 +291,7 @@ def test_a_mirror_that_runs_meanwhile_is_no_difference(mirror: Mirror) -> None:
     mirror.produce(topic, 120)
     mirror.copy(topic)
 
-    class Meanwhile(Take):
+    class Meanwhile(Snapshots):
         def __init__(self, settings: Settings) -> None:
             super().__init__(settings)
             self.next = 120
@@ -360,7 +360,7 @@ def test_what_no_report_told_of_is_news_until_one_does(mirror: Mirror) -> None:
 
 
 def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirror) -> None:
-    class Away(Take):
+    class Away(Snapshots):
         def positions(self, flow: Flow) -> Positions:  # noqa: ARG002
             raise ReportError("a does not answer")
 

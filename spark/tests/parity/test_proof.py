@@ -19,14 +19,14 @@ from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 FAULTS = {"missing": 3, "duplicate": 2, "corrupt_value": 1, "extra": 4}
 
 
-class Moving(Take):
+class Moving(Snapshots):
     """A target that gets a record between two looks."""
 
     def __init__(self, mirror: Mirror, topic: str) -> None:
@@ -40,7 +40,7 @@ class Moving(Take):
         return seen
 
 
-class Past(Take):
+class Past(Snapshots):
     """Positions of a topic that was there before, as MirrorMaker 2 keeps them."""
 
     def positions(self, flow: Flow) -> Positions:
@@ -82,7 +82,7 @@ class Story:
         """Make one run of the engine."""
         return self.mirror.run()
 
-    def prove(self, name: str | None = None, take: Take | None = None) -> Proof:
+    def prove(self, name: str | None = None, take: Snapshots | None = None) -> Proof:
         """Prove all topics, or one."""
         mirror = self.mirror
 

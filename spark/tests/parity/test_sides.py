@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.plan import cofed as looking
@@ -19,7 +20,7 @@ from mirror_report.parity.state.manifest import NEVER, Memory, Removal, SideMemo
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
-EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", engine="mm2")
+EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", engine=MM2)
 WEST = Flow(name="west", source="b", target="z", include=".*", group_id="g")
 
 

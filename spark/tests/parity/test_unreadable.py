@@ -21,10 +21,11 @@ from mirror_report import commands
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import prove
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.kafka.snapshot import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity.spark import session
 from mirror_report.parity.steps import read
 from mirror_report.render import html, nagios, prometheus, terminal
@@ -262,7 +263,7 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
     assert nagios.answer(plain)
 
 
-class Kept(Take):
+class Kept(Snapshots):
     """Real snapshots, and a MirrorMaker 2 that has committed everything."""
 
     def positions(self, flow: Flow) -> Positions:
@@ -276,7 +277,7 @@ class Kept(Take):
 
 def test_where_partitions_are_kept_each_of_them_counts(mirror: Mirror) -> None:
     (flow,) = mirror.settings.flows
-    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine="mm2"),))
+    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine=MM2),))
     topic = mirror.topic("t", partitions=2, **FOREVER)
     for side, beyond in ((0, (0, 0, 1)), (1, (0, 1))):
         for partition in (0, 1):
@@ -323,7 +324,7 @@ def test_one_that_comes_while_a_difference_is_looked_at(mirror: Mirror) -> None:
     mirror.produce(topic, 40)
     mirror.copy(topic, faults={"missing": 2})
 
-    class Late(Take):
+    class Late(Snapshots):
         """A source that gets a record just before it is looked at again."""
 
         looks = 0

@@ -13,13 +13,14 @@ from parity_world import T0, World, no_kafka
 from pyspark.sql import SparkSession
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM1, MM2
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.model.findings import Finding
 from mirror_report.parity.results import retention
 from mirror_report.parity.state.manifest import Gone
 from mirror_report.parity.steps import seal
 
-EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine="mm2")
+EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine=MM2)
 WEST = Flow(name="west", source="b", target="z", include="w.*|shared", group_id="g")
 HOUR = 3_600_000
 NOW = int(time.time() * 1000)
@@ -229,7 +230,7 @@ def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
 def test_first_records_without_timestamps_do_not_decide_for_those_that_follow(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    plain = replace(EAST, engine="mm1")
+    plain = replace(EAST, engine=MM1)
     world = World(spark, tmp_path, plain)
     world.write("a", "e1", 0, (b"k", b"untimed", -1, None))
     world.copy(plain, "e1")

@@ -8,6 +8,7 @@ from mirror_report.checks import remedies
 from mirror_report.checks.verdict import TABLE, finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
+from mirror_report.engines import PositionStore
 from mirror_report.model.content import CLASSES, Sample, TopicParity
 from mirror_report.model.findings import Finding, Severity
 
@@ -192,7 +193,7 @@ def _mirror_again(
     some: Sequence[Sample], topic: TopicParity, flow: Flow, source: Cluster
 ) -> str | None:
     """How to bring missing records over, where the position can be moved back."""
-    if flow.engine != "mm1" or not some:
+    if flow.engine.positions is not PositionStore.SOURCE_GROUP or not some:
         return None
     oldest = min(some, key=lambda one: one.offset)
     move = remedies.tool(

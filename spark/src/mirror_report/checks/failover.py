@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from mirror_report.checks.remedies import journal, tool
+from mirror_report.checks.remedies import journal, service, tool
 from mirror_report.checks.verdict import finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
@@ -30,8 +30,8 @@ def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Fi
 
 def none_examined(flow: Flow) -> Finding:
     """What to say of a flow of which no group was examined."""
-    if flow.engine != "mm2":
-        why = "MirrorMaker 1 takes no groups along"
+    if not flow.engine.syncs_groups:
+        why = f"{flow.engine.title} takes no groups along"
         action = (
             f"Before its groups move, set their offsets on {flow.target} by hand, for example by "
             "time: kafka-consumer-groups.sh --reset-offsets --to-datetime"
@@ -99,8 +99,9 @@ def _unmapped(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupParti
         "group_unmapped",
         f"group {group}: no offset sync reaches back to its position in {rows[0].topic} "
         f"({_numbers(rows)}), so nothing tells where it is on {flow.target}",
-        f"Let the group catch up on {flow.source}, where MirrorMaker 2 translates what lies behind "
-        f"its first sync. If it has to move now, it loses nothing from the beginning: {earliest}",
+        f"Let the group catch up on {flow.source}, where {flow.engine.title} translates what lies "
+        "behind its first sync. If it has to move now, it loses nothing from the beginning: "
+        f"{earliest}",
         flow=flow.name,
         topic=rows[0].topic,
         count=len(rows),
@@ -113,7 +114,7 @@ def _stale(flow: Flow, _: Cluster, group: str, rows: Sequence[GroupPartition]) -
         f"group {group} moved on in {rows[0].topic} and its position on {flow.target} did not "
         f"follow ({_numbers(rows)})",
         f"Look for MirrorCheckpoint in {journal(flow)}; mirror-report check tells whether a "
-        f"permission on group {group} is missing. systemctl restart {flow.instance}.service "
+        f"permission on group {group} is missing. {service(flow, 'restart')} "
         "starts its task again",
         flow=flow.name,
         topic=rows[0].topic,

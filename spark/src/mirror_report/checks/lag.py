@@ -10,6 +10,7 @@ from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.trails import Trail, Trails
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
+from mirror_report.engines import PositionStore
 from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupSnapshot,
@@ -20,7 +21,7 @@ from mirror_report.model.cluster import (
     TopicSnapshot,
 )
 from mirror_report.model.lag import LagState, PartitionLag, PositionSource
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 COMMITS_APART = 2
 """What a mirror copies within so many commit intervals is no backlog, but how it works."""
@@ -80,12 +81,15 @@ def places(
             if known is not None:
                 offset, origin = known
                 trail = (trails or Trails()).at((name, number))
-                stands = trail.stands(offset) if origin in COMMITTED else offset
+                stands = trail.stands(offset) if origin in COMMITTED.values() else offset
                 found[name, number] = Position(offset, stands, origin)
     return found
 
 
-COMMITTED = ("group_commit", "connect_offsets")
+COMMITTED: Mapping[PositionStore, PositionSource] = {
+    PositionStore.SOURCE_GROUP: "group_commit",
+    PositionStore.CONNECT_OFFSETS: "connect_offsets",
+}
 
 
 def _offset(
@@ -98,7 +102,7 @@ def _offset(
     """The committed position; before the first commit where the mirror begins, if that is known."""
     offset = positions.get(topic.name, {}).get(partition)
     if offset is not None:
-        return offset, "connect_offsets" if flow.engine == "mm2" else "group_commit"
+        return offset, COMMITTED[flow.engine.positions]
     recorded = baseline.get("topics", {}).get(topic.name)
     if recorded is not None:
         return int(recorded["source"].get(str(partition), 0)), "baseline"
@@ -147,7 +151,7 @@ def oldest_first(
 def measure(
     flow: Flow,
     source: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     group: GroupSnapshot,
     positions: Mapping[Place, Position],
     *,
@@ -171,7 +175,7 @@ def measure(
                 rows.append(PartitionLag(flow.name, *place, state, *known))
                 continue
             one = _Partition(flow, source.taken_at_ms, place, log, position, evidence, trails, warn)
-            rows.append(one.row(standing, baseline, alive=bool(group.members)))
+            rows.append(one.row(mirror, baseline, alive=bool(group.members)))
     rows += [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
         for name in source.errors
@@ -213,7 +217,9 @@ class _Partition:
             return 0
         return max(0, self.end - self.begin)
 
-    def row(self, standing: Standing, baseline: Mapping[str, Any], *, alive: bool) -> PartitionLag:
+    def row(
+        self, mirror: MirrorStatus, baseline: Mapping[str, Any], *, alive: bool
+    ) -> PartitionLag:
         records = self.records
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
@@ -253,7 +259,7 @@ class _Partition:
             eta_seconds=eta,
             catches_up=catches_up,
             position_source=self.position.source,
-            position_age_seconds=self._position_age(standing, baseline),
+            position_age_seconds=self._position_age(mirror, baseline),
             open_transaction_seconds=transaction.seconds if transaction else None,
         )
 
@@ -298,10 +304,10 @@ class _Partition:
         mirrored = (self.position.stands - (stood or 0)) / over if forward else None
         return produced, mirrored, over
 
-    def _position_age(self, standing: Standing, baseline: Mapping[str, Any]) -> float | None:
+    def _position_age(self, mirror: MirrorStatus, baseline: Mapping[str, Any]) -> float | None:
         at_ms: int | None = None
         if self.position.source == "connect_offsets":
-            at_ms = standing.committed_at_ms.get(self.place)
+            at_ms = mirror.committed_at_ms.get(self.place)
         elif self.position.source == "group_commit":
             at_ms = self.trail.moved_at(self.position.offset)
         elif self.position.source == "baseline":

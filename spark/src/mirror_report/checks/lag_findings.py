@@ -9,6 +9,7 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
+from mirror_report.engines import PositionStore
 from mirror_report.model.cluster import GroupSnapshot, OpenTransaction, Place
 from mirror_report.model.document import FlowStatus
 from mirror_report.model.findings import Finding
@@ -96,10 +97,10 @@ def _of_state(
         never = [row for row in rows if row.catches_up is False]
         trend = " and it does not catch up" if never else ""
         message = f"{topic}: {behind} records behind{age}{trend} ({where})"
-        more = "num_streams" if flow.engine == "mm1" else "tasks_max"
+        parallelism = flow.engine.parallelism
         action = (
             f"mirror-report lag --flow {flow.name} shows when it has caught up; if never, raise "
-            f"{more} of {flow.name if flow.engine == 'mm2' else flow.instance} and run "
+            f"{parallelism.key} of {flow.name if parallelism.of_flow else flow.instance} and run "
             "playbooks/mirrormaker.yml"
         )
     else:
@@ -122,7 +123,7 @@ def target_reset(
     """
     again = (
         f"write a record without value for each of its keys into {flow.offset_topic}"
-        if flow.engine == "mm2"
+        if flow.engine.positions is PositionStore.CONNECT_OFFSETS
         else remedies.tool(
             clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
             "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
@@ -144,7 +145,7 @@ def target_reset(
 
 def _holder(flow: Flow) -> str:
     """What keeps the positions."""
-    if flow.engine == "mm2":
+    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
         return f"topic {flow.offset_topic} on {flow.target}"
     return f"group {flow.group_id}"
 

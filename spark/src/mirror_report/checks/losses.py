@@ -19,7 +19,7 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 Ranges = list[list[int]]
 """Offsets from, and up to but without; disjoint and in order."""
@@ -31,7 +31,7 @@ def look(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     stands: Mapping[Place, int],
     trails: Trails,
     *,
@@ -55,12 +55,12 @@ def look(
         before = _stood(trails, place)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
-        sync = standing.syncs.get(place)
+        sync = mirror.syncs.get(place)
         passed = sync is not None and sync.upstream >= start
         if offset < start and not passed:
             begin = max(offset, accepted, _copied(flow, target, place, sync))
             # A mirror at work is further than what it has committed last.
-            committed = standing.positions.get(name, {}).get(number, offset)
+            committed = mirror.positions.get(name, {}).get(number, offset)
             since = trails.at(place).unmoved_since(committed)
             still = since is not None and source.taken_at_ms - since >= flow.commit_interval_ms
             certain = still or not alive

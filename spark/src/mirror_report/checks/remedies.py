@@ -37,7 +37,7 @@ def journal(flow: Flow) -> str:
 
 def service(flow: Flow, verb: str) -> str:
     """Command that starts, stops or restarts the mirror's process."""
-    return f"systemctl {verb} {flow.instance}.service"
+    return flow.engine.control.format(verb=verb, instance=flow.instance)
 
 
 def host(flow: Flow) -> str:

@@ -42,7 +42,8 @@ def observe(
         "unmatched": {
             name: sum(some.values())
             for name, some in sorted(positions.items())
-            if not flow.matches(name) and not (flow.engine == "mm2" and name.endswith(HEARTBEATS))
+            if not flow.matches(name)
+            and not (flow.engine.has_heartbeats and name.endswith(HEARTBEATS))
         },
         "untouched": {
             name: since.get(name, {"since_ms": source.taken_at_ms, "moved": _sum(positions)})

@@ -14,7 +14,7 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 SHOWN = 5
 
@@ -22,7 +22,7 @@ SHOWN = 5
 def observe(
     source: ClusterSnapshot,
     target: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     flow: Flow,
     drained: Mapping[Place, int],
 ) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def observe(
         former topic's, or younger than what was asked of the source.
     """
     seen: dict[str, Any] = {}
-    for (name, partition), sync in sorted(standing.syncs.items()):
+    for (name, partition), sync in sorted(mirror.syncs.items()):
         ours, theirs = source.topics.get(name), target.topics.get(flow.target_topic(name))
         if ours is None or theirs is None:
             continue
@@ -41,7 +41,7 @@ def observe(
             continue
         # The record of a sync has been copied.
         following = max(
-            standing.positions.get(name, {}).get(partition, 0),
+            mirror.positions.get(name, {}).get(partition, 0),
             sync.upstream + 1,
             drained.get((name, partition), 0),
         )

@@ -79,8 +79,8 @@ def why_not(flow: Flow, topic: str) -> str | None:
     """Why a flow does not mirror a topic; ``None``: it does."""
     if flow.matches(topic):
         return None
-    if flow.engine == "mm2" and topic.endswith(HEARTBEATS):
-        return "heartbeats: MirrorMaker 2 brings them along by itself or not at all"
+    if flow.engine.has_heartbeats and topic.endswith(HEARTBEATS):
+        return f"heartbeats: {flow.engine.title} brings them along by itself or not at all"
     if not any(re.fullmatch(one, topic) for one in flow.topics or (flow.include,)):
         return "no pattern of topics matches"
     excluded = [one for one in flow.topics_exclude if re.fullmatch(one, topic)]
@@ -89,13 +89,13 @@ def why_not(flow: Flow, topic: str) -> str | None:
 
 def _left_out(flow: Flow, topic: str) -> str:
     """Why an engine leaves out by itself what a flow asks for."""
-    if flow.engine == "mm1":
-        return "internal topic of Kafka: MirrorMaker 1 takes it only if it is named literally"
+    title = flow.engine.title
     if topic.startswith("__"):
-        return "internal topic of Kafka"
+        by_name = f": {title} takes it only if it is named literally"
+        return "internal topic of Kafka" + (by_name if flow.engine.internal_topics_by_name else "")
     if flow.replication_policy == "prefix" and _came_from(flow, topic):
         return f"it came from {flow.target}: mirrored back it would go in a circle"
-    return "MirrorMaker 2 leaves it out by itself: internal, or among its default excludes"
+    return f"{title} leaves it out by itself: internal, or among its default excludes"
 
 
 def _came_from(flow: Flow, topic: str) -> bool:
@@ -106,7 +106,7 @@ def _came_from(flow: Flow, topic: str) -> bool:
 def differences(
     flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
 ) -> tuple[ConfigDifference, ...]:
-    """Settings MirrorMaker 2 would set and that differ, and those nothing sets and that hurt."""
+    """Settings the engine would set and that differ, and those nothing sets and that hurt."""
     if not ours.configs or not theirs.configs:
         return ()
     synced = [key for key in sorted(ours.configs) if _would_sync(flow, key, ours, theirs)]

@@ -124,7 +124,7 @@ def _missing(
         f"--partitions {len(ours.partitions)} on {flow.target}, or run playbooks/mirrormaker.yml: "
         "it creates mirrored topics"
     )
-    if flow.engine == "mm2" and not mirrored:
+    if flow.engine.creates_topics and not mirrored:
         # It creates its topics itself; whether it may is judged before it starts.
         return []
     if auto_creation is None and not mirrored:
@@ -155,7 +155,8 @@ def _missing(
 
 def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
     accepted = f"regex-without-auto-creation:{flow.name}"
-    if flow.engine != "mm1" or not flow.is_regex or auto_creation or accepted in flow.accept:
+    created = flow.engine.creates_topics or auto_creation
+    if created or not flow.is_regex or accepted in flow.accept:
         return []
     if auto_creation is None:
         return [
@@ -192,15 +193,15 @@ def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findin
         )  # fmt: skip
 
     if len(theirs.partitions) < len(ours.partitions):
-        mm2 = flow.engine == "mm2"
+        kept = flow.engine.keeps_partitions
         add(
             "partitions_fewer",
             f"{len(theirs.partitions)} partitions on {flow.target}, {len(ours.partitions)} on "
             f"{flow.source}"
-            + (": the first record for a missing one blocks the mirror for ever" if mm2 else ""),
+            + (": the first record for a missing one blocks the mirror for ever" if kept else ""),
             f"kafka-topics.sh --alter --topic {theirs.name} --partitions {len(ours.partitions)} "
             f"on {flow.target}; records already there keep their partition",
-            "critical" if mm2 else None,
+            "critical" if kept else None,
         )
     if ours.configs and theirs.configs:
         for kind, message, key in risks(ours.configs, theirs.configs):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from mirror_report.checks.remedies import service
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import GroupSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import Standing, WorkerState
+from mirror_report.model.mirror import MirrorStatus, WorkerState
 
 COPIES = "MirrorSourceConnector"
 SYNCS_GROUPS = "MirrorCheckpointConnector"
 
 
-def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]:
+def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Finding]:
     """Failed connectors and tasks; without a worker they say nothing any more."""
     if not group.members:
         return []
@@ -21,22 +22,22 @@ def judge(flow: Flow, standing: Standing, group: GroupSnapshot) -> list[Finding]
             "task_failed",
             f"{_name(one)} of {flow.instance} has failed: {one.error or 'no reason is given'}",
             f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
-            f"then systemctl restart {flow.instance}.service",
+            f"then {service(flow, 'restart')}",
             flow=flow.name,
         )
-        for one in standing.workers
+        for one in mirror.workers
         if one.state == "FAILED"
     ]
 
 
-def not_running(flow: Flow, standing: Standing, *, tasks_expected: bool) -> list[str]:
+def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> list[str]:
     """What keeps the flow's connectors from their work; empty: they run.
 
     :param tasks_expected: there is something to copy.
     """
     lacking: list[str] = []
     for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
-        own = [one for one in standing.workers if one.connector == connector]
+        own = [one for one in mirror.workers if one.connector == connector]
         lacking += [
             f"{_name(one)} is {one.state}" + (f" ({one.error})" if one.error else "")
             for one in own

@@ -20,7 +20,7 @@ from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.content import ParityStatus
 from mirror_report.model.document import ApartDocument, ApartTopic, BucketDifference
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan import unreadable
 from mirror_report.parity.plan.ranges import Side
@@ -49,8 +49,8 @@ def digest(
     :raises ReportError: the cluster cannot be read.
     """
     flow = _one(settings, flow_name)
-    take = Take(settings)
-    holds_positions = (flow.engine == "mm1") == (side == "source")
+    take = Snapshots(settings)
+    holds_positions = flow.engine.positions_side == side
     # What is below a position must be on the target: it is looked at last.
     if side == "source":
         snapshot = take.source(flow)
@@ -278,7 +278,7 @@ def _beyond(topic: str, source: Bundle, target: Bundle) -> list[Finding]:
     beyond = [one for side in (source, target) for one in bundles.beyond(side, topic)]
     if not beyond:
         return []
-    lanes = unreadable.by_lane(beyond, keeps_partitions=source.engine == "mm2")
+    lanes = unreadable.by_lane(beyond, keeps_partitions=source.keeps_partitions)
     count = sum(lanes.values())
     return [
         finding(

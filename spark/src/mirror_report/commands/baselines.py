@@ -14,11 +14,11 @@ from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
     Clients,
-    Memories,
-    group_of,
-    look,
+    FlowTails,
+    mirror_status,
+    observe_flow,
     open_clients,
-    standing_of,
+    worker_group,
 )
 from mirror_report.parity.plan.topics import of_present_topics
 from mirror_report.parity.plan.verification_start import Observation, Watch, entries, full_entries
@@ -59,12 +59,12 @@ def baseline(
                 baselines.check(flow.name, recorded[flow.name])
         if due:
             others = [one for one in settings.flows if one.name in recorded and one not in due]
-            memories: Memories = {}
+            tails: FlowTails = {}
             with open_clients(settings, aliases([*due, *others])) as clients:
-                observed = _observe(clients, due, others, memories)
+                observed = _observe(clients, due, others, tails)
                 required = None
                 if not full_history:
-                    required = _watch(clients, observed, memories, progress)
+                    required = _watch(clients, observed, tails, progress)
             for name, topics in _record(store, recorded, due, observed, required).items():
                 progress(
                     f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
@@ -128,7 +128,7 @@ def _ids(seen: Observation, side: str) -> dict[str, str]:
 
 
 def _observe(
-    clients: Clients, due: Sequence[Flow], others: Sequence[Flow], memories: Memories
+    clients: Clients, due: Sequence[Flow], others: Sequence[Flow], tails: FlowTails
 ) -> list[Observation]:
     """Look at flows and at those that feed the same topics: positions, target, source.
 
@@ -137,7 +137,7 @@ def _observe(
     names: dict[str, Collection[str]] = {}
     fed: set[tuple[str, str]] = set()
     for flow in due:
-        observed = look(clients, flow, memories)
+        observed = observe_flow(clients, flow, tails)
         same = same_cluster(flow, observed)
         if same:
             raise ConfigError(f"{same[0].message}. {same[0].action}")
@@ -156,8 +156,8 @@ def _observe(
     flows = [*due, *sharing]
     stood: dict[str, tuple[bool, Positions]] = {}
     for flow in flows:
-        alive = bool(group_of(clients, flow).members)
-        stood[flow.name] = alive, standing_of(clients, flow, memories).positions
+        alive = bool(worker_group(clients, flow).members)
+        stood[flow.name] = alive, mirror_status(clients, flow, tails).positions
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -180,7 +180,7 @@ def _observe(
 
 
 def _watch(
-    clients: Clients, observed: Sequence[Observation], memories: Memories, progress: Progress
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
 ) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
     watches = {one.flow.name: Watch(one) for one in observed}
@@ -194,8 +194,8 @@ def _watch(
         for one in observed:
             watch = watches[one.flow.name]
             if watch.waits:
-                alive = bool(group_of(clients, one.flow).members)
-                positions = standing_of(clients, one.flow, memories).positions
+                alive = bool(worker_group(clients, one.flow).members)
+                positions = mirror_status(clients, one.flow, tails).positions
                 # A position past the end that was seen has reached it.
                 watch.saw(positions, alive=alive)
         open_ = [name for name, watch in watches.items()

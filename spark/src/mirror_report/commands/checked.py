@@ -20,7 +20,7 @@ from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.model.document import FlowStatus
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Clients, Observed, literals, look, open_clients
+from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def check(settings: Settings, flow: str | None = None) -> CheckResult:
             found += _reachable(clients, one)
             found += lacking_permissions(settings, clients, one)
             try:
-                observed = look(clients, one, {})
+                observed = observe_flow(clients, one, {})
             except ReportError as error:
                 statuses.append(status_of(one, None))
                 found.append(failure(error, one.name))
@@ -96,7 +96,7 @@ def _forbidden(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> Collection[str]:
     """Missing topics that no broker will create for the mirror, whose identity this is."""
-    mirrors = flow.engine == "mm1" and settings.clusters[flow.target].identity == "mirror"
+    mirrors = not flow.engine.creates_topics and settings.clusters[flow.target].identity == "mirror"
     if observed.auto_creation is not None or not mirrors:
         return ()
     target = observed.target
@@ -110,13 +110,14 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
     """What stands against starting the mirror, beyond what stands against having it."""
     found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
     found += preflight.idle_tasks(flow, observed.source)
-    if flow.engine != "mm2":
-        return found
-    found += preflight.replication_factors(flow, observed.target_brokers)
+    if flow.engine.creates_topics:
+        found += preflight.replication_factors(flow, observed.target_brokers)
+    names = preflight.internal_names(flow)
     try:
-        internal = clients.get(flow.target).snapshot(None, preflight.internal_names(flow))
-        found += preflight.internal_topics(flow, internal)
-        if flow.consumer_groups:
+        if names:
+            internal = clients.get(flow.target).snapshot(None, names)
+            found += preflight.internal_topics(flow, internal)
+        if flow.engine.syncs_groups and flow.consumer_groups:
             found += preflight.no_groups(flow, clients.get(flow.source).groups())
     except ReportError as error:
         found.append(failure(error, flow.name))

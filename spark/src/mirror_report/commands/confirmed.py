@@ -12,16 +12,17 @@ from mirror_report.checks import workers
 from mirror_report.commands.flows import Progress, chosen
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.observe import (
     Clients,
-    Memories,
-    group_of,
+    FlowTails,
+    mirror_status,
     open_clients,
     source_snapshot,
-    standing_of,
+    worker_group,
 )
 
 
@@ -58,15 +59,16 @@ def confirm(
 def _confirm(
     settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
 ) -> Confirmation:
-    cluster = settings.clusters[flow.target if flow.engine == "mm2" else flow.source]
-    memories: Memories = {}
-    with open_clients(settings, {flow.source, cluster.alias}) as clients:
+    cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
+    tails: FlowTails = {}
+    positions = flow.alias(flow.engine.positions_side)
+    with open_clients(settings, {flow.source, cluster.alias, positions}) as clients:
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
             # Asked anew each time: a name may not resolve for a moment.
             seen_from = {one for host in hosts for one in addresses(host, cluster)}
-            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, memories)
+            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, tails)
             if not lacking:
                 break
             if time.monotonic() > deadline:
@@ -77,7 +79,7 @@ def _confirm(
                 )  # fmt: skip
             progress(f"waiting for flow {flow.name}: {lacking}")
             time.sleep(1)
-        started = standing_of(clients, flow, memories).positions
+        started = mirror_status(clients, flow, tails).positions
         waiting = lag_checks.waiting(flow, source, lag_checks.places(flow, source, started, {}))
         idle = Confirmation(
             flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
@@ -90,7 +92,7 @@ def _confirm(
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             time.sleep(1)
-            now = standing_of(clients, flow, memories).positions
+            now = mirror_status(clients, flow, tails).positions
             if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
                 return Confirmation(flow.name, True, True, f"{flow.name}: running, records flow")
         if _only_markers(settings, flow, waiting):
@@ -117,14 +119,14 @@ def _not_taken_up(
     source: ClusterSnapshot,
     hosts: Sequence[str],
     seen_from: set[str],
-    memories: Memories,
+    tails: FlowTails,
 ) -> str:
     """What is missing until the process has its work in hand; empty: nothing."""
-    group = group_of(clients, flow)
+    group = worker_group(clients, flow)
     own = [one for one in group.members if not hosts or one.host in seen_from]
-    if flow.engine == "mm2":
-        standing = standing_of(clients, flow, memories)
-        work = ", ".join(workers.not_running(flow, standing, tasks_expected=bool(source.topics)))
+    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
+        mirror = mirror_status(clients, flow, tails)
+        work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))
     else:
         wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
         held = {place for member in group.members for place in member.partitions}

@@ -15,7 +15,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
-from mirror_report.kafka.mm2 import Memory
+from mirror_report.kafka.mm2 import Tails
 from mirror_report.kafka.probe import PARTITIONS, fetch
 from mirror_report.kafka.records import Tail
 from mirror_report.kafka.snapshot import ClusterClient, DeniedError
@@ -56,7 +56,7 @@ def look_at_groups(
     :raises ReportError: a side could not be read.
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
-    memory: Memory = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
+    memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
     ids = _ids(flow, observed)
     known_ids = before.get("ids", {})
     anew = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}

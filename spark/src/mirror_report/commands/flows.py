@@ -37,7 +37,7 @@ def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
     """
     return FlowStatus(
         name=flow.name,
-        engine=flow.engine,
+        engine=flow.engine.name,
         source=flow.source,
         target=flow.target,
         source_cluster_id=observed.source.cluster_id if observed else None,

@@ -32,12 +32,12 @@ from mirror_report.model.findings import Finding
 from mirror_report.model.lag import LagPoint, PartitionLag
 from mirror_report.observe import (
     Clients,
-    Memories,
+    FlowTails,
     Observed,
-    caught_up,
-    glance,
-    look,
+    observe_flow,
+    observe_lag,
     open_clients,
+    with_later_ends,
 )
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
@@ -58,7 +58,7 @@ class LagResult:
     findings: list[Finding] = field(default_factory=list)
     flows: list[FlowStatus] = field(default_factory=list)
     observed: dict[str, Observed] = field(default_factory=dict)
-    memories: Memories = field(default_factory=dict)
+    tails: FlowTails = field(default_factory=dict)
     shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -78,12 +78,12 @@ def lag(
         except StateError as error:
             manifests[name] = {}
             result.findings.append(failure(error))
-    result.memories.update(_memories(manifests["mirrors"]))
+    result.tails.update(_memories(manifests["mirrors"]))
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             try:
-                seen = (look if topics else glance)(clients, flow, result.memories)
-                observed = caught_up(clients, flow, seen)
+                seen = (observe_flow if topics else observe_lag)(clients, flow, result.tails)
+                observed = with_later_ends(clients, flow, seen)
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(status_of(flow, None))
@@ -99,7 +99,7 @@ def lag(
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = said_once(result.findings)
-    if any(flow.engine == "mm2" for flow in flows):
+    if any(flow.name in result.tails for flow in flows):
         _keep_memories(store, manifests["mirrors"], result)
     return result
 
@@ -120,7 +120,7 @@ def over_time(settings: Settings, measured: LagResult) -> list[LagPoint]:
     return found
 
 
-def _memories(plain: Mapping[str, Any]) -> Memories:
+def _memories(plain: Mapping[str, Any]) -> FlowTails:
     return {
         flow: {topic: Tail.load(one) for topic, one in topics.items()}
         for flow, topics in plain.items()
@@ -130,7 +130,7 @@ def _memories(plain: Mapping[str, Any]) -> Memories:
 def _keep_memories(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
     now = {
         flow: {topic: tail.dump() for topic, tail in topics.items()}
-        for flow, topics in result.memories.items()
+        for flow, topics in result.tails.items()
     }
     try:
         store.commit("mirrors", {**before, **now})
@@ -174,7 +174,7 @@ class _Measurement:
 
     def _measure(self, history: History) -> None:
         flow, observed, warn = self.flow, self.observed, self.settings.warn
-        source, standing = observed.source, observed.standing
+        source, mirror = observed.source, observed.mirror
         try:
             lines = history.lines(flow.name)
         except StateError as error:
@@ -195,11 +195,11 @@ class _Measurement:
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=gone,
-            estimates=estimates(flow, source, observed.target, standing, anew),
+            estimates=estimates(flow, source, observed.target, mirror, anew),
             reset_topics=reset,
         )
         rows = lag_checks.measure(
-            flow, source, standing, observed.group, positions,
+            flow, source, mirror, observed.group, positions,
             evidence=evidence, trails=past, baseline=self._baseline, warn=warn,
         )  # fmt: skip
         status = self._status()
@@ -210,11 +210,11 @@ class _Measurement:
         self._found(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
         self._found(lag_findings.hung(flow, transactions, cluster, warn))
         self._found(lag_findings.heartbeat(flow, status, warn, cluster))
-        self._found(workers.judge(flow, standing, observed.group))
+        self._found(workers.judge(flow, mirror, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
                     " that docs/report.md lists", flow=flow.name)
-            for message in standing.problems
+            for message in mirror.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
 
@@ -252,14 +252,14 @@ class _Measurement:
     ) -> tuple[frozenset[Place], dict[str, Any]]:
         """Partitions truncated now, and all that is known to be lost, which is remembered."""
         flow, observed = self.flow, self.observed
-        source, target, standing = observed.source, observed.target, observed.standing
-        seen = shifts.observe(source, target, standing, flow, drained)
+        source, target, mirror = observed.source, observed.target, observed.mirror
+        seen = shifts.observe(source, target, mirror, flow, drained)
         before = self.manifests["shifts"].get(flow.name, {})
         self._found(shifts.judge(flow, source, seen, before, anew))
         self.result.shifts[flow.name] = shifts.remember(before, seen)
         stands = {place: one.stands for place, one in positions.items() if place[0] not in anew}
         lost = loss_checks.look(
-            flow, source, target, standing, stands, past,
+            flow, source, target, mirror, stands, past,
             baseline=self._baseline, rises=shifts.rises(seen, before),
             alive=bool(observed.group.members),
         )  # fmt: skip
@@ -282,7 +282,7 @@ class _Measurement:
 
     def _status(self) -> FlowStatus:
         status = status_of(self.flow, self.observed)
-        if self.flow.engine != "mm2":
+        if not self.flow.engine.has_heartbeats:
             return status
         client = self.clients.get(self.flow.target)
         newest = client.newest_record(self.flow.target_topic(HEARTBEATS))

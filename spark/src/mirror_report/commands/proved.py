@@ -17,7 +17,7 @@ from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, Topic
 from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan import strategies, unreadable
 from mirror_report.parity.plan.ranges import Range, Side
@@ -55,7 +55,7 @@ def prove(
     flow_name: str,
     topic: str | None,
     progress: Progress,
-    take: Take | None = None,
+    take: Snapshots | None = None,
     open_session: OpenSession | None = None,
 ) -> Proof:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
@@ -65,7 +65,7 @@ def prove(
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     flow = settings.flow(flow_name)
-    take = take or Take(settings)
+    take = take or Snapshots(settings)
     recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
     before = _look(take, flow)
     feeds = _feeds(flow, before.source, topic)
@@ -103,7 +103,7 @@ def prove(
     return Proof(topics, worst_first([told for one in topics for told in _findings(one, settings)]))
 
 
-def _look(take: Take, flow: Flow) -> _Seen:
+def _look(take: Snapshots, flow: Flow) -> _Seen:
     source = take.source(flow)
     positions = of_present_topics(take.positions(flow), source)
     return _Seen(source, positions, take.target(flow))

@@ -20,7 +20,7 @@ from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError, sentence
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Memories, Take
+from mirror_report.observe import FlowTails, Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.render import freshness
 from mirror_report.render.json import SCHEMA_VERSION
@@ -64,7 +64,7 @@ def run(
             run_id,
             progress,
             on_crash,
-            measured.memories,
+            measured.tails,
         )
         findings += parity.findings if parity else []
         findings += [problem] if problem else []
@@ -113,13 +113,13 @@ def _parity(
     run_id: str,
     progress: Progress,
     on_crash: Callable[[BaseException], None],
-    memories: Memories,
+    tails: FlowTails,
 ) -> tuple[ParityResult | None, Finding | None]:
     try:
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.run import ParityRequest, run_parity  # noqa: PLC0415
 
-        request = ParityRequest(settings, Take(settings, memories), store, run_id, flows)
+        request = ParityRequest(settings, Snapshots(settings, tails), store, run_id, flows)
         return run_parity(request, progress), None
     except ImportError as error:
         on_crash(error)

@@ -83,8 +83,8 @@ def _groups(
     before: Mapping[str, Any],
     result: Survey,
 ) -> None:
-    """Add the flow's groups to the result; MirrorMaker 1 takes none along."""
-    if flow.engine != "mm2" or not flow.consumer_groups:
+    """Add the flow's groups to the result; not every engine takes some along."""
+    if not flow.engine.syncs_groups or not flow.consumer_groups:
         return
     drained = {
         (row.topic, row.partition): row.log_end

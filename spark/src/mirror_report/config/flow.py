@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-ENGINES = ("mm1", "mm2")
-
+from mirror_report.engines import DEFAULT, Engine, Naming
 
 REPLICATION_POLICIES = ("identity", "prefix")
 
@@ -84,7 +83,7 @@ class Flow:
     source: str
     target: str
     include: str
-    engine: str = "mm1"
+    engine: Engine = DEFAULT
     topics: tuple[str, ...] = ()
     topics_exclude: tuple[str, ...] = ()
     start: str = "earliest"
@@ -116,19 +115,20 @@ class Flow:
         """Which records of a side count: ``read_uncommitted`` (all) or ``read_committed``."""
         return self.source_isolation if side == "source" else self.target_isolation
 
-    def matches(self, topic: str) -> bool:
-        """Whether the flow mirrors a topic.
+    def alias(self, side: str) -> str:
+        """Cluster of a side."""
+        return self.source if side == "source" else self.target
 
-        MirrorMaker 1 takes internal ones only when named literally; what MirrorMaker 2 leaves out
-        is part of ``include``.
-        """
-        if self.engine == "mm1" and topic.startswith("__") and topic not in self.topics:
-            return False
-        return re.fullmatch(self.include, topic) is not None
+    def matches(self, topic: str) -> bool:
+        """Whether the flow mirrors a topic; most of what an engine leaves out is in ``include``."""
+        by_name = self.engine.internal_topics_by_name and topic.startswith("__")
+        return re.fullmatch(self.include, topic) is not None and (
+            not by_name or topic in self.topics
+        )
 
     def target_topic(self, source_topic: str) -> str:
-        """Name on the target; MirrorMaker 2 prefixes heartbeats under any policy."""
-        if self.engine == "mm2" and (
+        """Name on the target; replication policies prefix heartbeats, whichever it is."""
+        if self.engine.names_targets is Naming.REPLICATION_POLICY and (
             self.replication_policy == "prefix" or source_topic.endswith(HEARTBEATS)
         ):
             return f"{self.source}{self.separator}{source_topic}"
@@ -154,7 +154,7 @@ class Flow:
     def syncs_setting(self, key: str) -> bool:
         """Whether the flow may set a topic's setting on the target."""
         return (
-            self.engine == "mm2"
+            self.engine.syncs_topic_configs
             and self.sync_topic_configs
             and not any(re.fullmatch(one, key) for one in self.config_exclude)
         )

@@ -9,7 +9,6 @@ from mirror_report import spark_security
 from mirror_report.config.cluster import SASL_MECHANISMS, SECURITY_PROTOCOLS, Cluster
 from mirror_report.config.errors import ConfigError, did_you_mean
 from mirror_report.config.flow import (
-    ENGINES,
     ISOLATIONS,
     PATTERNS,
     REPLICATION_POLICIES,
@@ -19,6 +18,7 @@ from mirror_report.config.flow import (
 )
 from mirror_report.config.settings import Spark
 from mirror_report.config.values import refuse_unknown
+from mirror_report.engines import Naming, PositionStore, WorkerStore
 
 FETCH_KEYS = (
     "client.id",
@@ -79,8 +79,6 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
     :raises ConfigError: something is missing or unknown.
     """
     where = f"flows.{flow.name}"
-    if flow.engine not in ENGINES:
-        raise ConfigError(f"{where}.engine: {flow.engine!r} is none of {', '.join(ENGINES)}")
     for side, alias in (("source", flow.source), ("target", flow.target)):
         if alias not in clusters:
             raise ConfigError(
@@ -91,8 +89,7 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.start: {flow.start!r} is neither earliest nor latest")
     if not flow.group_id:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
-    if flow.engine == "mm2":
-        _judge_mm2(flow, where)
+    _judge_names(flow, where)
     for side in ("source", "target"):
         if flow.isolation(side) not in ISOLATIONS:
             raise ConfigError(
@@ -115,16 +112,23 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
                 raise ConfigError(f"{where}.{key}: not a regular expression: {error}") from None
 
 
-def _judge_mm2(flow: Flow, where: str) -> None:
-    if flow.replication_policy not in REPLICATION_POLICIES:
-        raise ConfigError(
-            f"{where}.replication_policy: {flow.replication_policy!r} is none of "
-            + ", ".join(REPLICATION_POLICIES)
-        )
-    if not flow.separator:
-        raise ConfigError(f"{where}.separator: at least one character is needed")
-    for key in ("offset_topic", "status_topic", "offset_syncs_topic"):
-        if not getattr(flow, key):
+def _judge_names(flow: Flow, where: str) -> None:
+    """What an engine needs to know to name topics, and to find those it keeps for itself."""
+    engine = flow.engine
+    if engine.names_targets is Naming.REPLICATION_POLICY:
+        if flow.replication_policy not in REPLICATION_POLICIES:
+            raise ConfigError(
+                f"{where}.replication_policy: {flow.replication_policy!r} is none of "
+                + ", ".join(REPLICATION_POLICIES)
+            )
+        if not flow.separator:
+            raise ConfigError(f"{where}.separator: at least one character is needed")
+    for key, needed in (
+        ("offset_topic", engine.positions is PositionStore.CONNECT_OFFSETS),
+        ("status_topic", engine.workers is WorkerStore.STATUS_TOPIC),
+        ("offset_syncs_topic", engine.has_offset_syncs),
+    ):
+        if needed and not getattr(flow, key):
             raise ConfigError(f"{where}.{key}: the name of that topic is needed")
 
 

@@ -21,6 +21,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.judge import judge_cluster, judge_flow, judge_spark
 from mirror_report.config.settings import Budget, Settings, Spark, Warn
 from mirror_report.config.values import coerce, mapping, record, refuse_unknown, sequence, typed
+from mirror_report.engines import ENGINES
 
 
 def load(where: str, environment: Mapping[str, str] | None = None) -> Settings:
@@ -77,7 +78,7 @@ def parse(
     for cluster in clusters.values():
         judge_cluster(cluster)
     flows = tuple(
-        record(Flow, mapping(one, f"flows[{i}]"), f"flows[{i}]")
+        _flow(mapping(one, f"flows[{i}]"), f"flows[{i}]")
         for i, one in enumerate(sequence(top.get("flows"), "flows"))
     )
     for flow in flows:
@@ -127,6 +128,15 @@ def parse(
         spark=spark,
         credentials=Credentials({} if values is None else _credential_values(values), directory),
     )
+
+
+def _flow(given: Mapping[str, Any], where: str) -> Flow:
+    engine = given.get("engine")
+    if isinstance(engine, str) and engine not in ENGINES:
+        raise ConfigError(
+            f"flows.{given.get('name')}.engine: {engine!r} is none of {', '.join(ENGINES)}"
+        )
+    return record(Flow, given, where)
 
 
 def _path(top: Mapping[str, Any], key: str) -> str | None:

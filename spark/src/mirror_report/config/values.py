@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from mirror_report.config.errors import ConfigError, did_you_mean
 from mirror_report.config.flow import Permission
+from mirror_report.engines import ENGINES
 
 T = TypeVar("T")
 
@@ -33,6 +34,8 @@ def coerce(value: Any, annotation: str, where: str) -> Any:
     wanted = {part.strip() for part in annotation.split("|")}
     if value is None and "None" in wanted:
         return None
+    if "Engine" in wanted:
+        return ENGINES[typed(value, str, where)]
     if any(one.startswith("tuple[") for one in wanted):
         return _tuple(value, "tuple[Permission, ...]" in wanted, where)
     if any(one.startswith("Mapping[") for one in wanted):
@@ -41,11 +44,9 @@ def coerce(value: Any, annotation: str, where: str) -> Any:
             name: typed(one, int, f"{where}.{name}") if numbers else _text(one)
             for name, one in mapping(value, where).items()
         }
-    if "bool" in wanted:
-        return typed(value, bool, where)
     if "float" in wanted and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    kinds: dict[str, type] = {"str": str, "int": int, "float": float}
+    kinds: dict[str, type] = {"bool": bool, "str": str, "int": int, "float": float}
     return typed(value, next(kind for name, kind in kinds.items() if name in wanted), where)
 
 

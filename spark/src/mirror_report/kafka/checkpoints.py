@@ -15,7 +15,7 @@ from typing import Any
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.kafka import formats
-from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Memory, own_topics, shortly
+from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Tails, own_topics, shortly
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient
 from mirror_report.model.cluster import Place, TopicSnapshot
@@ -33,38 +33,38 @@ def translation(
     client: ClusterClient,
     credentials: Credentials,
     flow: Flow,
-    memory: Memory,
+    tails: Tails,
     anew: Collection[str],
     timeout_seconds: float = READ_SECONDS,
 ) -> Translation:
     """What the flow's checkpoints and offset syncs say now.
 
-    :param memory: what earlier looks read; it is brought up to date.
+    :param tails: what earlier observations read; it is brought up to date.
     :param anew: source topics that were made anew on either side since the last look: what was
         written about the former ones is forgotten.
     """
     names = [one for one in (flow.offset_syncs_topic, flow.checkpoints_topic) if one]
     readable, problems = own_topics(client, names)
-    tails: list[tuple[TopicSnapshot, Tail, Decode]] = []
+    reads: list[tuple[TopicSnapshot, Tail, Decode]] = []
     for name, topic in readable.items():
-        tail = memory.setdefault(name, Tail())
+        tail = tails.setdefault(name, Tail())
         tail.fit(topic, time.time_ns() // 1_000_000)
         if name == flow.checkpoints_topic:
-            tails.append((topic, tail, _checkpoint))
+            reads.append((topic, tail, _checkpoint))
             continue
         for number, one in topic.partitions.items():
             tail.next[number] = max(tail.next[number], (one.high_watermark or 0) - SYNCS_READ)
-        tails.append((topic, tail, _syncs_into(tail)))
-    catch_up(client.cluster, credentials, tails, timeout_seconds)
-    _forget(flow, memory, anew)
-    checkpoints = memory.get(flow.checkpoints_topic)
+        reads.append((topic, tail, _syncs_into(tail)))
+    catch_up(client.cluster, credentials, reads, timeout_seconds)
+    _forget(flow, tails, anew)
+    checkpoints = tails.get(flow.checkpoints_topic)
     behind = flow.checkpoints_topic in problems or (
         checkpoints is not None
         and flow.checkpoints_topic in readable
         and checkpoints.left(readable[flow.checkpoints_topic]) > 0
     )
     return Translation(
-        _syncs(memory.get(flow.offset_syncs_topic)),
+        _syncs(tails.get(flow.offset_syncs_topic)),
         None if behind else _checkpoints(flow, checkpoints),
         tuple(shortly(one) for one in problems.values()),
     )
@@ -105,15 +105,15 @@ def _checkpoint(record: Any) -> tuple[str, Any]:
     return key, [found.upstream, found.downstream, record.timestamp]
 
 
-def _forget(flow: Flow, memory: Memory, anew: Collection[str]) -> None:
+def _forget(flow: Flow, tails: Tails, anew: Collection[str]) -> None:
     there = {flow.target_topic(name) for name in anew}
     for name, at, topics in (
         (flow.offset_syncs_topic, 0, anew),
         (flow.checkpoints_topic, 1, there),
     ):
-        if name in memory:
-            latest = memory[name].latest
-            memory[name].latest = {
+        if name in tails:
+            latest = tails[name].latest
+            tails[name].latest = {
                 key: one for key, one in latest.items() if json.loads(key)[at] not in topics
             }
 

@@ -17,27 +17,27 @@ from mirror_report.kafka import formats
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, DeniedError
 from mirror_report.model.cluster import Place, Positions, TopicSnapshot
-from mirror_report.model.mirror import OffsetSync, Standing, WorkerState
+from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
 
 READ_SECONDS = 120.0
 SYNCS_READ = 200_000
-"""Offset syncs looked at from the end; a partition without one there has no estimate."""
+"""Offset syncs read from the end; a partition without one there has no estimate."""
 
-Memory = dict[str, Tail]
-"""Topic -> what was read of it; kept between looks, so that each reads only what is new."""
+Tails = dict[str, Tail]
+"""Topic -> what was read of it; kept between observations, so that each reads only what is new."""
 
 
-def standing(
+def mirror_status(
     client: ClusterClient,
     credentials: Credentials,
     flow: Flow,
-    memory: Memory,
+    tails: Tails,
     timeout_seconds: float = READ_SECONDS,
-) -> Standing:
+) -> MirrorStatus:
     """What the flow's topics on the target say now.
 
-    :param memory: what earlier looks read; it is brought up to date.
-    :raises ClusterError: the positions could not be read to their end; the next look goes on.
+    :param tails: what earlier observations read; it is brought up to date.
+    :raises ClusterError: the positions could not be read to their end; the next one goes on.
     """
     decoders = {
         flow.offset_topic: _offsets_of(flow.source),
@@ -48,8 +48,8 @@ def standing(
     refused = problems.pop(flow.offset_topic, None)
     if refused is not None:
         raise refused
-    _read(client, credentials, flow, memory, readable, decoders, timeout_seconds)
-    return _standing(flow, memory, readable, [shortly(one) for one in problems.values()])
+    _read(client, credentials, flow, tails, readable, decoders, timeout_seconds)
+    return _standing(flow, tails, readable, [shortly(one) for one in problems.values()])
 
 
 def shortly(error: ClusterError) -> str:
@@ -88,23 +88,23 @@ def _read(
     client: ClusterClient,
     credentials: Credentials,
     flow: Flow,
-    memory: Memory,
+    tails: Tails,
     readable: dict[str, TopicSnapshot],
     decoders: dict[str, Decode],
     timeout_seconds: float,
 ) -> None:
-    tails = []
+    reads = []
     for name, topic in readable.items():
-        tail = memory.setdefault(name, Tail())
+        tail = tails.setdefault(name, Tail())
         tail.fit(topic, time.time_ns() // 1_000_000)
         if name == flow.offset_syncs_topic:
             for number, one in topic.partitions.items():
                 newest = (one.high_watermark or 0) - SYNCS_READ
                 tail.next[number] = max(tail.next[number], newest)
-        tails.append((topic, tail, decoders[name]))
-    catch_up(client.cluster, credentials, tails, timeout_seconds)
+        reads.append((topic, tail, decoders[name]))
+    catch_up(client.cluster, credentials, reads, timeout_seconds)
     for name in (flow.offset_topic, flow.status_topic):
-        left = memory[name].left(readable[name]) if name in readable else 0
+        left = tails[name].left(readable[name]) if name in readable else 0
         if left:
             raise ClusterError(
                 f"cluster {client.cluster.alias}: {left} records of {name} were not read within "
@@ -115,35 +115,35 @@ def _read(
 
 def _standing(
     flow: Flow,
-    memory: Memory,
+    tails: Tails,
     readable: dict[str, TopicSnapshot],
     problems: list[str],
-) -> Standing:
+) -> MirrorStatus:
     positions: Positions = {}
     committed_at_ms: dict[Place, int] = {}
-    for topic, partition, (offset, at_ms) in _latest(flow.offset_topic, memory, readable):
+    for topic, partition, (offset, at_ms) in _latest(flow.offset_topic, tails, readable):
         positions.setdefault(topic, {})[partition] = offset + 1
         committed_at_ms[topic, partition] = at_ms
     syncs: dict[Place, OffsetSync] = {}
     name = flow.offset_syncs_topic
-    if name in readable and not memory[name].left(readable[name]):
+    if name in readable and not tails[name].left(readable[name]):
         syncs = {
             (topic, partition): OffsetSync(*sync)
-            for topic, partition, sync in _latest(name, memory, readable)
+            for topic, partition, sync in _latest(name, tails, readable)
         }
     workers = tuple(
         WorkerState(connector, task, state, error)
-        for connector, task, (state, error) in _latest(flow.status_topic, memory, readable)
+        for connector, task, (state, error) in _latest(flow.status_topic, tails, readable)
     )
-    return Standing(positions, committed_at_ms, syncs, workers, tuple(problems))
+    return MirrorStatus(positions, committed_at_ms, syncs, workers, tuple(problems))
 
 
 def _latest(
-    name: str, memory: Memory, readable: dict[str, TopicSnapshot]
+    name: str, tails: Tails, readable: dict[str, TopicSnapshot]
 ) -> list[tuple[Any, Any, Any]]:
     if name not in readable:
         return []
-    return [(*json.loads(key), value) for key, value in sorted(memory[name].latest.items())]
+    return [(*json.loads(key), value) for key, value in sorted(tails[name].latest.items())]
 
 
 def _offsets_of(source: str) -> Decode:

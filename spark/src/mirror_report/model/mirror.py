@@ -36,7 +36,7 @@ class WorkerState:
 
 
 @dataclass(frozen=True)
-class Standing:
+class MirrorStatus:
     """Where a mirror stands: what it has committed, and what else it says of itself.
 
     :param positions: the committed positions; nothing else decides.

@@ -75,7 +75,7 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
     :param ours: the source's bundle, ``theirs`` the target's.
     :returns: flow, topic, lane, bucket, n_source, n_target, status (:data:`STATUSES`).
     """
-    kept = [ours.flow] if ours.engine == "mm2" else []
+    kept = [ours.flow] if ours.keeps_partitions else []
     merged = digest.merge(rows).join(
         F.broadcast(table(session, TOPICS_SCHEMA, topics(ours, theirs))),
         on=["flow", "topic"],

@@ -44,12 +44,12 @@ Place = tuple[str, str]
 def shares(flows: Sequence[Flow], looks: Sequence[Look], memory: Memory) -> dict[str, Share]:
     """Who judges what, by flow; a topic is judged once, by all that feeds it.
 
-    MirrorMaker 1 goes before MirrorMaker 2: where one of them does not keep partitions, the topic
-    is compared as a whole.
+    Flows that keep no partitions go first: where one of them feeds a topic, it is compared as a
+    whole.
 
     :param flows: all flows there are; those without a look could not be looked at.
     """
-    rank = {flow.name: (flow.engine != "mm1", number) for number, flow in enumerate(flows)}
+    rank = {flow.name: (flow.engine.keeps_partitions, number) for number, flow in enumerate(flows)}
     fed: dict[Place, list[tuple[Look, str]]] = {}
     doubts: dict[Place, str] = {}
     for look in sorted(looks, key=lambda one: rank[one.flow.name]):

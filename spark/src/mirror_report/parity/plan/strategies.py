@@ -52,7 +52,7 @@ def choose(
 
     :param sources: the topics of the source that feed it.
     :param target: ``None``: it does not exist yet, so nothing speaks against the default.
-    :param untimed: records of the source are known to carry no timestamps; both engines give
+    :param untimed: records of the source are known to carry no timestamps; engines give
         them the time at which they are mirrored.
     """
     compacted = [
@@ -68,8 +68,9 @@ def choose(
         reason = "records of the source have no timestamps"
     else:
         return Choice("timestamp")
-    if flow.engine == "mm1":
-        return Choice("none", f"{reason}, and MirrorMaker 1 says nothing of offsets on the target")
+    if not flow.engine.has_offset_syncs:
+        says = f"{flow.engine.title} says nothing of offsets on the target"
+        return Choice("none", f"{reason}, and {says}")
     if len(sources) > 1:
         return Choice("none", f"{reason}, and several topics feed this one")
     return Choice("offset_syncs", reason)

@@ -185,7 +185,7 @@ def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Any:
         for place, start in starts.items():
             if one.flow.target_topic(place[0]) == topic:
                 # A mirror that keeps no partitions may have put them all into one.
-                number = place[1] if one.flow.engine == "mm2" else None
+                number = place[1] if one.flow.engine.keeps_partitions else None
                 counts[number] = counts.get(number, 0) + max(0, ends[place] - start)
     return lambda number: counts.get(None, 0) + counts.get(number, 0)
 

@@ -81,7 +81,7 @@ def tell(run: Run, plan: TopicPlan) -> TopicParity:
         return _covered(_unproved(run, plan, empty), 0)
     known = run.memory.summaries.get(plan.flow, {}).get(plan.topic)
     unread = sum(one.records for one in run.backlog if (one.flow, one.topic) == here)
-    keeps = run.settings.flow(plan.flow).engine == "mm2"
+    keeps = run.settings.flow(plan.flow).engine.keeps_partitions
     gone: Counter[str] = Counter()
     for gap in run.memory.gaps:
         if (gap.flow, gap.topic, gap.side) == (*here, "source"):
@@ -216,7 +216,7 @@ def _watched(run: Run, plan: TopicPlan, topic: TopicParity, oldest: int | None) 
     here = (plan.flow, plan.topic)
     entries = [one for one in run.memory.gone if (one.flow, one.topic) == here]
     early, expired = retention.gone(entries, run.now_ms)
-    keeps = run.settings.flow(plan.flow).engine == "mm2"
+    keeps = run.settings.flow(plan.flow).engine.keeps_partitions
     if early:
         lanes: Counter[str] = Counter()
         for partition, count in early.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import ENGINES
 from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
@@ -77,6 +78,11 @@ class Bundle:
     schema_version: int = SCHEMA_VERSION
 
     @property
+    def keeps_partitions(self) -> bool:
+        """Whether records arrive in the partition they came from."""
+        return ENGINES[self.engine].keeps_partitions
+
+    @property
     def records(self) -> int:
         """Offsets in its ranges: an upper bound of its records."""
         spans = [one for topic in self.topics.values() for one in topic.ranges.values()]
@@ -114,7 +120,7 @@ def describe(
             _reason_to_skip(side, topic),
         )  # fmt: skip
     return Bundle(
-        flow.name, side, flow.engine, flow.target_topic(""), flow.source, flow.target,
+        flow.name, side, flow.engine.name, flow.target_topic(""), flow.source, flow.target,
         snapshot.cluster_id, snapshot.taken_at_ms, bucket_ms, topics, positions,
     )  # fmt: skip
 
@@ -208,6 +214,11 @@ def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
         raise ParityError(
             f"{path} has schema {version}, this release reads {SCHEMA_VERSION}. Make both bundles "
             "and compare them with one release"
+        )
+    if plain.get("engine") not in ENGINES:
+        raise ParityError(
+            f"{path} is of engine {plain.get('engine')}, which this release does not know. Compare "
+            "both bundles with the release that made them"
         )
     return _bundle(plain), files
 

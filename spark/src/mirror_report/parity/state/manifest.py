@@ -383,7 +383,7 @@ def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
     gives topics other names; another isolation takes other records for real.
     """
     isolation = [flow.isolation(side) for side in SIDES]
-    return [baseline.get("recorded_at_ms"), flow.engine, flow.target_topic(""), *isolation]
+    return [baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""), *isolation]
 
 
 def offsets(values: Mapping[Any, int]) -> dict[int, int]:

@@ -75,7 +75,7 @@ def _add(proved: Proved, one: Subject, around: Around) -> None:
     proved.samples["unverifiable"] = [
         asdict(each) for each in unreadable.samples(proved.beyond)[: classify.SAMPLES]
     ]
-    keeps = around.settings.flow(one.flow).engine == "mm2"
+    keeps = around.settings.flow(one.flow).engine.keeps_partitions
     lanes = proved.counts.setdefault("unverifiable", {})
     for name, count in unreadable.by_lane(proved.beyond, keeps_partitions=keeps).items():
         lane = compare.WHOLE_TOPIC if name == WHOLE else int(name)
@@ -86,7 +86,7 @@ def _add(proved: Proved, one: Subject, around: Around) -> None:
 
 def _prove(around: Around, subjects: Sequence[Subject]) -> dict[str, Proved]:
     session, settings = around.session, around.settings
-    by_partition = [one.name for one in settings.flows if one.engine == "mm2"]
+    by_partition = [one.name for one in settings.flows if one.engine.keeps_partitions]
     untimed = [one.topic for one in subjects if not one.keeps_time]
     wanted = [one for subject in subjects for one in subject.ranges]
 

@@ -31,7 +31,7 @@ class Scanner:
         self.session = session
         self.around = around
         self.deadline = deadline
-        self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
+        self.by_partition = [one.name for one in run.settings.flows if one.engine.keeps_partitions]
 
     def scan(
         self, subjects: Sequence[Subject], confirm: Callable[[set[str]], Mapping[str, Look]]

@@ -23,7 +23,7 @@ class Standing:
         self.run = run
         self.session = session
         self.flows = {one.name for one in run.settings.flows}
-        self.by_partition = [one.name for one in run.settings.flows if one.engine == "mm2"]
+        self.by_partition = [one.name for one in run.settings.flows if one.engine.keeps_partitions]
 
     def positions(self, look: Look, looks: Mapping[str, Look]) -> list[dict[str, Any]]:
         """Rows of one flow; without a commit, mirroring begins where the report's reading did.
