@@ -21,7 +21,8 @@ from pyspark.sql import SparkSession
 from mirror_report import cli
 from mirror_report.commands.compare import compare_bundles
 from mirror_report.model.document import CompareDocument, CompareTopic
-from mirror_report.parity import archives, bundle, session
+from mirror_report.parity.spark import class_archive, session
+from mirror_report.parity.state import bundle
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -189,7 +190,7 @@ def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
 ) -> None:
     settings = apart.mirror.settings
     settings = replace(settings, spark=replace(settings.spark, class_archive=str(tmp_path)))
-    path = archives.location(settings.spark)
+    path = class_archive.location(settings.spark)
     assert path is not None
     path.touch()
     os.chown(path, 65534, 65534)

@@ -25,7 +25,7 @@ def answer(options: Namespace) -> Answer:
     settings = load(options.config)
     try:
         # Spark is only needed here; most commands work without it.
-        from mirror_report.parity import rehearsal  # noqa: PLC0415
+        from mirror_report.parity.spark import rehearsal  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
     path, made = rehearsal.make(settings.spark, show_progress)

@@ -24,8 +24,8 @@ from mirror_report.observe import (
     open_clients,
     worker_group,
 )
-from mirror_report.parity.plan import of_present_topics
-from mirror_report.parity.verification_start import Observation, Watch, entries, full_entries
+from mirror_report.parity.plan.topics import of_present_topics
+from mirror_report.parity.plan.verification_start import Observation, Watch, entries, full_entries
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.state import baselines

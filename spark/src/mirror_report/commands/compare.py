@@ -16,10 +16,12 @@ from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.model.document import BucketDifference, CompareDocument, CompareTopic
 from mirror_report.model.findings import Finding
-from mirror_report.parity import archives, unreadable
-from mirror_report.parity import bundle as bundles
-from mirror_report.parity.bundle import Bundle
-from mirror_report.parity.errors import spark_errors, without_spark
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan import unreadable
+from mirror_report.parity.spark import class_archive
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import bundle as bundles
+from mirror_report.parity.state.bundle import Bundle
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION
@@ -89,17 +91,18 @@ def _compare(
         return {}, []
     try:
         # Every other step works without Spark.
-        from mirror_report.parity import apart, session  # noqa: PLC0415
+        from mirror_report.parity.frames import bundles as frames  # noqa: PLC0415
+        from mirror_report.parity.spark import session  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    hint = archives.hint(settings.spark)
+    hint = class_archive.hint(settings.spark)
     if hint is not None:
         progress(hint)
     progress("comparing digests")
     expected = sum(file.stat().st_size for file in files)
     with session.open_session(settings.spark, expected) as spark, spark_errors():
-        judged = apart.judge(spark, apart.rows_of(spark, files), source, target).persist()
-        sums = {row["topic"]: row.asDict() for row in apart.summarise(judged).collect()}
+        judged = frames.judge(spark, frames.rows_of(spark, files), source, target).persist()
+        sums = {row["topic"]: row.asDict() for row in frames.summarise(judged).collect()}
         worst = judged.filter("status = 'mismatch'").orderBy("topic", "bucket", "lane")
         differing = worst.limit(DIFFERENCES).collect()
     return sums, [

@@ -23,10 +23,11 @@ from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.errors import ReportError
 from mirror_report.observe import Snapshots
-from mirror_report.parity import bundle as bundles
-from mirror_report.parity.bundle import Bundle
-from mirror_report.parity.errors import spark_errors, without_spark
-from mirror_report.parity.ranges import Side
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan.ranges import Side
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import bundle as bundles
+from mirror_report.parity.state.bundle import Bundle
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.state.store import Store
@@ -95,12 +96,13 @@ def digest_side(
         if rows is not None:
             try:
                 # Every other step works without Spark.
-                from mirror_report.parity import apart, session  # noqa: PLC0415
+                from mirror_report.parity.frames import bundles as frames  # noqa: PLC0415
+                from mirror_report.parity.spark import session  # noqa: PLC0415
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(one.bytes for one in ranges)
             with session.open_session(settings.spark, expected) as spark, spark_errors():
-                beyond = apart.write_rows(spark, settings, ranges, rows, progress)
+                beyond = frames.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, *beyond)
         with open_output(made) as out:
             bundles.pack(made, rows, out)

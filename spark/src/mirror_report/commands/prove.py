@@ -22,20 +22,22 @@ from mirror_report.model.document import ProofDocument
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
 from mirror_report.observe import Snapshots
-from mirror_report.parity import strategies, summary, unreadable
-from mirror_report.parity.errors import spark_errors, without_spark
-from mirror_report.parity.memory import offsets
-from mirror_report.parity.plan import of_present_topics
-from mirror_report.parity.ranges import Range, Side
-from mirror_report.parity.strategies import Subject
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan import strategies, unreadable
+from mirror_report.parity.plan.ranges import Range, Side
+from mirror_report.parity.plan.strategies import Subject
+from mirror_report.parity.plan.topics import of_present_topics
+from mirror_report.parity.results import summaries
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state.manifest import offsets
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
-    from mirror_report.parity.proof import Proved
-    from mirror_report.parity.session import OpenSession
+    from mirror_report.parity.spark.session import OpenSession
+    from mirror_report.parity.steps.prove import Proved
 
 
 HELP = "compare topics at rest whatever their timestamps; remember nothing"
@@ -201,15 +203,15 @@ def _compare(
 ) -> dict[str, Proved]:
     try:
         # Spark is only needed here; most commands work without it.
-        from mirror_report.parity import proof  # noqa: PLC0415
-        from mirror_report.parity import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.steps import prove  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
     with (
         (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
         spark_errors(),
     ):
-        return proof.prove(session, replace(settings, flows=(flow,)), subjects, progress)
+        return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
 
 
 def _state(seen: _Seen, origins: Sequence[str], topic: str) -> list[Any]:
@@ -232,8 +234,8 @@ def _empty(
         flow=flow.name, source_topic=origins[0], topic=topic, status=status,
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys(summary.NEWS, 0),
-        buckets=dict.fromkeys(summary.STATUSES, 0),
+        accounted=dict.fromkeys(summaries.NEWS, 0),
+        buckets=dict.fromkeys(summaries.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason=reason, samples={}, strategy="hash",
     )  # fmt: skip
 
@@ -245,7 +247,7 @@ def _told(row: TopicParity, proved: Proved) -> TopicParity:
     status = row.status
     if counts["unverifiable"]:
         status = "unverifiable"
-    if any(counts[name] for name in CLASSES if name not in summary.HARMLESS):
+    if any(counts[name] for name in CLASSES if name not in summaries.HARMLESS):
         status = "mismatch"
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
     beyond = unreadable.reason(proved.beyond) if proved.beyond else ""
