@@ -214,7 +214,7 @@ def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observe
 
 
 class Snapshots:
-    """Fresh snapshots for the parity engine; every call connects anew, for runs are long.
+    """Fresh snapshots for the parity engine; every call connects again, for runs are long.
 
     :param tails: see :func:`observe_flow`.
     """

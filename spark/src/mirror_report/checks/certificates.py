@@ -24,7 +24,7 @@ def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> 
                 finding(
                     "not_checked",
                     f"{_named(one)} could not be examined: {one.problem}",
-                    "Correct what it says; mirror-report lag looks again",
+                    "Correct what it says; mirror-report lag checks again",
                 )
             )
             continue

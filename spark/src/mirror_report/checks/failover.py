@@ -128,7 +128,7 @@ def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartit
         "group_unknown",
         f"whether group {group} would skip records of {rows[0].topic} on {flow.target} cannot be "
         f"told ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
-        f"mirror-report groups --flow {flow.name} looks again"
+        f"mirror-report groups --flow {flow.name} checks again"
         + (
             f". To be safe before it moves, with a few records read again: "
             f"{reset(target, group, mapped)}"

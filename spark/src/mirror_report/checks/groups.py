@@ -20,7 +20,7 @@ from mirror_report.model.mirror import OffsetSync
 
 INACTIVE = ("Empty", "Dead")
 INTERVALS = 3
-"""A checkpoint is stale when it did not follow its group for so many of MirrorMaker 2's looks."""
+"""A checkpoint is stale when it did not follow its group for so many of the mirror's intervals."""
 WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def now_ms(self) -> int:
-        """When the source was looked at."""
+        """When the source was observed."""
         return self.source.taken_at_ms
 
     def partitions(
@@ -87,7 +87,7 @@ class Scene:
         checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
         if checkpoint is None or checkpoint.upstream > offset:
             return found
-        # MirrorMaker 2 may have known nearer syncs when it wrote this, and never goes too far.
+        # The mirror may have known nearer syncs when it wrote this, and never goes too far.
         return found.at_least(checkpoint.downstream)
 
 
@@ -149,7 +149,7 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
 def _behind(
     scene: Scene, known: Image, offset: int, checkpoint: OffsetSync | None, target: int | None
 ) -> bool:
-    """Whether MirrorMaker 2 has something to tell the target and has not told it yet.
+    """Whether the mirror has a checkpoint to write and has not written it yet.
 
     It writes a new checkpoint only where that moves the group on the target.
     """
@@ -170,7 +170,7 @@ def _partition(
     *,
     stale: bool,
 ) -> tuple[GroupPartition, bool | None]:
-    """One row, and whether the group is ready there; ``None``: it is not to be told."""
+    """One row, and whether the group is ready there; ``None``: it is not judged."""
     there = scene.flow.target_topic(topic)
     target = group.target.get(there, {}).get(number)
     place = known.offset if known else None

@@ -13,10 +13,10 @@ from mirror_report.model.mirror import OffsetSync
 class Image:
     """The place on the target of an offset of the source.
 
-    :param offset: of the record that stands at the source's offset; ``None``: nothing leads there.
+    :param offset: of the record at the source's offset; ``None``: nothing leads there.
     :param exact: otherwise it lies at or after ``offset``.
     :param at_most: it lies at or before this.
-    :param translated: what MirrorMaker 2 makes of the offset with the same syncs; it is never
+    :param translated: what the mirror makes of the offset with the same syncs; it is never
         beyond the true place.
     :param candidate: where it would be if every record since the last sync was copied once.
     """

@@ -27,14 +27,14 @@ COMMITS_APART = 2
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one look found out about a flow beside offsets and positions.
+    """What one observation found out about a flow beside offsets and positions.
 
     :param ages: timestamp (ms) of the oldest record waiting; ``None``: only transaction markers
         are left, which are never mirrored; absent: not known.
     :param sizes: bytes of the partitions' logs; absent: not known.
     :param transactions: open ones that hold back readers of committed records.
     :param losses: offsets certainly lost since the baseline, and those that may be besides.
-    :param truncated: partitions whose log begins past where the mirror stands.
+    :param truncated: partitions whose log begins past the mirror's next offset.
     :param estimates: probable positions; they decide nothing.
     :param reset_topics: topics whose id differs from the one remembered.
     """
@@ -62,7 +62,7 @@ def measure(
 ) -> list[PartitionLag]:
     """One row per source partition; a topic that could not be read is one of partition -1.
 
-    :param history: earlier looks.
+    :param history: earlier observations.
     """
     rows: list[PartitionLag] = []
     for name, topic in source.topics.items():
@@ -87,7 +87,7 @@ def measure(
 
 @dataclass(frozen=True)
 class _Partition:
-    """One partition of one look, and what is derived from it."""
+    """One partition of one observation, and what is derived from it."""
 
     flow: Flow
     now_ms: int
@@ -176,7 +176,7 @@ class _Partition:
         return None if timestamp is None or timestamp < 0 else self._ago(timestamp)
 
     def _waits(self, records: int, seconds: float | None) -> tuple[float | None, bool]:
-        """Age of the oldest record waiting, held to what earlier looks saw."""
+        """Age of the oldest record waiting, held to what earlier observations saw."""
         if not records:
             return 0.0, False
         if not self.history.observed_at:
@@ -200,10 +200,10 @@ class _Partition:
         if base is None:
             return None, None, 0.0
         over = (self.now_ms - base) / 1000
-        end, stood = self.past.end_at(base), self.past.next_offset_at(base)
+        end, before = self.past.end_at(base), self.past.next_offset_at(base)
         produced = None if end is None else (self.end - end) / over
-        forward = stood is not None and stood <= self.position.next_offset
-        mirrored = (self.position.next_offset - (stood or 0)) / over if forward else None
+        forward = before is not None and before <= self.position.next_offset
+        mirrored = (self.position.next_offset - (before or 0)) / over if forward else None
         return produced, mirrored, over
 
     def _position_age(self, mirror: MirrorStatus, baseline: Mapping[str, Any]) -> float | None:
@@ -226,7 +226,7 @@ class _Partition:
         at_least: bool,
     ) -> bool:
         """Whether lag is above one of its bounds."""
-        # A record may be older than its arrival; what looks have seen corrects it.
+        # A record may be older than its arrival; earlier observations correct it.
         known = [waits] if waits is not None and not at_least else [seconds, waits]
         age = max((one for one in known if one is not None), default=None)
         return any(

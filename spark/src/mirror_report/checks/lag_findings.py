@@ -21,7 +21,7 @@ SHOWN = 3
 def judge(
     flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
 ) -> list[Finding]:
-    """One finding per topic and bad state; what was lost is told by its own module.
+    """One finding per topic and bad state; losses have a module of their own.
 
     :param rows: what :func:`mirror_report.checks.lag.measure` returned for this flow.
     """
@@ -184,8 +184,8 @@ def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
             "not_checked",
             f"the age of the oldest record was read for {asked} of {lagging} partitions with lag: "
             "those that have waited longest",
-            "For the others see waiting_seconds, which rests on earlier looks: mirror-report lag "
-            f"--flow {flow.name} --json",
+            "For the others see waiting_seconds, which rests on earlier observations: "
+            f"mirror-report lag --flow {flow.name} --json",
             flow=flow.name,
             count=lagging - asked,
             severity="ok",

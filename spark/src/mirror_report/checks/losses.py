@@ -1,6 +1,6 @@
 """Records the source dropped before they were mirrored, and the memory of them: no I/O.
 
-A loss is a range of source offsets. It is certain if the mirror stood before the range while the
+A loss is a range of source offsets. It is certain if the mirror was before the range while the
 log began after it; it is a bound if the mirror was moving: it may have copied some of the range
 before it went. Both are kept until a new baseline, whatever the mirror does next.
 
@@ -32,27 +32,27 @@ def observe(
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     mirror: MirrorStatus,
-    stands: Mapping[Place, int],
+    next_offsets: Mapping[Place, int],
     history: FlowHistory,
     *,
     baseline: Mapping[str, Any],
     rises: Mapping[Place, int],
     alive: bool,
 ) -> dict[Place, tuple[Ranges, Ranges]]:
-    """What this look tells to be lost, and what may be lost, by partition.
+    """What is lost by this observation, and what may be lost, by partition.
 
-    :param stands: next offset to copy; without the partitions of topics made anew.
-    :param history: earlier looks.
+    :param next_offsets: to copy; without the partitions of recreated topics.
+    :param history: earlier observations.
     :param baseline: the flow's; what had gone when it was recorded is accepted.
-    :param rises: offsets MirrorMaker 2 has passed over since the last run, by its syncs.
+    :param rises: offsets the mirror has passed over since the last run, by its offset syncs.
     :param alive: somebody mirrors.
     """
     found: dict[Place, tuple[Ranges, Ranges]] = {}
-    for place, offset in stands.items():
+    for place, offset in next_offsets.items():
         name, number = place
         start = source.topics[name].partitions[number].log_start
         accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
-        before = _stood(history, place)
+        before = _next_offset_before(history, place)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
         sync = mirror.syncs.get(place)
@@ -76,13 +76,13 @@ def observe(
     return found
 
 
-def _stood(history: FlowHistory, place: Place) -> int | None:
-    """Where the mirror stood at the look before, if records waited for it."""
+def _next_offset_before(history: FlowHistory, place: Place) -> int | None:
+    """Next offset to copy at the observation before, if records waited."""
     past = history.at(place)
     if not past.ends:
         return None
-    stood = past.next_offset_at(history.observed_at[-1])
-    return stood if stood is not None and stood < past.ends[-1][1] else None
+    following = past.next_offset_at(history.observed_at[-1])
+    return following if following is not None and following < past.ends[-1][1] else None
 
 
 def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync | None) -> int:
@@ -97,7 +97,7 @@ def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync 
 def remember(
     before: Losses, seen: Mapping[Place, tuple[Ranges, Ranges]], at_ms: int, baseline_ms: int
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is known to be lost after this look; a baseline ends the memory of the time before."""
+    """What is known to be lost after this observation; a baseline forgets the time before."""
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for name, some in before.items():
         for number, entry in some.items():
@@ -169,7 +169,7 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
                 cluster, "kafka-configs.sh", "--describe", "--all",
                 "--entity-type", "topics", "--entity-name", name,
             )
-            + f"; once this is read, begin anew: {remedies.renew(flow)}"
+            + f"; once this is read, begin again: {remedies.renew(flow)}"
         )  # fmt: skip
         if lost:
             where = ", ".join(

@@ -1,4 +1,4 @@
-"""Log ends and positions of a flow's partitions over time, and what they tell: no I/O.
+"""Log ends and positions of a flow's partitions over time, and what follows from them: no I/O.
 
 A line of the history is ``{"at": ms, "seen": {topic: [partition, end, position, through, ...]}}``,
 four numbers for each partition in which something changed since the line before: one at rest takes
@@ -52,7 +52,7 @@ class PartitionHistory:
         """Since when the position has been this one (ms); ``None``: it was never seen."""
         since = None
         for at_ms, earlier, _ in reversed(self.positions):
-            # Before the first commit there is no position; then it stands at its start.
+            # Before the first commit there is no position; the mirror is at its start.
             if earlier is not None and earlier != position:
                 break
             since = at_ms

@@ -1,7 +1,7 @@
 """What the identity lacks of what a flow needs: answers of a cluster in, findings out; no I/O.
 
 A permission on names that begin alike, or on all, is judged by the names the flow has now, and by
-one that nobody uses: whether that is allowed tells whether later names are.
+one that nobody uses: if that is allowed, later names are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mirror_report.model.findings import Finding, Severity
 CLUSTER = "kafka-cluster"
 EVERY = "*"
 NOBODYS = "mirror-report-probe"
-"""A name, or the end of one, that stands for what does not exist yet."""
+"""A name, or the end of one, for what does not exist yet."""
 
 Answers = Mapping[Resource, Access]
 
@@ -135,7 +135,7 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
 
 
 def principal_of(cluster: Cluster) -> str:
-    """Whom ACLs call our identity, as far as the configuration tells."""
+    """Whom ACLs call our identity, as far as the configuration says."""
     if cluster.principal:
         return cluster.principal
     unnamed = "<subject of its certificate>" if cluster.ssl_certificate else "ANONYMOUS"

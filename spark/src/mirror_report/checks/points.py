@@ -11,7 +11,7 @@ SPAN_MS = 24 * 3_600_000
 POINTS = 200
 """Of one topic at most."""
 GAP_MS = 45 * 60_000
-"""Without a look for so long, lag was not known."""
+"""Without an observation for so long, lag was not known."""
 SHARES = POINTS - SPAN_MS // GAP_MS - 2
 """Of the time shown; a gap has a point of its own."""
 
@@ -30,29 +30,29 @@ def by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
 
 
 def points(
-    flow: str, looks: Sequence[tuple[int, Lags]], topics: Collection[str], now_ms: int
+    flow: str, lags: Sequence[tuple[int, Lags]], topics: Collection[str], now_ms: int
 ) -> list[LagPoint]:
     """Lag of some topics over the last 24 hours, oldest first within each.
 
-    The time between the first look and the last is cut into equal shares, as many as may be drawn:
-    looks within one become a point with their lowest and highest lag and the last one's. Where lag
-    stays the same only its beginning and end are kept.
+    The time between the first observation and the last is cut into equal shares, as many as may be
+    drawn: observations within one become a point with their lowest and highest lag and the last
+    one's. Where lag stays the same only its beginning and end are kept.
 
-    :param looks: when (ms) and what was seen, oldest first.
+    :param lags: when (ms) and what was seen, oldest first.
     """
-    seen = [one for one in looks if one[0] >= now_ms - SPAN_MS]
+    seen = [one for one in lags if one[0] >= now_ms - SPAN_MS]
     return [one for topic in sorted(topics) for one in _turns(_line(flow, topic, seen))]
 
 
-def _line(flow: str, topic: str, looks: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
+def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
     """At most one point per share of the time, and one for each gap."""
     line: list[LagPoint] = []
-    if not looks:
+    if not lags:
         return line
-    first, span = looks[0][0], looks[-1][0] - looks[0][0] + 1
+    first, span = lags[0][0], lags[-1][0] - lags[0][0] + 1
     share = None
-    for at_ms, lags in looks:
-        lag = lags.get(topic, 0)
+    for at_ms, by_name in lags:
+        lag = by_name.get(topic, 0)
         if line and at_ms - line[-1].at_ms > GAP_MS:
             line.append(LagPoint(flow, topic, line[-1].at_ms + 1, None, line[-1].at_ms + 1))
             share = None

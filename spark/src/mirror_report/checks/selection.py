@@ -1,7 +1,7 @@
 """Whether the mirror selects the topics that the report thinks it does: no I/O.
 
-The mirror matches names with Java's regular expressions, the report with Python's. What the mirror
-has positions of tells which topics it really takes.
+The mirror matches names with Java's regular expressions, the report with Python's. Its
+positions show which topics it really takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Position
 from mirror_report.model.findings import Finding
 
 PATIENCE_MS = 15 * 60_000
-"""A new topic may wait for the mirror's next look at the source (10 minutes by default)."""
+"""A new topic may wait until the mirror lists the source's topics again (10 minutes by default)."""
 
 Remembered = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def observe(
     starts: Mapping[str, Mapping[str, int]],
     before: Remembered,
 ) -> dict[str, Any]:
-    """What the next look compares with; JSON types only.
+    """What the next observation compares with; JSON types only.
 
     :param starts: topic -> partition (as text) -> where verification starts: older records need
         no position.

@@ -99,7 +99,7 @@ def _left_out(flow: Flow, topic: str) -> str:
 
 
 def _came_from(flow: Flow, topic: str) -> bool:
-    """Whether the target is among the clusters a name tells of."""
+    """Whether the target is among the clusters in a name."""
     return flow.target in topic.split(flow.separator)[:-1]
 
 
@@ -155,10 +155,10 @@ def candidates(
     return found
 
 
-def orphaned(flow: Flow, gone: Collection[str], told: Collection[str]) -> list[Finding]:
+def orphaned(flow: Flow, gone: Collection[str], reported: Collection[str]) -> list[Finding]:
     """Say of each orphaned topic once that it is one.
 
-    :param told: those an earlier report has told of.
+    :param reported: those that an earlier report named.
     """
     return [
         finding(
@@ -171,5 +171,5 @@ def orphaned(flow: Flow, gone: Collection[str], told: Collection[str]) -> list[F
             topic=name,
         )
         for name in sorted(gone)
-        if name not in told
+        if name not in reported
     ]

@@ -273,7 +273,7 @@ def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str,
 
 
 def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
-    """Whether a setting is lower; -1 stands for no limit."""
+    """Whether a setting is lower; -1 means no limit."""
     try:
         left, right = int(one[key]), int(other[key])
     except (KeyError, ValueError):

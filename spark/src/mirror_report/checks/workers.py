@@ -1,4 +1,4 @@
-"""Connectors and tasks of MirrorMaker 2, as Kafka Connect describes them: no I/O."""
+"""Connectors and tasks of a mirror, as Kafka Connect describes them: no I/O."""
 
 from __future__ import annotations
 

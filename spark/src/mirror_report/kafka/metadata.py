@@ -14,7 +14,7 @@ from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
-from mirror_report.kafka import log_offsets, log_sizes
+from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
 from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
 
@@ -130,10 +130,10 @@ class ClusterClient:
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
             elif code == 0:
                 readable[name] = one
-        offsets = log_offsets.readable(self.cluster, self.admin, readable, errors, refused)
+        offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
         configs, sources = self._configs(offsets) if settings else ({}, {})
         wanted = {name: readable[name] for name in offsets}
-        sizes = log_sizes.of_leaders(self.admin, wanted) if settings else {}
+        sizes = logs.topic_sizes(self.admin, wanted) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,
@@ -163,7 +163,7 @@ class ClusterClient:
 
     def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
         """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
-        return log_sizes.of_partitions(self.admin, topics)
+        return logs.partition_sizes(self.admin, topics)
 
     def newest_record(self, topic: str) -> int | None:
         """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""

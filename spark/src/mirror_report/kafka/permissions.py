@@ -1,7 +1,7 @@
 """What our identity may do, asked as that identity; nothing is created, changed or read.
 
 A broker lists authorized operations of what exists and may be described. For a name that does not
-exist it still refuses a request before it looks: so creating, growing and altering are asked for
+exist it still refuses a request before that: so creating, growing and altering are asked for
 with ``validate_only``.
 """
 

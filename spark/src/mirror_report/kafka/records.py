@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -12,6 +13,42 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.kafka.connection import client_options, explained
 from mirror_report.model.cluster import Place
+
+
+@contextlib.contextmanager
+def consumer(
+    cluster: Cluster,
+    credentials: Credentials,
+    purpose: str,
+    starts: Mapping[TopicPartition, int],
+    topics: str = "",
+    **options: Any,
+) -> Iterator[Any]:
+    """A consumer at some offsets, which asks for topics without making them.
+
+    :param purpose: one word, for the client's id.
+    :param topics: names of those that are read, for the message if they may not be.
+    :param options: of kafka-python, beside those that keep it without a group.
+    :raises ClusterError: records cannot be read.
+    """
+    known = client_options(cluster, credentials) | {
+        "client_id": f"mirror-report-{cluster.alias}-{purpose}",
+        "group_id": None,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    where = f"topics {topics}" if topics else "the topics"
+    with explained(cluster, f"read {topics or 'records'}", f"READ on {where}"):
+        opened = KafkaConsumer(**known, **options)
+        # kafka-python has an option for that and does not hand it on to what sends the request.
+        opened._cluster.config["allow_auto_create_topics"] = False
+        try:
+            opened.assign(list(starts))
+            for at, offset in starts.items():
+                opened.seek(at, offset)
+            yield opened
+        finally:
+            opened.close(autocommit=False)
 
 
 def oldest_waiting(
@@ -31,36 +68,23 @@ def oldest_waiting(
     ages: dict[Place, int | None] = {}
     if not waiting:
         return ages
-    options = client_options(cluster, credentials) | {
-        "client_id": f"mirror-report-{cluster.alias}-age",
-        "group_id": None,
-        "isolation_level": isolation,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_partition_fetch_bytes": 65_536,
-        "max_poll_records": 5_000,
-    }
-    left = {TopicPartition(*at): ends for at, ends in waiting.items()}
+    left = {TopicPartition(*at): end for at, (_, end) in waiting.items()}
+    starts = {TopicPartition(*at): position for at, (position, _) in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
-    with explained(cluster, "read records", "READ on the topics"):
-        consumer = reader(options)
-        try:
-            consumer.assign(list(left))
-            for at, (position, _) in left.items():
-                consumer.seek(at, position)
-            while left and time.monotonic() < deadline:
-                batches = consumer.poll(timeout_ms=200)
-                for at, records in batches.items():
-                    if records and at in left:
-                        ages[at.topic, at.partition] = int(records[0].timestamp)
-                        del left[at]
-                for at, (_, end) in list(left.items()):
-                    if consumer.position(at) >= end:
-                        ages[at.topic, at.partition] = None
-                        del left[at]
-                consumer.pause(*(set(consumer.assignment()) - set(left)))
-        finally:
-            consumer.close(autocommit=False)
+    with consumer(
+        cluster, credentials, "age", starts, isolation_level=isolation,
+        max_partition_fetch_bytes=65_536, max_poll_records=5_000,
+    ) as opened:  # fmt: skip
+        while left and time.monotonic() < deadline:
+            for at, records in opened.poll(timeout_ms=200).items():
+                if records and at in left:
+                    ages[at.topic, at.partition] = int(records[0].timestamp)
+                    del left[at]
+            for at, end in list(left.items()):
+                if opened.position(at) >= end:
+                    ages[at.topic, at.partition] = None
+                    del left[at]
+            opened.pause(*(set(opened.assignment()) - set(left)))
     return ages
 
 
@@ -77,34 +101,11 @@ def fetched_at(
     :param isolation: as for :func:`oldest_waiting`.
     :returns: consumer records, keys and values as bytes; none if none came in time.
     """
-    options = client_options(cluster, credentials) | {
-        "client_id": f"mirror-report-{cluster.alias}-look",
-        "group_id": None,
-        "isolation_level": isolation,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-    }
     at = TopicPartition(*place)
     deadline = time.monotonic() + timeout_seconds
-    with explained(cluster, "read records", "READ on the topics"):
-        consumer = reader(options)
-        try:
-            consumer.assign([at])
-            consumer.seek(at, offset)
-            while time.monotonic() < deadline:
-                batch = consumer.poll(timeout_ms=200).get(at)
-                if batch:
-                    return list(batch)
-        finally:
-            consumer.close(autocommit=False)
+    with consumer(cluster, credentials, "fetch", {at: offset}, isolation_level=isolation) as opened:
+        while time.monotonic() < deadline:
+            batch = opened.poll(timeout_ms=200).get(at)
+            if batch:
+                return list(batch)
     return []
-
-
-def reader(options: Mapping[str, Any]) -> Any:
-    """A consumer that asks for topics without making them.
-
-    kafka-python has an option for that and does not hand it on to what sends the request.
-    """
-    consumer = KafkaConsumer(**options)
-    consumer._cluster.config["allow_auto_create_topics"] = False
-    return consumer

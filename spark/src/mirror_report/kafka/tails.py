@@ -14,11 +14,10 @@ from kafka import TopicPartition
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
-from mirror_report.kafka.connection import client_options, explained
 from mirror_report.kafka.errors import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.records import reader
+from mirror_report.kafka.records import consumer
 from mirror_report.model.cluster import TopicSnapshot
 
 READ_SECONDS = 120.0
@@ -135,33 +134,20 @@ def catch_up(
     }
     if not waiting:
         return
-    options = client_options(cluster, credentials) | {
-        "client_id": f"mirror-report-{cluster.alias}-tail",
-        "group_id": None,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_poll_records": 10_000,
-    }
+    starts = {at: tail.next[at.partition] for at, (_, tail, _) in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
     names = ", ".join(sorted({at.topic for at in waiting}))
-    with explained(cluster, f"read {names}", f"READ on topics {names}"):
-        consumer = reader(options)
-        try:
-            consumer.assign(list(waiting))
-            for at, (_, tail, _) in waiting.items():
-                consumer.seek(at, tail.next[at.partition])
-            while waiting and time.monotonic() < deadline:
-                for at, batch in consumer.poll(timeout_ms=200).items():
-                    if at in waiting:
-                        _, tail, decode = waiting[at]
-                        _take(cluster, batch, tail, decode)
-                for at, (end, tail, _) in list(waiting.items()):
-                    tail.next[at.partition] = consumer.position(at)
-                    if tail.next[at.partition] >= end:
-                        del waiting[at]
-                consumer.pause(*(set(consumer.assignment()) - set(waiting)))
-        finally:
-            consumer.close(autocommit=False)
+    with consumer(cluster, credentials, "tail", starts, names, max_poll_records=10_000) as opened:
+        while waiting and time.monotonic() < deadline:
+            for at, batch in opened.poll(timeout_ms=200).items():
+                if at in waiting:
+                    _, tail, decode = waiting[at]
+                    _take(cluster, batch, tail, decode)
+            for at, (end, tail, _) in list(waiting.items()):
+                tail.next[at.partition] = opened.position(at)
+                if tail.next[at.partition] >= end:
+                    del waiting[at]
+            opened.pause(*(set(opened.assignment()) - set(waiting)))
 
 
 def _take(cluster: Cluster, batch: Sequence[Any], tail: Tail, decode: Decode) -> None:

@@ -15,7 +15,7 @@ GroupPlace = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Translation:
-    """What MirrorMaker 2 keeps to find a group's position on the target.
+    """What a mirror keeps to find a group's position on the target.
 
     :param syncs: offset syncs of a source partition, oldest first, thinned out with age.
     :param checkpoints: newest checkpoint of a group's position: offset on the source and on the

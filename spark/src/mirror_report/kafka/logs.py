@@ -1,20 +1,21 @@
-"""Log start, last stable offset and high watermark of topics' partitions."""
+"""Offsets and sizes of partitions' logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kafka import IsolationLevel, TopicPartition
+from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
 from mirror_report.kafka.errors import ClusterError, DeniedError, UnreachableError
-from mirror_report.model.cluster import PartitionSnapshot
+from mirror_report.model.cluster import PartitionSnapshot, Place
 
 
-def readable(
+def offsets(
     cluster: Cluster,
     admin: Any,
     described: Mapping[str, Mapping[str, Any]],
@@ -82,3 +83,45 @@ def _listed(
         }
         for name, some in partitions.items()
     }
+
+
+def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
+    """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
+    sizes: dict[Place, int] = {}
+    for _, place, size in _replicas(admin, topics):
+        sizes[place] = max(size, sizes.get(place, 0))
+    return sizes
+
+
+def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
+    if not described:
+        return {}
+    leaders = {
+        (name, one["partition_index"]): one["leader_id"]
+        for name, topic in described.items()
+        for one in topic["partitions"]
+    }
+    sizes: dict[str, int] = {}
+    for broker, place, size in _replicas(admin, described):
+        if leaders.get(place) == broker:
+            sizes[place[0]] = sizes.get(place[0], 0) + size
+    return sizes
+
+
+def _replicas(admin: Any, topics: Collection[str]) -> list[tuple[int, Place, int]]:
+    """Broker, partition and bytes of every replica; empty without DESCRIBE on the cluster."""
+    if not topics:
+        return []
+    try:
+        brokers = admin.describe_log_dirs(sorted(topics))
+    except KafkaError:
+        return []
+    return [
+        (broker["broker"], (topic["name"], one["partition_index"]), int(one["partition_size"]))
+        for broker in brokers
+        for directory in broker["log_dirs"]
+        for topic in directory["topics"]
+        for one in topic["partitions"]
+        if not one["is_future_key"]
+    ]
