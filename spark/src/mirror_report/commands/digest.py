@@ -90,7 +90,7 @@ def digest_side(
         settings.bucket_seconds * 1000,
     )  # fmt: skip
     ranges = bundles.to_read(made)
-    progress(f"digesting {sum(one.records for one in ranges)} records of the {side}")
+    progress(f"digesting {sum(part.records for part in ranges)} records of the {side}")
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
@@ -100,7 +100,7 @@ def digest_side(
                 from mirror_report.parity.spark import session  # noqa: PLC0415
             except ImportError as error:
                 raise without_spark(error) from error
-            expected = sum(one.bytes for one in ranges)
+            expected = sum(part.bytes for part in ranges)
             with session.open_session(settings.spark, expected) as spark, spark_errors():
                 beyond = frames.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, *beyond)

@@ -39,12 +39,11 @@ if TYPE_CHECKING:
     from mirror_report.parity.spark.session import OpenSession
     from mirror_report.parity.steps.prove import Proved
 
-
 HELP = "compare topics at rest whatever their timestamps; remember nothing"
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Observation:
     """Both sides of a flow at one moment, in the order source, positions, target."""
 
     source: ClusterSnapshot
@@ -73,59 +72,61 @@ def prove_topics(
     flow_name: str,
     topic: str | None,
     progress: Progress,
-    take: Snapshots | None = None,
+    snapshots: Snapshots | None = None,
     open_session: OpenSession | None = None,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
     :param topic: on the source or on the target; ``None``: all the flow mirrors.
-    :param take: takes snapshots of the clusters; ``open_session``: how to get a Spark session.
+    :param snapshots: of the clusters; ``open_session``: how to get a Spark session.
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     flow = settings.flow(flow_name)
-    take = take or Snapshots(settings)
+    snapshots = snapshots or Snapshots(settings)
     recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
-    before = _look(take, flow)
+    before = _observe(snapshots, flow)
     feeds = _feeds(flow, before.source, topic)
     waiting = _waiting(settings, flow, before, feeds)
     found: dict[str, TopicParity] = {}
     subjects: list[Subject] = []
     for name, origins in feeds.items():
         chosen = strategies.choose(
-            flow, [before.source.topics[one] for one in origins], before.target.topics.get(name)
+            flow,
+            [before.source.topics[origin] for origin in origins],
+            before.target.topics.get(name),
         )
         if name in before.target.errors:
             found[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
         elif chosen.strategy == "latest_by_key":
             reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
             found[name] = _empty(flow, name, origins, "skipped", reason)
-        elif any(one in waiting for one in origins):
-            count = sum(waiting.get(one, 0) for one in origins)
+        elif waiting.keys() & set(origins):
+            count = sum(waiting.get(origin, 0) for origin in origins)
             found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:
-        total = sum(one.bytes for subject in subjects for one in subject.ranges)
+        total = sum(part.bytes for subject in subjects for part in subject.ranges)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
         proved = _compare(settings, flow, subjects, int(total), open_session, progress)
-        after = _look(take, flow)
-        for one in subjects:
-            origins = feeds[one.topic]
-            if _state(before, origins, one.topic) != _state(after, origins, one.topic):
-                found[one.topic] = _empty(flow, one.topic, origins, "in_flight",
-                                          "the topic moved while it was read")  # fmt: skip
+        after = _observe(snapshots, flow)
+        for subject in subjects:
+            name, origins = subject.topic, feeds[subject.topic]
+            if _state(before, origins, name) != _state(after, origins, name):
+                reason = "the topic moved while it was read"
+                found[name] = _empty(flow, name, origins, "in_flight", reason)
             else:
-                row = _empty(flow, one.topic, origins, "verified", _reason(one))
-                found[one.topic] = _told(row, proved[one.topic])
+                row = _empty(flow, name, origins, "verified", _reason(subject))
+                found[name] = _compared(row, proved[name])
     topics = [found[name] for name in feeds]
     findings = worst_first(each for row in topics for each in _findings(row, settings))
     return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
-def _look(take: Snapshots, flow: Flow) -> _Seen:
-    source = take.source(flow)
-    positions = of_present_topics(take.positions(flow), source)
-    return _Seen(source, positions, take.target(flow))
+def _observe(snapshots: Snapshots, flow: Flow) -> _Observation:
+    source = snapshots.source(flow)
+    positions = of_present_topics(snapshots.positions(flow), source)
+    return _Observation(source, positions, snapshots.target(flow))
 
 
 def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
@@ -149,7 +150,7 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
 
 
 def _waiting(
-    settings: Settings, flow: Flow, seen: _Seen, feeds: Mapping[str, Sequence[str]]
+    settings: Settings, flow: Flow, seen: _Observation, feeds: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
@@ -167,7 +168,7 @@ def _waiting(
 
 
 def _subject(
-    flow: Flow, topic: str, origins: Sequence[str], seen: _Seen, recorded: Mapping[str, Any]
+    flow: Flow, topic: str, origins: Sequence[str], seen: _Observation, recorded: Mapping[str, Any]
 ) -> Subject:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
@@ -214,7 +215,7 @@ def _compare(
         return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
 
 
-def _state(seen: _Seen, origins: Sequence[str], topic: str) -> list[Any]:
+def _state(seen: _Observation, origins: Sequence[str], topic: str) -> list[Any]:
     """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
     logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
     return [(one.topic_id, one.partitions) if one else None for one in logs]
@@ -240,7 +241,7 @@ def _empty(
     )  # fmt: skip
 
 
-def _told(row: TopicParity, proved: Proved) -> TopicParity:
+def _compared(row: TopicParity, proved: Proved) -> TopicParity:
     if proved.unknown is not None:
         return replace(row, status="unknown", reason=proved.unknown)
     counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}

@@ -27,7 +27,7 @@ PUBLISHED = ("latest.html", "latest.json")
 
 
 def anew(directory: Path) -> str:
-    """How an operator leaves the parity state in a directory behind and keeps the baseline."""
+    """What an operator does to leave the parity state behind and keep the baseline."""
     return (
         f"`mv {directory}/parity.json {directory}/parity /var/tmp/`, then mirror-report run "
         "compares everything since the baseline"
@@ -87,7 +87,7 @@ class Store:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except ValueError as error:
             cure = (
-                f"Start anew: {anew(self.directory)}"
+                f"Start again: {anew(self.directory)}"
                 if name == "parity"
                 else "Move it away and record a new baseline: mirror-report baseline --full-history"
             )
