@@ -22,6 +22,7 @@ from mirror_report.checks import (
     recreated,
     remedies,
     sysconfig,
+    topic_settings,
     topic_status,
     topics,
     workers,
@@ -96,7 +97,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "topic_status.candidates": lambda c: topic_status.candidates(
         c.flow, c.source, ["t"], [c.flow.target_topic("t-gone")], ["t-gone"]
     ),
-    "topic_status.differences": lambda c: topic_status.differences(
+    "topic_settings.differences": lambda c: topic_settings.differences(
         c.flow, c.source.topics["t"], topic("x", 0, 1, max_message_bytes="5")
     ),
     "preflight.same_cluster": lambda c: preflight.same_cluster(c.flow, c.source, c.source),
@@ -112,7 +113,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         *topics.compare(c.flow, c.source, c.target, auto_creation=False),
     ],
     "topics.not_readable": lambda c: topics.not_readable(c.flow, c.source),
-    "topics.settings_not_read": lambda c: topics.settings_not_read(
+    "topic_settings.settings_not_read": lambda c: topic_settings.settings_not_read(
         c.flow, [snapshot("west", replace(topic("t", 0, 1), configs={}))]
     ),
     "workers.judge": lambda c: workers.judge(c.flow, c.mirror, GROUP),
@@ -172,7 +173,7 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
             "topic_status.statuses",
             engine.internal_topics_by_name,
         ),
-        "'synced'": ("topic_status.differences", engine.syncs_topic_configs),
+        "'synced'": ("topic_settings.differences", engine.syncs_topic_configs),
         "east.t": (
             "topics.compare",
             engine.names_targets is Naming.REPLICATION_POLICY,

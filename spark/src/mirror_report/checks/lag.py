@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks.estimates import Estimate
+from mirror_report.checks.pace import catching_up, rates
 from mirror_report.checks.partition_history import FlowHistory, PartitionHistory
 from mirror_report.checks.positions import Position
 from mirror_report.config.flow import Flow
@@ -20,9 +21,6 @@ from mirror_report.model.cluster import (
 )
 from mirror_report.model.lag import LagState, PartitionLag
 from mirror_report.model.mirror import MirrorStatus
-
-COMMITS_APART = 2
-"""What a mirror copies within so many commit intervals is no backlog, but how it works."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +124,14 @@ class _Partition:
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
         size = self._bytes(records)
-        produced, mirrored, over = self._rates()
-        eta, catches_up = _eta(
-            records, produced, mirrored, over, self.flow.commit_interval_ms / 1000
-        )
+        base = self.history.base(self.now_ms)
+        now = (self.now_ms, self.end, self.position.next_offset)
+        produced, mirrored = rates(self.past, base, *now)
+        eta, catches_up = catching_up(
+            records, produced, mirrored,
+            measured_seconds=0.0 if base is None else (self.now_ms - base) / 1000,
+            commit_seconds=self.flow.commit_interval_ms / 1000,
+        )  # fmt: skip
         lost, maybe = self.evidence.losses.get(self.place, (0, 0))
         transaction = self.evidence.transactions.get(self.place)
         probable = self.evidence.estimates.get(self.place)
@@ -194,18 +196,6 @@ class _Partition:
         size, held = self.evidence.sizes.get(self.place), self.log.end - self.log.log_start
         return None if size is None or held <= 0 else round(size * records / held)
 
-    def _rates(self) -> tuple[float | None, float | None, float]:
-        """Offsets per second of the source and of the mirror, and over how many seconds."""
-        base = self.history.base(self.now_ms)
-        if base is None:
-            return None, None, 0.0
-        over = (self.now_ms - base) / 1000
-        end, before = self.past.end_at(base), self.past.next_offset_at(base)
-        produced = None if end is None else (self.end - end) / over
-        forward = before is not None and before <= self.position.next_offset
-        mirrored = (self.position.next_offset - (before or 0)) / over if forward else None
-        return produced, mirrored, over
-
     def _position_age(self, mirror: MirrorStatus, baseline: Mapping[str, Any]) -> float | None:
         at_ms: int | None = None
         if self.position.source == "connect_offsets":
@@ -259,25 +249,3 @@ class _Partition:
             (behind, "LAGGING"),
         )
         return next((state for holds, state in candidates if holds), "OK")
-
-
-def _eta(
-    records: int,
-    produced: float | None,
-    mirrored: float | None,
-    over: float,
-    commit_seconds: float,
-) -> tuple[float | None, bool | None]:
-    """Seconds until nothing waits at these rates, and whether that ever comes.
-
-    :param over: seconds the rates were measured over; positions move once per commit.
-    """
-    if records == 0:
-        return 0.0, True
-    if produced is None or mirrored is None or over < commit_seconds:
-        return None, None
-    if mirrored > 0 and records <= COMMITS_APART * commit_seconds * mirrored:
-        return records / mirrored, True
-    if mirrored > produced:
-        return records / (mirrored - produced), True
-    return None, False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mirror_report.checks.topics import settings_not_read
+from mirror_report.checks.topic_settings import settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.engines import PositionStore, WorkerStore

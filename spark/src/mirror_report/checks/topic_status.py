@@ -8,16 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from mirror_report.checks.topics import risks
+from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import HEARTBEATS, Flow
 from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.model.topics import ConfigDifference, TopicStatus
-
-OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"
-OF_BROKER_FILE = "STATIC_BROKER_CONFIG"
-OF_KAFKA = "DEFAULT_CONFIG"
+from mirror_report.model.topics import TopicStatus
 
 
 def statuses(
@@ -101,38 +97,6 @@ def _left_out(flow: Flow, topic: str) -> str:
 def _came_from(flow: Flow, topic: str) -> bool:
     """Whether the target is among the clusters in a name."""
     return flow.target in topic.split(flow.separator)[:-1]
-
-
-def differences(
-    flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
-) -> tuple[ConfigDifference, ...]:
-    """Settings the engine would set and that differ, and those nothing sets and that hurt."""
-    if not ours.configs or not theirs.configs:
-        return ()
-    synced = [key for key in sorted(ours.configs) if _would_sync(flow, key, ours, theirs)]
-    risky = {key for _, _, key in risks(ours.configs, theirs.configs)} - set(synced)
-    return tuple(
-        ConfigDifference(
-            key, ours.configs.get(key), theirs.configs.get(key),
-            "synced" if key in synced else "risk",
-        )
-        for key in sorted({*synced, *risky})
-    )  # fmt: skip
-
-
-def _would_sync(flow: Flow, key: str, ours: TopicSnapshot, theirs: TopicSnapshot) -> bool:
-    """Whether MirrorMaker 2 would change a setting on the target.
-
-    It sets what the source's topic does not leave to Kafka's own default or to the file of the
-    source's brokers; where it is Kafka's default, it takes the target topic's own value away
-    (``MirrorSourceConnector.targetConfig``, ``use.defaults.from=target``).
-    """
-    if ours.configs[key] == theirs.configs.get(key) or not flow.syncs_setting(key):
-        return False
-    basis = ours.config_sources.get(key)
-    if basis == OF_KAFKA:
-        return theirs.config_sources.get(key) == OF_TOPIC
-    return basis is not None and basis != OF_BROKER_FILE
 
 
 def candidates(

@@ -17,7 +17,7 @@ from mirror_report.config.flow import (
     Permission,
 )
 from mirror_report.config.settings import Settings, Spark
-from mirror_report.config.values import refuse_unknown
+from mirror_report.config.values import one_of, refuse_unknown
 from mirror_report.engines import Naming, PositionStore, WorkerStore
 
 FETCH_KEYS = (
@@ -81,17 +81,9 @@ def judge_cluster(cluster: Cluster) -> None:
     for server in cluster.bootstrap_servers:
         if re.fullmatch(r".+:\d{1,5}", server) is None:
             raise ConfigError(f"{where}.bootstrap_servers: {server!r} is not host:port")
-    if cluster.security_protocol not in SECURITY_PROTOCOLS:
-        raise ConfigError(
-            f"{where}.security_protocol: {cluster.security_protocol!r} is none of "
-            + ", ".join(SECURITY_PROTOCOLS)
-        )
+    one_of(cluster.security_protocol, SECURITY_PROTOCOLS, f"{where}.security_protocol")
     if cluster.security_protocol.startswith("SASL"):
-        if cluster.sasl_mechanism not in SASL_MECHANISMS:
-            raise ConfigError(
-                f"{where}.sasl_mechanism: {cluster.sasl_mechanism!r} is none of "
-                + ", ".join(SASL_MECHANISMS)
-            )
+        one_of(cluster.sasl_mechanism, SASL_MECHANISMS, f"{where}.sasl_mechanism")
         if not cluster.username:
             raise ConfigError(f"{where}.username: needed with {cluster.security_protocol}")
 
@@ -114,11 +106,7 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     _judge_names(flow, where)
     for side in ("source", "target"):
-        if flow.isolation(side) not in ISOLATIONS:
-            raise ConfigError(
-                f"{where}.{side}_isolation: {flow.isolation(side)!r} is none of "
-                + ", ".join(ISOLATIONS)
-            )
+        one_of(flow.isolation(side), ISOLATIONS, f"{where}.{side}_isolation")
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
     for key, some in (
@@ -139,11 +127,7 @@ def _judge_names(flow: Flow, where: str) -> None:
     """What an engine needs to know to name topics, and to find those it keeps for itself."""
     engine = flow.engine
     if engine.names_targets is Naming.REPLICATION_POLICY:
-        if flow.replication_policy not in REPLICATION_POLICIES:
-            raise ConfigError(
-                f"{where}.replication_policy: {flow.replication_policy!r} is none of "
-                + ", ".join(REPLICATION_POLICIES)
-            )
+        one_of(flow.replication_policy, REPLICATION_POLICIES, f"{where}.replication_policy")
         if not flow.separator:
             raise ConfigError(f"{where}.separator: at least one character is needed")
     for key, needed in (

@@ -20,7 +20,7 @@ from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.config.judge import judge_cluster, judge_flow, judge_settings
 from mirror_report.config.settings import Budget, Settings, Spark, Warn
-from mirror_report.config.values import coerce, mapping, record, refuse_unknown, sequence
+from mirror_report.config.values import coerce, mapping, one_of, record, refuse_unknown, sequence
 from mirror_report.engines import ENGINES
 
 
@@ -109,11 +109,8 @@ def parse(
 
 
 def _flow(given: Mapping[str, Any], where: str) -> Flow:
-    engine = given.get("engine")
-    if isinstance(engine, str) and engine not in ENGINES:
-        raise ConfigError(
-            f"flows.{given.get('name')}.engine: {engine!r} is none of {', '.join(ENGINES)}"
-        )
+    if isinstance(engine := given.get("engine"), str):
+        one_of(engine, ENGINES, f"flows.{given.get('name')}.engine")
     return record(Flow, given, where)
 
 

@@ -97,6 +97,15 @@ def sequence(value: Any, where: str) -> list[Any]:
     return value
 
 
+def one_of(value: Any, known: Iterable[str], where: str) -> None:
+    """Refuse a value that is none of some words.
+
+    :raises ConfigError: it is none of them; ``where`` names the key.
+    """
+    if value not in known:
+        raise ConfigError(f"{where}: {value!r} is none of {', '.join(known)}")
+
+
 def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """Refuse keys that mean nothing, with the nearest one that does.
 
