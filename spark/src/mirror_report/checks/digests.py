@@ -8,7 +8,7 @@ from typing import Any
 from mirror_report.checks.verdict import finding
 from mirror_report.model.content import ParityStatus
 from mirror_report.model.document import CompareTopic
-from mirror_report.model.findings import Finding
+from mirror_report.model.findings import Finding, Severity
 
 NOT_THERE = "not among the topics of the target"
 
@@ -47,53 +47,35 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
     """What differs, and what was not compared."""
     where = f"{flow}/{topic.topic}"
     again = f"Run mirror-report run --flow {flow} where both clusters can be read: it tells which"
-    found = []
     if topic.reason == NOT_THERE:
-        return [
-            finding(
-                "topic_missing", f"{where}: the target has no such topic",
-                f"mirror-report check --flow {flow} tells what the mirror needs",
-                flow=flow, topic=topic.topic,
-            )
-        ]  # fmt: skip
-    if topic.status == "unknown":
-        found.append(
-            finding(
-                "parity_unavailable", f"{where}: not compared: {topic.reason}",
-                f"mirror-report digest --flow {flow} again", flow=flow, topic=topic.topic,
-            )
-        )  # fmt: skip
-    if topic.status == "skipped":
-        found.append(
-            finding(
-                "skipped", f"{where}: not compared: {topic.reason}", again,
-                flow=flow, topic=topic.topic,
-            )
-        )  # fmt: skip
-    if topic.fewer:
-        found.append(
-            finding(
-                "missing", f"{where}: at least {topic.fewer} records of the source are not on the "
-                "target", again, flow=flow, topic=topic.topic, count=topic.fewer,
-            )
-        )  # fmt: skip
-    if topic.buckets_same_number:
-        found.append(
-            finding(
-                "differs", f"{where}: {topic.buckets_same_number} buckets hold as many records on "
-                "both sides, and others", again,
-                flow=flow, topic=topic.topic, count=topic.buckets_same_number,
-            )
-        )  # fmt: skip
-    if topic.more:
-        found.append(
-            finding(
-                "differs", f"{where}: the target holds {topic.more} records more: duplicates, "
-                "foreign ones, or some that reached the source after its bundle", again,
-                flow=flow, topic=topic.topic, count=topic.more, severity="warning",
-            )
-        )  # fmt: skip
-    return found
+        needs = f"mirror-report check --flow {flow} tells what the mirror needs"
+        text = f"{where}: the target has no such topic"
+        return [finding("topic_missing", text, needs, flow=flow, topic=topic.topic)]
+    not_compared = {
+        "unknown": ("parity_unavailable", f"mirror-report digest --flow {flow} again"),
+        "skipped": ("skipped", again),
+    }
+    found = []
+    if topic.status in not_compared:
+        kind, action = not_compared[topic.status]
+        text = f"{where}: not compared: {topic.reason}"
+        found.append(finding(kind, text, action, flow=flow, topic=topic.topic))
+    differences: Sequence[tuple[str, int, str, Severity | None]] = (
+        ("missing", topic.fewer,
+         f"at least {topic.fewer} records of the source are not on the target", None),
+        ("differs", topic.buckets_same_number,
+         f"{topic.buckets_same_number} buckets hold as many records on both sides, and others",
+         None),
+        ("differs", topic.more,
+         f"the target holds {topic.more} records more: duplicates, foreign ones, or some that "
+         "reached the source after its bundle", "warning"),
+    )  # fmt: skip
+    return found + [
+        finding(kind, f"{where}: {text}", again, flow=flow, topic=topic.topic, count=count,
+                severity=severity)
+        for kind, count, text, severity in differences
+        if count
+    ]  # fmt: skip
 
 
 def unverifiable(flow: str, topic: str, count: int, reason: str) -> Finding:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.checks.failover import none_examined
-from mirror_report.checks.verdict import failure, verdict
+from mirror_report.checks.verdict import verdict
 from mirror_report.commands import options as shared
-from mirror_report.commands.flows import aliases, chosen
+from mirror_report.commands.flows import aliases, chosen, load_manifests
 from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.commands.observe_groups import flow_groups
 from mirror_report.commands.progress import Progress, show_progress
@@ -19,7 +19,7 @@ from mirror_report.observe import open_clients
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION
-from mirror_report.state.store import StateError, Store
+from mirror_report.state.store import Store
 
 HELP = "tell what consumer groups would lose or read again on the target now"
 
@@ -50,11 +50,7 @@ def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) 
     lag = measure_lag(settings, store, flow_name)
     rows: list[GroupParity] = []
     findings = [finding for finding in lag.findings if finding.severity == "unknown"]
-    try:
-        before = store.load("groups")
-    except StateError as error:
-        before = {}
-        findings.append(failure(error))
+    before = load_manifests(store, ("groups",), findings)["groups"]
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             if flow.name not in lag.observed:

@@ -13,7 +13,7 @@ from mirror_report.commands.check_flow import (
     ending_certificates,
     lacking_permissions,
 )
-from mirror_report.commands.flows import aliases, chosen, status_of
+from mirror_report.commands.flows import aliases, chosen, load_manifests, status_of
 from mirror_report.commands.measure_flow import measure_flow
 from mirror_report.config.settings import Settings
 from mirror_report.kafka.tails import FlowTails, Tail
@@ -56,13 +56,7 @@ def measure_lag(
     """
     flows = chosen(settings, flow_name)
     result = LagResult()
-    manifests: dict[str, dict[str, Any]] = {}
-    for name in ("baseline", "topics", "shifts", "mirrors"):
-        try:
-            manifests[name] = store.load(name)
-        except StateError as error:
-            manifests[name] = {}
-            result.findings.append(failure(error))
+    manifests = load_manifests(store, ("baseline", "topics", "shifts", "mirrors"), result.findings)
     result.tails.update(_tails(manifests["mirrors"]))
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.commands.flows import aliases
+from mirror_report.commands.flows import aliases, load_manifests
 from mirror_report.commands.measure_lag import LagResult
 from mirror_report.commands.observe_groups import flow_groups
 from mirror_report.config.flow import Flow
@@ -18,7 +18,7 @@ from mirror_report.model.findings import Finding
 from mirror_report.model.groups import GroupParity
 from mirror_report.model.topics import TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
-from mirror_report.state.store import StateError, Store
+from mirror_report.state.store import Store
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,7 @@ class Survey:
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
     """Observe topics and groups of flows whose lag was measured just now."""
     result = Survey()
-    manifests: dict[str, dict[str, Any]] = {}
-    for name in ("baseline", "topics", "survey", "groups"):
-        try:
-            manifests[name] = store.load(name)
-        except StateError as error:
-            manifests[name] = {}
-            result.findings.append(failure(error))
+    manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), result.findings)
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
