@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
 
 from mirror_model import mm2_names, schema  # noqa: E402 (the path above comes first)
-from mirror_report.checks.verdict import TABLE  # noqa: E402
+from mirror_report.checks.kinds import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402
 from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
@@ -219,8 +219,11 @@ def page() -> str:
 
 def findings_table() -> list[str]:
     """Every kind of finding."""
-    rows = [f"| `{kind}` | {severity} | {cell(text)} |" for kind, (severity, text) in TABLE.items()]
-    return ["| Finding | Severity | What it says |", "|---|---|---|", *rows]
+    rows = [
+        f"| `{name}` | {kind.severity} | {cell(kind.meaning)} | {cell(kind.cure)} |"
+        for name, kind in TABLE.items()
+    ]
+    return ["| Finding | Severity | What it says | What to do |", "|---|---|---|---|", *rows]
 
 
 def metrics_table() -> list[str]:

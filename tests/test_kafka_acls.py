@@ -46,7 +46,7 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
-from mirror_report.commands.failover import look_at_groups  # noqa: E402
+from mirror_report.commands.observe_groups import observe_groups  # noqa: E402
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
 from mirror_report.config.settings import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
@@ -252,7 +252,7 @@ def lacking(lab: Lab) -> list[str]:
                 topics += internal.topics.values()
                 if SYNCED not in clients.get("east").groups():
                     found.append("groups")
-                groups = look_at_groups(settings, clients, flow, seen, {}, {})
+                groups = observe_groups(settings, clients, flow, seen, {}, {})
                 found += [one.message for one in groups.findings if one.kind == "permission"]
                 if [one.group for one in groups.rows if one.partitions] != [SYNCED]:
                     found.append("offsets of groups")

@@ -14,12 +14,14 @@ from made_up import EVERY, MADE_UP, flow_of
 from mirror_report import checks
 from mirror_report.checks import (
     content,
+    coverage,
     groups,
     lag_findings,
     permissions,
     preflight,
     recreated,
     remedies,
+    sysconfig,
     topic_settings,
     topic_status,
     topics,
@@ -33,7 +35,7 @@ from mirror_report.model.cluster import (
     OpenTransaction,
 )
 from mirror_report.model.document import FlowStatus
-from mirror_report.parity import strategies
+from mirror_report.parity.plan import strategies
 
 
 def row_texts(case: Case) -> list[str]:
@@ -97,6 +99,11 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     ),
     "topic_settings.differences": lambda c: topic_settings.differences(
         c.flow, c.source.topics["t"], topic("x", 0, 1, max_message_bytes="5")
+    ),
+    "preflight.same_cluster": lambda c: preflight.same_cluster(c.flow, c.source, c.source),
+    "sysconfig.drift": lambda c: sysconfig.drift(c.flow, 'MM_INCLUDE="another"'),
+    "coverage.nothing_seen": lambda c: coverage.nothing_seen(
+        c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), {}
     ),
     "topic_status.orphaned": lambda c: topic_status.orphaned(c.flow, ["t-gone"], []),
     "topic_status.statuses": row_texts,

@@ -7,7 +7,7 @@ import mirror_report
 
 PACKAGE = Path(mirror_report.__file__).parent
 NAMES = ("mm1", "mm2", "MM1", "MM2", "MirrorMaker 1", "MirrorMaker 2")
-OF_ALL_ENGINES = ("checks/verdict.py", "render/prometheus.py")
+OF_ALL_ENGINES = ("checks/kinds.py", "render/prometheus.py")
 """Tables of what findings and metrics mean, for readers of no flow in particular."""
 
 

@@ -13,7 +13,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
-from mirror_report import commands
+from mirror_report.commands.groups import judge_groups
+from mirror_report.commands.run import make_report
 from mirror_report.config.settings import Settings, Warn
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
@@ -50,7 +51,7 @@ class Followed:
 
     def report(self) -> Report:
         """The whole report, as far as it needs no Spark."""
-        return commands.run(self.settings, None, lambda _: None)
+        return make_report(self.settings, None, lambda _: None)
 
 
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
@@ -217,7 +218,7 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
         flows=(replace(flow, consumer_groups=("alone", "follow-.*")),),
         state_directory=followed.bulk.directory / "blind",
     )
-    found = {one.group: one for one in commands.groups(settings, None, lambda _: None).groups}
+    found = {one.group: one for one in judge_groups(settings, None, lambda _: None).groups}
     assert found["alone"].state == "unmapped"
     # The mirror is through, so this one needs none.
     assert found["follow-end"].state == "ready"

@@ -22,7 +22,7 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
-from mirror_report import commands
+from mirror_report.commands.baseline import record_baselines
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Budget, Settings
@@ -30,7 +30,7 @@ from mirror_report.config.settings import Spark as SparkSettings
 from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, TopicParity
 from mirror_report.observe import Snapshots, open_clients, worker_group
-from mirror_report.parity.engine import ParityRequest, run_parity
+from mirror_report.parity.run import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -97,7 +97,7 @@ class Series:
             before = self.positions()
             until(lambda: self.positions() != before)
             time.sleep(self.chance.random())  # any moment between two commits
-            commands.baseline(self.settings, None, full_history=False, renew=True)
+            record_baselines(self.settings, None, full_history=False, renew=True)
             self.engine.end(signal.SIGKILL if killed else signal.SIGTERM)
             until(self.nobody)
             stood = self._copied()

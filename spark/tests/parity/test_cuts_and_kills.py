@@ -23,7 +23,7 @@ import mirror_report
 from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, ParityResult
-from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.spark.rows import Shelf
 from mirror_report.state.store import Store
 
 LOOSE = Flow(name="loose", source="a", target="z", include="l.", group_id="g")

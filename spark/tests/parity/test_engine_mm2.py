@@ -21,7 +21,7 @@ from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.observe import Snapshots
-from mirror_report.parity.summary import TOLD_ONCE
+from mirror_report.parity.results.summaries import TOLD_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 

@@ -19,10 +19,13 @@ from mirror_report.config.settings import Spark
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
-from mirror_report.parity.errors import ParityError, explain
-from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
-from mirror_report.parity.ranges import Range, chunks, join, within_budget
+from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan import topics as plan
+from mirror_report.parity.plan.ranges import Range, chunks, join, within_budget
+from mirror_report.parity.spark import session, source
+from mirror_report.parity.spark.errors import explain
+from mirror_report.parity.state.manifest import Gap, Memory, SideMemory, basis
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000

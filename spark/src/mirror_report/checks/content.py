@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mirror_report.checks import remedies
-from mirror_report.checks.verdict import TABLE, finding
+from mirror_report.checks.kinds import TABLE
+from mirror_report.checks.verdict import finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.engines import PositionStore
@@ -111,7 +112,7 @@ def _found(topic: TopicParity, kind: str, action: str) -> Finding:
 
 def severity(kind: str, *, keeps_partitions: bool) -> Severity:
     """How bad a class is; order within a topic is only promised with its partitions."""
-    return "warning" if kind == "reordered" and not keeps_partitions else TABLE[kind][0]
+    return "warning" if kind == "reordered" and not keeps_partitions else TABLE[kind].severity
 
 
 def _name(topic: TopicParity) -> str:

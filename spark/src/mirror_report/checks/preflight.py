@@ -12,6 +12,22 @@ from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Position
 from mirror_report.model.findings import Finding
 
 
+def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
+    """Whether source and target are one cluster."""
+    if source.cluster_id != target.cluster_id:
+        return []
+    return [
+        finding(
+            "same_cluster",
+            f"{flow.source} and {flow.target} are one cluster ({source.cluster_id}): "
+            "the mirror would feed itself",
+            f"Correct bootstrap_servers of kafka_clusters.{flow.source} or "
+            f"kafka_clusters.{flow.target}",
+            flow=flow.name,
+        )
+    ]
+
+
 def takeover(
     flow: Flow, target: ClusterSnapshot, positions: Positions, group: GroupSnapshot
 ) -> list[Finding]:
