@@ -18,8 +18,8 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from mirror_model.advisories import line_of
 from mirror_model.judge import findings
+from mirror_model.releases import line_of
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,8 @@ import copy
 from typing import Any
 
 import pytest
-from mirror_model import schema
+from mirror_model import client_names, schema
+from mirror_model.engines.mm1.render import OPTIONS
 
 from tests.model.conftest import Site
 
@@ -310,17 +311,17 @@ def test_mirrormaker_1_cannot_rename_topics(site: Site) -> None:
 # Obsolete, misplaced and dangerous settings
 
 
-@pytest.mark.parametrize("option", sorted(schema.REMOVED_OPTIONS))
+@pytest.mark.parametrize("option", sorted(client_names.REMOVED_OPTIONS))
 def test_removed_option(site: Site, option: str) -> None:
     site.instance["mm1_options"] = {option: 1}
-    refused(site, f"mm1_options['{option}']", schema.REMOVED_OPTIONS[option])
+    refused(site, f"mm1_options['{option}']", client_names.REMOVED_OPTIONS[option])
 
 
-@pytest.mark.parametrize("key", sorted({**schema.LEGACY_KEYS, **schema.REMOVED_OPTIONS}))
+@pytest.mark.parametrize("key", sorted(client_names.CURES))
 @pytest.mark.parametrize("side", ["consumer_properties", "producer_properties"])
 def test_legacy_client_key(site: Site, key: str, side: str) -> None:
     site.instance[side] = {key: "x"}
-    refused(site, f"{side}['{key}']", {**schema.LEGACY_KEYS, **schema.REMOVED_OPTIONS}[key])
+    refused(site, f"{side}['{key}']", client_names.CURES[key])
 
 
 def test_legacy_client_key_of_a_cluster_and_of_a_flow(site: Site) -> None:
@@ -336,14 +337,14 @@ def test_flow_property_without_a_side(site: Site) -> None:
     refused(site, "properties['max.poll.records']", "'consumer.' or 'producer.'")
 
 
-@pytest.mark.parametrize("option", sorted(schema.MM1_OPTIONS))
+@pytest.mark.parametrize("option", sorted(OPTIONS))
 @pytest.mark.parametrize("side", ["consumer_properties", "producer_properties"])
 def test_command_line_option_among_properties(site: Site, option: str, side: str) -> None:
     site.instance[side] = {option: 1}
     refused(site, f"{side}['{option}']", "set mm1_options")
 
 
-@pytest.mark.parametrize("key", sorted({**schema.OWNED_KEYS, **schema.OWNED_BY_FLOW}))
+@pytest.mark.parametrize("key", sorted(client_names.OWNED_KEYS))
 def test_property_that_the_model_writes(site: Site, key: str) -> None:
     site.instance["consumer_properties"] = {key: "CANARY"}
     refused(site, f"consumer_properties['{key}']", "written from the model")

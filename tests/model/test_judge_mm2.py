@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mirror_model import kafka_names, mm2_names, schema
+from mirror_model import kafka_names, schema
+from mirror_model.engines.mm2 import names as mm2_names
+from mirror_model.engines.mm2 import settable
 
 from tests.model.conftest import Site
 from tests.model.test_judge import mentioned, refused
 
 FLOW = "mirror_flows[orders].properties"
 WORKER = "mirrormaker_instances.mirrormaker.worker_properties"
-SETTABLE_FLOW = {line: sorted(mm2_names.connector_keys(line)) for line in kafka_names.LINES}
-SETTABLE_WORKER = {line: sorted(mm2_names.worker_keys(line)) for line in kafka_names.LINES}
+SETTABLE_FLOW = {line: sorted(settable.connector_keys(line)) for line in kafka_names.LINES}
+SETTABLE_WORKER = {line: sorted(settable.worker_keys(line)) for line in kafka_names.LINES}
 VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
 
 
@@ -136,10 +138,10 @@ def test_group_of_mirrormaker_1(mm2_site: Site) -> None:
 # Keys of a flow
 
 
-@pytest.mark.parametrize("key", sorted(mm2_names.OWNED_FLOW_KEYS))
+@pytest.mark.parametrize("key", sorted(settable.OWNED_FLOW_KEYS))
 def test_flow_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
     mm2_site.flow["properties"] = {key: "CANARY"}
-    refused(mm2_site, f"{FLOW}['{key}']", mm2_names.OWNED_FLOW_KEYS[key])
+    refused(mm2_site, f"{FLOW}['{key}']", settable.OWNED_FLOW_KEYS[key])
 
 
 @pytest.mark.parametrize("key", ["source.cluster.bootstrap.servers", "target.cluster.ssl.protocol"])
@@ -149,14 +151,14 @@ def test_connection_among_flow_keys(mm2_site: Site, key: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
-@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_FLOW_KEYS))
+@pytest.mark.parametrize("key", sorted(settable.REMOVED_FLOW_KEYS))
 def test_flow_key_that_is_gone(mm2_site: Site, key: str, version: str) -> None:
     mm2_site.instance["kafka_version"] = version
     mm2_site.flow["properties"] = {key: "x"}
-    refused(mm2_site, f"{FLOW}['{key}']", mm2_names.REMOVED_FLOW_KEYS[key])
+    refused(mm2_site, f"{FLOW}['{key}']", settable.REMOVED_FLOW_KEYS[key])
 
 
-@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_IN_4))
+@pytest.mark.parametrize("key", sorted(settable.REMOVED_IN_4))
 @pytest.mark.parametrize("place", ["flow", "worker", "consumer", "cluster"])
 def test_key_that_ended_with_3_9(mm2_site: Site, key: str, place: str) -> None:
     if place == "flow":
@@ -167,26 +169,26 @@ def test_key_that_ended_with_3_9(mm2_site: Site, key: str, place: str) -> None:
         mm2_site.instance["worker_properties"] = {key: True}
     else:
         mm2_site["clusters"]["west"]["properties"] = {key: True}
-    refused(mm2_site, "Kafka 4.3.1 no longer reads it", mm2_names.REMOVED_IN_4[key])
+    refused(mm2_site, "Kafka 4.3.1 no longer reads it", settable.REMOVED_IN_4[key])
 
 
 def test_every_key_that_the_new_release_lost_has_a_cure() -> None:
-    cures = {**mm2_names.REMOVED_IN_4, **mm2_names.REMOVED_FLOW_KEYS}
+    cures = {**settable.REMOVED_IN_4, **settable.REMOVED_FLOW_KEYS}
     for table in (mm2_names.CONNECTOR, mm2_names.WORKER, kafka_names.CONSUMER,
                   kafka_names.PRODUCER, kafka_names.ADMIN):  # fmt: skip
         assert table["3.9"] - table["4.3"] <= set(cures)
 
 
 def test_every_cure_that_names_a_key_names_one_that_both_releases_know() -> None:
-    cures = {**mm2_names.REMOVED_FLOW_KEYS, **mm2_names.REMOVED_WORKER_KEYS,
-             **mm2_names.REMOVED_IN_4}  # fmt: skip
+    cures = {**settable.REMOVED_FLOW_KEYS, **settable.REMOVED_WORKER_KEYS,
+             **settable.REMOVED_IN_4}  # fmt: skip
     own = {key.name for keys in (schema.FLOW, schema.INSTANCE) for key in keys}
     for cure in cures.values():
         if not cure.startswith("set "):
             continue
         word = cure.split()[1].rstrip(";,").removeprefix("mirror_flows[].")
         for line in kafka_names.LINES:
-            known = mm2_names.connector_keys(line) | mm2_names.worker_keys(line)
+            known = settable.connector_keys(line) | settable.worker_keys(line)
             assert word in known | own, cure
 
 
@@ -237,16 +239,16 @@ def test_client_key_that_looks_mistyped_is_mentioned(mm2_site: Site) -> None:
 # Keys of the workers
 
 
-@pytest.mark.parametrize("key", sorted(mm2_names.OWNED_WORKER_KEYS))
+@pytest.mark.parametrize("key", sorted(settable.OWNED_WORKER_KEYS))
 def test_worker_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
     mm2_site.instance["worker_properties"] = {key: "CANARY"}
-    refused(mm2_site, f"{WORKER}['{key}']", mm2_names.OWNED_WORKER_KEYS[key])
+    refused(mm2_site, f"{WORKER}['{key}']", settable.OWNED_WORKER_KEYS[key])
 
 
-@pytest.mark.parametrize("key", sorted(mm2_names.REMOVED_WORKER_KEYS))
+@pytest.mark.parametrize("key", sorted(settable.REMOVED_WORKER_KEYS))
 def test_worker_key_that_is_gone(mm2_site: Site, key: str) -> None:
     mm2_site.instance["worker_properties"] = {key: "x"}
-    refused(mm2_site, f"{WORKER}['{key}']", mm2_names.REMOVED_WORKER_KEYS[key])
+    refused(mm2_site, f"{WORKER}['{key}']", settable.REMOVED_WORKER_KEYS[key])
 
 
 @pytest.mark.parametrize("key", ["sasl.jaas.config", "ssl.keystore.location", "security.protocol"])
@@ -373,8 +375,8 @@ def test_every_other_key_can_be_set(mm2_site: Site, line: str) -> None:
 def test_any_key_is_settable_or_refused_with_a_cure(mm2_site: Site) -> None:
     words = sorted({
         *SETTABLE_FLOW["3.9"], *SETTABLE_FLOW["4.3"], *SETTABLE_WORKER["3.9"],
-        *SETTABLE_WORKER["4.3"], *mm2_names.OWNED_FLOW_KEYS, *mm2_names.OWNED_WORKER_KEYS,
-        *mm2_names.REMOVED_FLOW_KEYS, *mm2_names.REMOVED_WORKER_KEYS, *mm2_names.REMOVED_IN_4,
+        *SETTABLE_WORKER["4.3"], *settable.OWNED_FLOW_KEYS, *settable.OWNED_WORKER_KEYS,
+        *settable.REMOVED_FLOW_KEYS, *settable.REMOVED_WORKER_KEYS, *settable.REMOVED_IN_4,
         *kafka_names.PRODUCER["4.3"], *kafka_names.CONSUMER["3.9"],
     })  # fmt: skip
     prefixes = ["", "producer.", "consumer.", "admin.", "producer.override.", "source.consumer.",

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mirror_model import instances, kafka_names, mm2_names
+from mirror_model import instances, kafka_names
 from mirror_model import report as reports
+from mirror_model.engines.mm2 import names as mm2_names
+from mirror_model.engines.mm2 import settable
+from mirror_model.engines.mm2 import settings as mm2_settings
 from mirror_model.errors import ModelError
 from mirror_model.render import text_of, to_java_properties
 
@@ -104,7 +107,7 @@ def test_replication_factors_follow_the_brokers(
 ) -> None:
     properties = rendered(mm2_site, brokers=brokers)
     factors = {key: value for key, value in properties.items() if "replication.factor" in key}
-    assert len(factors) == 2 * len(mm2_names.FLOW_FACTORS) + len(mm2_names.WORKER_FACTORS)
+    assert len(factors) == 2 * len(mm2_settings.FLOW_FACTORS) + len(mm2_settings.WORKER_FACTORS)
     assert set(factors.values()) == {factor}
 
 
@@ -242,15 +245,15 @@ def anything(line: str) -> st.SearchStrategy[dict[str, Any]]:
     """Whatever a user may set for a site of one release line, plug-ins' own names apart."""
     client = {"consumer": kafka_names.CONSUMER, "producer": kafka_names.PRODUCER,
               "admin": kafka_names.ADMIN}  # fmt: skip
-    taken = kafka_names.SECURITY[line] | set(mm2_names.OWNED_CLIENT_KEYS)
+    taken = kafka_names.SECURITY[line] | set(settable.OWNED_CLIENT_KEYS)
 
     def under(prefix: str, names: frozenset[str]) -> list[str]:
         return [prefix + name for name in names - taken]
 
-    flow = sorted(mm2_names.connector_keys(line)) + under(
+    flow = sorted(settable.connector_keys(line)) + under(
         "consumer.", client["consumer"][line] - {"auto.offset.reset"}
     ) + under("producer.override.", client["producer"][line])  # fmt: skip
-    worker = sorted(mm2_names.worker_keys(line) - mm2_names.AGREED) + [
+    worker = sorted(settable.worker_keys(line) - mm2_names.AGREED) + [
         key for name in client for key in under(f"{name}.", client[name][line])
     ]
     cluster = sorted(frozenset().union(*(names[line] for names in client.values())) - taken)

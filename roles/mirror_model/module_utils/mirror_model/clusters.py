@@ -7,8 +7,9 @@ from typing import Any
 
 from .errors import ModelError
 from .filled import cluster_of, filled
+from .keys import defaults_of
 from .render import to_jaas
-from .schema import IDENTITY, defaults_of
+from .schema import IDENTITY
 
 CREDENTIALS = "/run/credentials"
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"

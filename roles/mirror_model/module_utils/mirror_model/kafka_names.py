@@ -5,6 +5,9 @@ What is security belongs to a cluster, whoever connects.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 LINES = ("3.9", "4.3")
 
 _SECURITY = frozenset((
@@ -92,3 +95,21 @@ ADMIN = {
     "3.9": _EVERY["3.9"] | _ADMIN,
     "4.3": _EVERY["4.3"] | _ADMIN,
 }
+CLIENTS = {"consumer": CONSUMER, "producer": PRODUCER, "admin": ADMIN}
+ANY_CLIENT = frozenset().union(*(names[line] for names in CLIENTS.values() for line in LINES))
+# Begins the properties of a Connect worker's own REST server with TLS.
+REST_TLS = "listeners.https."
+
+
+def of_client(properties: Mapping[str, Any], client: str, line: str) -> dict[str, Any]:
+    """What of a cluster's properties one of its clients knows; a plug-in's own go to all.
+
+    :param properties: name to value.
+    :param client: ``consumer``, ``producer`` or ``admin``.
+    :param line: one of :data:`LINES`.
+    """
+    return {
+        key: value
+        for key, value in properties.items()
+        if key not in SECURITY[line] and (key in CLIENTS[client][line] or key not in ANY_CLIENT)
+    }

@@ -9,9 +9,8 @@ from . import kafka_names
 from .clusters import client_properties, kafka_credentials
 from .errors import ModelError
 from .filled import cluster_of, layered, member
-from .judge_secrets import REFERENCE
-from .mm2 import of_client
-from .schema import suggestion
+from .keys import suggestion
+from .secret_names import REFERENCE
 
 
 def operator_files(
@@ -47,7 +46,7 @@ def operator_files(
             properties[f"{alias}.{identity}.properties" if identity else f"{alias}.properties"] = (
                 layered(
                     client_properties(clusters, alias, who, directory),
-                    of_client(own, "admin", line),
+                    kafka_names.of_client(own, "admin", line),
                     security,
                 )
             )
