@@ -9,7 +9,7 @@ import pytest
 from mirror_model.advisories import OTHER_PROCESSES, is_open, kafka_advisories
 from mirror_model.engines import ENGINES
 from mirror_model.errors import ModelError
-from mirror_model.releases import release
+from mirror_model.kafka_names import release
 
 from tests.model.conftest import ADVISORIES
 

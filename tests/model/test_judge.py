@@ -7,19 +7,9 @@ from typing import Any
 
 import pytest
 from mirror_model import client_names, schema
-from mirror_model.engines.mm1.render import OPTIONS
+from mirror_model.engines.mm1 import OPTIONS
 
-from tests.model.conftest import Site
-
-
-def refused(site: Site, *words: str) -> str:
-    """The one error of a site; it must contain all words."""
-    errors = site.judge()["errors"]
-    assert len(errors) == 1, errors
-    for word in words:
-        assert word in errors[0]
-    assert "CANARY" not in errors[0]
-    return errors[0]
+from tests.model.conftest import PAIR, Site, mentioned, refused
 
 
 def test_a_sound_site_passes_without_a_word(site: Site) -> None:
@@ -401,15 +391,6 @@ def test_starting_at_the_end_is_mentioned(site: Site) -> None:
     assert "mirror_flows[orders].start" in found["warnings"][0]
 
 
-def mentioned(site: Site, *words: str) -> None:
-    found = site.judge()
-    assert found["errors"] == []
-    assert len(found["warnings"]) == 1
-    for word in words:
-        assert word in found["warnings"][0]
-    assert "CANARY" not in str(found)
-
-
 @pytest.mark.parametrize(
     ("side", "name", "near"),
     [("consumer", "fetch.min.byte", "fetch.min.bytes"), ("producer", "linger.m", "linger.ms")],
@@ -540,12 +521,6 @@ def test_a_mechanism_that_is_not_offered_says_what_it_would_need(
 ) -> None:
     site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = mechanism
     refused(site, "identities.mirror.sasl_mechanism: ", needs, "use SCRAM-SHA-512")
-
-
-PAIR = {
-    "ssl_certificate": "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
-    "ssl_key": "-----BEGIN PRIVATE KEY-----\nCANARY\n-----END PRIVATE KEY-----\n",
-}
 
 
 def test_a_client_certificate(site: Site) -> None:

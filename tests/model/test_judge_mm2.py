@@ -11,8 +11,7 @@ from mirror_model import kafka_names, schema
 from mirror_model.engines.mm2 import names as mm2_names
 from mirror_model.engines.mm2 import settable
 
-from tests.model.conftest import Site
-from tests.model.test_judge import mentioned, refused
+from tests.model.conftest import Site, mentioned, refused
 
 FLOW = "mirror_flows[orders].properties"
 WORKER = "mirrormaker_instances.mirrormaker.worker_properties"

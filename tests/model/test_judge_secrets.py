@@ -9,8 +9,7 @@ import pytest
 from mirror_model import kafka_names
 from mirror_model.secret_names import HIDDEN_KEYS, REFERENCE, SECRET_KEYS, exposed_properties
 
-from tests.model.conftest import Kafka, Site
-from tests.model.test_judge import PAIR, mentioned, refused
+from tests.model.conftest import PAIR, Kafka, Site, mentioned, refused
 
 OWN = "/run/credentials/mirrormaker.service"
 NAME = "ssl.endpoint.identification.algorithm"

@@ -4,13 +4,12 @@ Kafka's authorizers let READ, WRITE, DELETE and ALTER imply DESCRIBE, and ALTER_
 DESCRIBE_CONFIGS.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import regex
+from .filled import Flow
 
 IMPLIED_BY = {
     "DESCRIBE": ("READ", "WRITE", "DELETE", "ALTER"),
@@ -66,7 +65,7 @@ def names(patterns: Iterable[str], prefix: str = "", taken: str = ".*") -> list[
     return found
 
 
-def topics(flow: Mapping[str, Any], unmirrored: Sequence[str] = (), prefix: str = "") -> list[Name]:
+def topics(flow: Flow, unmirrored: Sequence[str] = (), prefix: str = "") -> list[Name]:
     """The topics of a flow.
 
     :param flow: the flow, filled in.

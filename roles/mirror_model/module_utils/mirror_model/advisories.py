@@ -1,13 +1,11 @@
 """Known security advisories of Kafka releases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .engines import ENGINES
 from .errors import ModelError
-from .releases import release
+from .kafka_names import release
 
 OTHER_PROCESSES = ("connect", "broker", "client")
 

@@ -1,11 +1,9 @@
 """Which client properties are refused: obsolete, written by the model, secret, or mistyped."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
-from typing import Any
 
+from .filled import Properties
 from .inventory import Inventory
 from .secret_names import SECRET_KEYS
 
@@ -92,7 +90,7 @@ CURES = {**REMOVED_OPTIONS, **LEGACY_KEYS}
 def judge_names(
     found: Inventory,
     path: str,
-    properties: Mapping[str, Any],
+    properties: Properties,
     known: frozenset[str],
     prefix: str = "",
     owned: Mapping[str, str] = OWNED_KEYS,

@@ -1,17 +1,13 @@
 """What the model asks of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .acls import Row
+from .filled import Clusters, Flow
 from .inventory import Inventory
 from .owner import INSTANCES, Owner, OwnerKind
-
-Clusters = Mapping[str, Any]
-Flow = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

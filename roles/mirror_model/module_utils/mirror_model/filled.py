@@ -1,13 +1,18 @@
 """Maps of the inventory with every key filled in, and layers of properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from .errors import ModelError
 from .keys import defaults_of, suggestion
 from .schema import CLUSTER
+
+Clusters = Mapping[str, Any]
+"""``kafka_clusters``: alias to cluster."""
+Flow = Mapping[str, Any]
+"""One of ``mirror_flows``, with every key filled in."""
+Properties = Mapping[str, Any]
+"""Kafka's names to values; ``None`` removes a property."""
 
 
 def filled(value: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +31,7 @@ def member(variable: str, members: Any, name: str) -> Any:
     return members[name]
 
 
-def cluster_of(clusters: Mapping[str, Any], alias: str) -> dict[str, Any]:
+def cluster_of(clusters: Clusters, alias: str) -> dict[str, Any]:
     """One cluster with every key filled in.
 
     :raises ModelError: no such alias.
@@ -34,7 +39,7 @@ def cluster_of(clusters: Mapping[str, Any], alias: str) -> dict[str, Any]:
     return filled(member("kafka_clusters", clusters, alias), defaults_of(CLUSTER))
 
 
-def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+def layered(*layers: Properties) -> dict[str, Any]:
     """Properties of several layers, later ones before earlier ones; null removes a property."""
     merged: dict[str, Any] = {}
     for layer in layers:
@@ -42,6 +47,6 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def within(properties: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def within(properties: Properties, prefix: str) -> dict[str, Any]:
     """The properties whose names begin with a prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}

@@ -1,7 +1,5 @@
 """Everything one mirror process is made of, and what of it must not change unnoticed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +7,7 @@ from .clusters import kafka_credentials
 from .engine import Engine
 from .engines import ENGINES
 from .errors import ModelError
-from .filled import member
+from .filled import Clusters, member
 from .owner import Owner, instance_of
 from .placement import flow_of
 
@@ -18,7 +16,7 @@ COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "t
 
 
 def mirrormaker_instance(
-    clusters: Mapping[str, Any],
+    clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     instances: Mapping[str, Any],
     name: str,
@@ -45,7 +43,7 @@ def mirrormaker_instance(
 
 
 def _process(
-    clusters: Mapping[str, Any],
+    clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     owner: Owner,
     node: Mapping[str, Any],

@@ -1,7 +1,5 @@
 """The inventory while it is judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """How a schema is written, and how what a user writes is checked against it."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """An owner: what the inventory places on hosts and lets run flows, such as an instance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

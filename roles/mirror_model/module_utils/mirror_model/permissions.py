@@ -3,8 +3,6 @@
 Only what is needed, as measured with a broker that refuses everything else.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +11,7 @@ from . import acls
 from .acls import Row
 from .engine import Engine
 from .errors import ModelError
-from .filled import cluster_of
+from .filled import Clusters, Flow, cluster_of
 from .owner import Owner
 from .placement import instances_of, placed
 from .principals import principal_of
@@ -22,8 +20,8 @@ MIRROR = "mirror"
 
 
 def mirror_permissions(
-    clusters: Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]],
+    clusters: Clusters,
+    flows: Sequence[Flow],
     instances: Mapping[str, Any],
     report_identity: str = "report",
 ) -> list[Row]:
@@ -57,9 +55,7 @@ def mirror_permissions(
     return acls.least(rows)
 
 
-def flow_permissions(
-    flow: Mapping[str, Any], engine: Engine, owner: Owner, identity: str
-) -> list[Row]:
+def flow_permissions(flow: Flow, engine: Engine, owner: Owner, identity: str) -> list[Row]:
     """What one flow needs for one identity: the mirror's, or any other, which is the report's.
 
     :param flow: the flow, filled in.
@@ -70,7 +66,7 @@ def flow_permissions(
     )
 
 
-def _of_report(flow: Mapping[str, Any], engine: Engine, owner: Owner) -> list[Row]:
+def _of_report(flow: Flow, engine: Engine, owner: Owner) -> list[Row]:
     unmirrored = engine.unmirrored(flow, owner)
     compared = {
         "READ": "the report cannot compare the records",
@@ -87,7 +83,7 @@ def _of_report(flow: Mapping[str, Any], engine: Engine, owner: Owner) -> list[Ro
     ]
 
 
-def to_kafka_acls(permissions: Sequence[Row], clusters: Mapping[str, Any]) -> dict[str, list[str]]:
+def to_kafka_acls(permissions: Sequence[Row], clusters: Clusters) -> dict[str, list[str]]:
     """Permissions as commands of Kafka's own tool.
 
     :param permissions: rows of :func:`mirror_permissions`.

@@ -1,7 +1,5 @@
 """Flows as their engines understand them, and the owners that place them on hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,19 +1,18 @@
 """What the report has to know of clusters and flows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
+from .filled import Clusters
 from .permissions import flow_permissions
 from .placement import instances_of, placed
 from .principals import principal_of
 
 
 def mirror_report_model(
-    clusters: Mapping[str, Any],
+    clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     instances: Mapping[str, Any],
     identity: str,
@@ -70,7 +69,7 @@ def mirror_report_model(
     }
 
 
-def _report_cluster(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
+def _report_cluster(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
     client = kafka_python_client(clusters, alias, identity)
     for secret in ("password", "ssl_key"):
         client.pop(secret, None)

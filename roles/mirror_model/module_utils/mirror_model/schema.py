@@ -3,8 +3,6 @@
 Which keys mean something to some engines alone is data of the engines; ``engines`` joins both.
 """
 
-from __future__ import annotations
-
 import re
 
 from .keys import Key

@@ -1,7 +1,5 @@
 """Properties that hold secrets, and references to secrets that stand elsewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The engines there are, by name, and the schema with what each of them reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Is what the inventory says a mirror that can work? Every problem is found, none is acted on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +8,7 @@ from ..inventory import Inventory
 from .acceptances import judge_accept, judge_acceptances
 from .clusters import judge_clusters
 from .flows import judge_flows
-from .groups import judge_groups
-from .owners import judge_instances, judge_placement
+from .owners import judge_groups, judge_instances, judge_placement
 from .secrets import judge_secrets
 from .topics import judge_topics
 from .versions import judge_versions

@@ -1,7 +1,5 @@
 """What mirror_accept lists: dangers and advisories that exist, of what exists."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

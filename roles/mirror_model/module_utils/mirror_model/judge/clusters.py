@@ -1,7 +1,5 @@
 """Clusters: their aliases, identities, security and stores of certificates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Flows: their shape, their engine's keys, and the clusters between which they mirror."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

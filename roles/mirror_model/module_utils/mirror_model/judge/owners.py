@@ -1,6 +1,4 @@
-"""Owners: their shape, the flows they list, and that every flow has one place and one group."""
-
-from __future__ import annotations
+"""Owners: their shape, the flows they list, and the inventory groups that deploy and prove them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -103,3 +101,28 @@ def judge_placement(found: Inventory) -> None:
                 f"'{groups[alias, group]}' on '{alias}'; each flow needs its own"
             )
         groups.setdefault((alias, group), name)
+
+
+def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
+    """Judge that owners' hosts are deployed to and that the report has a host.
+
+    :param groups: inventory groups; ``None`` judges nothing.
+    """
+    if groups is None:
+        return
+    for owner in found.owners:
+        group = owner.kind.group
+        for host in owner.hosts:
+            if host not in groups.get(group, ()):
+                found.warn(
+                    f"group {group}: '{host}' is to run '{owner.name}' and is not in it, so the "
+                    "playbooks pass it by; add it"
+                )
+    if groups.get("mirror_report"):
+        return
+    mirroring = [owner.name for owner in found.owners if owner.hosts and owner.flows]
+    if mirroring:
+        found.refuse(
+            f"group mirror_report: has no host, so nobody would prove what '{mirroring[0]}' "
+            "mirrors; add a host to it"
+        )

@@ -1,15 +1,13 @@
 """Secrets, references to them, and who the brokers have to be, in every layer of properties."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..clusters import credentials_directory, kafka_credentials
 from ..engines import engine_of
 from ..errors import ModelError
+from ..filled import Properties
 from ..inventory import Inventory
 from ..kafka_names import REST_TLS
 from ..owner import Owner
@@ -139,7 +137,7 @@ def _properties(found: Inventory) -> Iterator[Property]:
 
 
 def _layer(
-    path: str, layer: Mapping[str, Any], clusters: Mapping[str, str], owners: tuple[Owner, ...]
+    path: str, layer: Properties, clusters: Mapping[str, str], owners: tuple[Owner, ...]
 ) -> Iterator[Property]:
     """The properties of one layer.
 

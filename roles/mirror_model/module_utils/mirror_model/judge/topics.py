@@ -1,7 +1,5 @@
 """Topics that would be mirrored twice, or round in a circle."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,14 +1,12 @@
 """Releases that have the engine, in which it works, and that are open to no refused advisory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..advisories import kafka_advisories
 from ..engines import engine_of
 from ..inventory import Inventory
-from ..releases import line_of, release
+from ..kafka_names import line_of, release
 
 
 def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:

@@ -1,11 +1,9 @@
 """What only MirrorMaker 2 is asked."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from ...filled import Flow
 from ...inventory import Inventory
 from ...owner import Owner
 from ...regex import is_literal
@@ -17,7 +15,7 @@ from .settings import KAFKA_VERSION, own_factors
 from .topics import SEPARATOR, separator_of, unmirrored
 
 
-def judge(found: Inventory, flows: Sequence[Mapping[str, Any]]) -> None:
+def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     """Judge the flows of MirrorMaker 2 and the owners that run no others."""
     for flow in flows:
         owner, path = found.owner(flow["name"]), f"{found.paths[flow['name']]}.properties"
@@ -34,7 +32,7 @@ def judge(found: Inventory, flows: Sequence[Mapping[str, Any]]) -> None:
     _judge_ports(found, owners)
 
 
-def _judge_flow(found: Inventory, path: str, flow: Mapping[str, Any]) -> None:
+def _judge_flow(found: Inventory, path: str, flow: Flow) -> None:
     properties = flow["properties"]
     if str(properties.get("errors.tolerance", "none")).lower() == "all":
         found.danger(
@@ -58,7 +56,7 @@ def _judge_flow(found: Inventory, path: str, flow: Mapping[str, Any]) -> None:
             found.warn(f"{path}['{key}']: changes records, so the report will call them altered")
 
 
-def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Mapping[str, Any]]) -> None:
+def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
     targets = sorted({flow["target"] for flow in flows})
     if len(targets) > 1:
         found.refuse(
@@ -99,7 +97,7 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Mapping[str, An
             )  # fmt: skip
 
 
-def _judge_aliases(found: Inventory, flow: Mapping[str, Any], separator: str) -> None:
+def _judge_aliases(found: Inventory, flow: Flow, separator: str) -> None:
     for side in ("source", "target"):
         if separator in flow[side]:
             found.refuse(
@@ -109,7 +107,7 @@ def _judge_aliases(found: Inventory, flow: Mapping[str, Any], separator: str) ->
             )
 
 
-def _judge_acks(found: Inventory, owner: Owner, flow: Mapping[str, Any]) -> None:
+def _judge_acks(found: Inventory, owner: Owner, flow: Flow) -> None:
     """Mention acknowledgements that a failing broker can belie, in whatever layer they are set."""
     layers = (
         (f"kafka_clusters.{flow['target']}.properties['acks']",
@@ -126,7 +124,7 @@ def _judge_acks(found: Inventory, owner: Owner, flow: Mapping[str, Any]) -> None
             )
 
 
-def _judge_pairs(found: Inventory, flows: Sequence[Mapping[str, Any]]) -> None:
+def _judge_pairs(found: Inventory, flows: Sequence[Flow]) -> None:
     pairs: dict[tuple[str, str], str] = {}
     for flow in flows:
         name, pair = flow["name"], (flow["source"], flow["target"])

@@ -1,17 +1,15 @@
 """Which keys of flows and workers MirrorMaker 2 reads, and where it reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ... import kafka_names
 from ...client_names import judge_names
+from ...filled import Properties
 from ...inventory import Inventory
-from ...kafka_names import REST_TLS
+from ...kafka_names import REST_TLS, line_of
 from ...keys import suggestion
 from ...owner import Owner
-from ...releases import line_of
 from .names import CONNECTOR, CONNECTOR_PLUGINS, WORKER, is_rest
 from .settable import (
     CLIENT_KEYS,
@@ -33,9 +31,7 @@ NO_EXACTLY_ONCE = (
 )
 
 
-def judge_flow_keys(
-    found: Inventory, path: str, properties: Mapping[str, Any], version: str
-) -> None:
+def judge_flow_keys(found: Inventory, path: str, properties: Properties, version: str) -> None:
     """Judge ``properties`` of a flow.
 
     :param version: the release that reads them.
@@ -93,7 +89,7 @@ def _judge_known(
 
 
 def _judge_client(
-    found: Inventory, path: str, prefix: str, properties: Mapping[str, Any], version: str
+    found: Inventory, path: str, prefix: str, properties: Properties, version: str
 ) -> None:
     line = line_of(version)
     belongs = "set kafka_clusters.<alias>, or its properties"

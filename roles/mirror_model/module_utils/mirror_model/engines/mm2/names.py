@@ -3,8 +3,6 @@
 The sets are the libraries' own, without the security keys that belong to a cluster; tests compare.
 """
 
-from __future__ import annotations
-
 from ...kafka_names import REST_TLS
 
 _CONNECTOR = frozenset((

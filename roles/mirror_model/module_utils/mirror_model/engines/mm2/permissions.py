@@ -1,17 +1,13 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 from ... import acls
+from ...filled import Flow
 from ...owner import Owner
 from .settings import is_on
 from .topics import group, internal_topics, prefix, unmirrored
 
 
-def permissions(flow: Mapping[str, Any], owner: Owner) -> list[acls.Row]:
+def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
     """What the mirror needs for a flow."""
     source, target = flow["source"], flow["target"]
     groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, owner)
@@ -67,7 +63,7 @@ def permissions(flow: Mapping[str, Any], owner: Owner) -> list[acls.Row]:
     return rows
 
 
-def report_permissions(flow: Mapping[str, Any], owner: Owner) -> list[acls.Row]:
+def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
     """What the report needs beyond what it needs for every engine."""
     source, target = flow["source"], flow["target"]
     groups, own = acls.names(flow["consumer_groups"]), internal_topics(flow, owner)

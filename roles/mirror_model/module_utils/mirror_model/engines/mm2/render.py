@@ -6,16 +6,14 @@ workers of all flows under ``<target>.``, a flow under ``<source>-><target>.``. 
 count only the clusters, config providers, replication policy, plug-ins and the nodes' REST server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import kafka_names, regex, tuned
 from ...clusters import client_properties, credentials_directory
-from ...filled import cluster_of, layered, within
+from ...filled import Clusters, Flow, Properties, cluster_of, layered, within
+from ...kafka_names import line_of
 from ...owner import Owner
-from ...releases import line_of
 from .names import AGREED, PLUGINS, is_rest, is_unprefixed
 from .settable import connector_keys
 from .settings import (
@@ -34,12 +32,12 @@ PORT = 8083
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
 
 
-def _under(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _under(prefix: str, properties: Properties) -> dict[str, Any]:
     return {f"{prefix}.{key}": value for key, value in properties.items()}
 
 
 def _connection(
-    clusters: Mapping[str, Any], alias: str, owner: Owner, line: str
+    clusters: Clusters, alias: str, owner: Owner, line: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config providers for the file, and connection and security of one cluster."""
     connection = client_properties(clusters, alias, "mirror", credentials_directory(owner.name))
@@ -52,8 +50,8 @@ def _connection(
 
 
 def _flow(
-    clusters: Mapping[str, Any],
-    flow: Mapping[str, Any],
+    clusters: Clusters,
+    flow: Flow,
     line: str,
     factor: int,
 ) -> dict[str, Any]:
@@ -105,7 +103,7 @@ def _flow(
 
 
 def _worker(
-    clusters: Mapping[str, Any], target: str, own: Mapping[str, Any], line: str, factor: int
+    clusters: Clusters, target: str, own: Properties, line: str, factor: int
 ) -> dict[str, Any]:
     """The keys of the Connect workers, which live on the target, and of their clients."""
     cluster = cluster_of(clusters, target)["properties"]
@@ -125,7 +123,7 @@ def _worker(
     return rendered
 
 
-def _nodes(owner: Owner, own: Mapping[str, Any], address: str | None) -> dict[str, Any]:
+def _nodes(owner: Owner, own: Properties, address: str | None) -> dict[str, Any]:
     """The server by which several nodes of one owner hand work to each other."""
     if len(owner.hosts) < 2:
         return {}
@@ -140,8 +138,8 @@ def _nodes(owner: Owner, own: Mapping[str, Any], address: str | None) -> dict[st
 
 
 def properties_of(
-    clusters: Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]],
+    clusters: Clusters,
+    flows: Sequence[Flow],
     owner: Owner,
     node: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -178,8 +176,8 @@ def properties_of(
 
 
 def render(
-    clusters: Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]],
+    clusters: Clusters,
+    flows: Sequence[Flow],
     owner: Owner,
     node: Mapping[str, Any],
 ) -> dict[str, Any]:

@@ -1,18 +1,16 @@
 """What the report has to know of a flow of MirrorMaker 2."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
 from ... import regex
+from ...filled import Clusters, Flow
 from ...owner import Owner
 from .render import properties_of
 from .settings import connector_value, is_on, own_factors, worker_value
 from .topics import internal_topics, separator_of
 
 
-def report(clusters: Mapping[str, Any], flow: Mapping[str, Any], owner: Owner) -> dict[str, Any]:
+def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     """The flow's keys in the report's model that depend on the engine.
 
     On the target, only workers that deliver exactly once write records of transactions.

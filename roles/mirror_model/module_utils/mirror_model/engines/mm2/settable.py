@@ -1,7 +1,5 @@
 """Which keys of MirrorMaker 2 a user may write, and what to do instead of the others."""
 
-from __future__ import annotations
-
 from .names import AGREED, CONNECTOR, REST, WORKER
 
 # Names of older releases, and names that never were one: where their meaning lives now.

@@ -1,11 +1,8 @@
 """What connectors and workers of MirrorMaker 2 are set to: tuned, by the inventory, or by Kafka."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
-from ...filled import layered
+from ...filled import Flow, layered
 from ...owner import Owner
 
 KAFKA_VERSION = "4.3.1"
@@ -58,12 +55,12 @@ WORKER_FACTORS = (
 MOST_REPLICAS = 3
 
 
-def connector_value(flow: Mapping[str, Any], key: str) -> Any:
+def connector_value(flow: Flow, key: str) -> Any:
     """A connector property of :data:`FLOW_KAFKAS` as it takes effect; null means Kafka's."""
     return layered(FLOW_DEFAULTS, flow["properties"]).get(key, FLOW_KAFKAS[key])
 
 
-def is_on(flow: Mapping[str, Any], key: str) -> bool:
+def is_on(flow: Flow, key: str) -> bool:
     """Whether one of the connectors' switches is on."""
     return str(connector_value(flow, key)).lower() == "true"
 
@@ -73,7 +70,7 @@ def worker_value(owner: Owner, key: str) -> Any:
     return layered(WORKER_DEFAULTS, owner.settings["worker_properties"]).get(key)
 
 
-def own_factors(flow: Mapping[str, Any], owner: Owner) -> dict[str, Any]:
+def own_factors(flow: Flow, owner: Owner) -> dict[str, Any]:
     """The replication factors that the inventory sets itself."""
     return layered(
         {key: flow["properties"].get(key) for key in FLOW_FACTORS},

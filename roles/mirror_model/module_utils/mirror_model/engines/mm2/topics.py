@@ -1,13 +1,10 @@
 """Names of topics and groups of MirrorMaker 2: its own, and what it does not mirror."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from ...filled import Flow
+from ...kafka_names import line_of
 from ...owner import Owner
-from ...releases import line_of
 from .settings import KAFKA_VERSION
 
 # What a topic name can hold between an alias and a name.
@@ -28,17 +25,17 @@ def internal_separator_of(owner: Owner) -> str:
     return separator_of(owner) if enabled else "."
 
 
-def group(flow: Mapping[str, Any]) -> tuple[str, str]:
+def group(flow: Flow) -> tuple[str, str]:
     """The group by which a flow's workers find each other, on the target."""
     return flow["target"], f"{flow['source']}-mm2"
 
 
-def prefix(flow: Mapping[str, Any], owner: Owner) -> str:
+def prefix(flow: Flow, owner: Owner) -> str:
     """What stands before a topic's name on the target."""
     return flow["source"] + separator_of(owner) if flow["replication_policy"] == "prefix" else ""
 
 
-def internal_topics(flow: Mapping[str, Any], owner: Owner) -> dict[str, str]:
+def internal_topics(flow: Flow, owner: Owner) -> dict[str, str]:
     """Names of the topics on the target in which a flow keeps what it has to remember.
 
     :param flow: the flow, filled in.
@@ -56,7 +53,7 @@ def internal_topics(flow: Mapping[str, Any], owner: Owner) -> dict[str, str]:
     }
 
 
-def unmirrored(flow: Mapping[str, Any], owner: Owner) -> list[str]:
+def unmirrored(flow: Flow, owner: Owner) -> list[str]:
     """Patterns of topics that MirrorMaker 2 leaves out by itself, whatever a flow asks for.
 
     Kafka's and its own internal topics, and what came from the target: a name one of whose parts
