@@ -5,13 +5,9 @@ from typing import Any
 
 from ..engines import ENGINES, NOT_YET
 from ..inventory import Inventory
-from .acceptances import judge_accept, judge_acceptances
+from . import acceptances, owners, secrets, topics, versions
 from .clusters import judge_clusters
 from .flows import judge_flows
-from .owners import judge_groups, judge_instances, judge_placement
-from .secrets import judge_secrets
-from .topics import judge_topics
-from .versions import judge_versions
 
 
 def findings(
@@ -39,18 +35,18 @@ def findings(
         quotes a password.
     """
     found = Inventory(clusters if isinstance(clusters, dict) else {})
-    judge_accept(found, accept)
+    acceptances.judge_accept(found, accept)
     judge_clusters(found, clusters)
     judge_flows(found, flows)
-    judge_instances(found, instances, hosts)
-    judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
+    owners.judge_instances(found, instances, hosts)
+    acceptances.judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
     if connect_clusters:
         found.refuse(f"kafka_connect_clusters: {NOT_YET}; set it to {{}}")
-    judge_placement(found)
-    judge_topics(found)
+    owners.judge_placement(found)
+    topics.judge_topics(found)
     for engine in ENGINES.values():
         engine.judge(found, [f for f in found.flows.values() if f["engine"] == engine.name])
-    judge_secrets(found)
-    judge_versions(found, advisories)
-    judge_groups(found, groups)
+    secrets.judge_secrets(found)
+    versions.judge_versions(found, advisories)
+    owners.judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}

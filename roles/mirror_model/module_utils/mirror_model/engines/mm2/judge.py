@@ -3,24 +3,20 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from ... import regex
 from ...filled import Flow
 from ...inventory import Inventory
 from ...owner import Owner
-from ...regex import is_literal
 from ...render import text_of
-from .judge_keys import judge_flow_keys, judge_number, judge_removed, judge_worker_keys
-from .names import CONNECTOR_PLUGINS
-from .render import PORT
-from .settings import KAFKA_VERSION, own_factors
-from .topics import SEPARATOR, separator_of, unmirrored
+from . import judge_keys, names, render, settings, topics
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     """Judge the flows of MirrorMaker 2 and the owners that run no others."""
     for flow in flows:
         owner, path = found.owner(flow["name"]), f"{found.paths[flow['name']]}.properties"
-        version = owner.version(KAFKA_VERSION) if owner else KAFKA_VERSION
-        judge_flow_keys(found, path, flow["properties"], version)
+        version = owner.version(settings.KAFKA_VERSION) if owner else settings.KAFKA_VERSION
+        judge_keys.judge_flow_keys(found, path, flow["properties"], version)
         _judge_flow(found, path, flow)
     owners = []
     for owner in found.owners:
@@ -51,7 +47,7 @@ def _judge_flow(found: Inventory, path: str, flow: Flow) -> None:
                 f"{path}['emit.offset-syncs.enabled']: without offset syncs the report "
                 "cannot see target offsets shift; remove it"
             )
-    for key in CONNECTOR_PLUGINS:
+    for key in names.CONNECTOR_PLUGINS:
         if properties.get(key):
             found.warn(f"{path}['{key}']: changes records, so the report will call them altered")
 
@@ -68,17 +64,17 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
             f"{owner.path}.flows: have different replication_policy; MirrorMaker 2 knows one for a "
             "process, so give each its own instance"
         )
-    judge_worker_keys(found, owner)
-    if not SEPARATOR.fullmatch(separator_of(owner)):
+    judge_keys.judge_worker_keys(found, owner)
+    if not topics.SEPARATOR.fullmatch(topics.separator_of(owner)):
         found.refuse(
             f"{owner.path}.worker_properties['replication.policy.separator']: a topic name could "
             "not hold it; use '.', '-' or '_'"
         )
         return
     for flow in flows:
-        _judge_aliases(found, flow, separator_of(owner))
-        own = unmirrored(flow, owner)
-        for topic in filter(is_literal, flow["topics"]):
+        _judge_aliases(found, flow, topics.separator_of(owner))
+        own = topics.unmirrored(flow, owner)
+        for topic in filter(regex.is_literal, flow["topics"]):
             if any(re.fullmatch(pattern, topic) for pattern in own):
                 found.refuse(
                     f"{found.paths[flow['name']]}.topics: MirrorMaker 2 never mirrors '{topic}', "
@@ -87,14 +83,15 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
                 )
         if flow["target"] in found.sound:
             _judge_acks(found, owner, flow)
-        for key, value in own_factors(flow, owner).items():
-            judge_number(found, f"{key} of '{flow['name']}' or its instance", value)
+        for key, value in settings.own_factors(flow, owner).items():
+            judge_keys.judge_number(found, f"{key} of '{flow['name']}' or its instance", value)
     for alias in dict.fromkeys([*(flow["source"] for flow in flows), targets[0]]):
         if alias in found.sound:
-            judge_removed(
-                found, f"kafka_clusters.{alias}.properties",
-                found.clusters[alias].get("properties") or {}, owner.version(KAFKA_VERSION),
-            )  # fmt: skip
+            properties = found.clusters[alias].get("properties") or {}
+            version = owner.version(settings.KAFKA_VERSION)
+            judge_keys.judge_removed(
+                found, f"kafka_clusters.{alias}.properties", properties, version
+            )
 
 
 def _judge_aliases(found: Inventory, flow: Flow, separator: str) -> None:
@@ -145,7 +142,7 @@ def _judge_ports(found: Inventory, owners: Iterable[Owner]) -> None:
     for owner in owners:
         if len(owner.hosts) < 2:
             continue
-        own = owner.settings["worker_properties"].get("listeners") or f":{PORT}"
+        own = owner.settings["worker_properties"].get("listeners") or f":{render.PORT}"
         for host in owner.hosts:
             for port in re.findall(r":([0-9]+)(?=,|$)", text_of("listeners", own)):
                 other = taken.setdefault((host, port), owner.name)

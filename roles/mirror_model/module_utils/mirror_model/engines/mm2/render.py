@@ -12,21 +12,8 @@ from typing import Any
 from ... import kafka_names, regex, tuned
 from ...clusters import client_properties, credentials_directory
 from ...filled import Clusters, Flow, Properties, cluster_of, layered, within
-from ...kafka_names import line_of
 from ...owner import Owner
-from .names import AGREED, PLUGINS, is_rest, is_unprefixed
-from .settable import connector_keys
-from .settings import (
-    FLOW_DEFAULTS,
-    FLOW_FACTORS,
-    KAFKA_VERSION,
-    MOST_REPLICAS,
-    POLICIES,
-    WORKER_DEFAULTS,
-    WORKER_FACTORS,
-    worker_value,
-)
-from .topics import TOPICS_EXCLUDE, internal_topics, separator_of
+from . import names, settable, settings, topics
 
 PORT = 8083
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
@@ -62,17 +49,24 @@ def _flow(
     of_connector = {
         key: value
         for key, value in flow["properties"].items()
-        if key in connector_keys(line) or not key.startswith("consumer.")
+        if key in settable.connector_keys(line) or not key.startswith("consumer.")
     }
     of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
     groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
     connector = layered(
-        {key: value for key, value in FLOW_DEFAULTS.items() if key in connector_keys(line)},
-        dict.fromkeys(FLOW_FACTORS, factor),
+        {
+            key: value
+            for key, value in settings.FLOW_DEFAULTS.items()
+            if key in settable.connector_keys(line)
+        },
+        dict.fromkeys(settings.FLOW_FACTORS, factor),
         {
             "enabled": True,
             "topics": [regex.as_regex(topic) for topic in flow["topics"]],
-            "topics.exclude": [*TOPICS_EXCLUDE, *map(regex.as_regex, flow["topics_exclude"])],
+            "topics.exclude": [
+                *topics.TOPICS_EXCLUDE,
+                *map(regex.as_regex, flow["topics_exclude"]),
+            ],
             "tasks.max": flow["tasks_max"],
             "offset-syncs.topic.location": "target",
             "emit.checkpoints.enabled": bool(groups),
@@ -111,10 +105,13 @@ def _worker(
     of_worker = {
         key: value
         for key, value in own.items()
-        if not is_unprefixed(key) and not key.startswith(CLIENTS)
+        if not names.is_unprefixed(key) and not key.startswith(CLIENTS)
     }
     rendered = _under(
-        target, layered(WORKER_DEFAULTS, dict.fromkeys(WORKER_FACTORS, factor), of_worker)
+        target,
+        layered(
+            settings.WORKER_DEFAULTS, dict.fromkeys(settings.WORKER_FACTORS, factor), of_worker
+        ),
     )
     for client in kafka_names.CLIENTS:
         of_cluster = kafka_names.of_client(cluster, client, line)
@@ -134,7 +131,7 @@ def _nodes(owner: Owner, own: Properties, address: str | None) -> dict[str, Any]
             "listeners": f"http://{host}:{PORT}",
             "rest.advertised.host.name": address,
         }
-    return layered(derived, {k: v for k, v in own.items() if is_rest(k)})
+    return layered(derived, {k: v for k, v in own.items() if names.is_rest(k)})
 
 
 def properties_of(
@@ -154,16 +151,16 @@ def properties_of(
     :param node: ``address`` of this host, ``brokers`` of the target; each may be missing.
     :returns: property name to value; secrets as references.
     """
-    line = line_of(owner.version(KAFKA_VERSION))
-    factor = min(MOST_REPLICAS, node.get("brokers") or MOST_REPLICAS)
+    line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
+    factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
     own, target = owner.settings["worker_properties"], flows[0]["target"]
     aliases = list(dict.fromkeys([*(flow["source"] for flow in flows), target]))
     rendered: dict[str, Any] = {
         "clusters": aliases,
         "emit.heartbeats.enabled": False,
-        "replication.policy.class": POLICIES[flows[0]["replication_policy"]],
-        **layered({k: v for k, v in own.items() if k in AGREED}),
-        **layered({key: worker_value(owner, key) for key in PLUGINS}),
+        "replication.policy.class": settings.POLICIES[flows[0]["replication_policy"]],
+        **layered({k: v for k, v in own.items() if k in names.AGREED}),
+        **layered({key: settings.worker_value(owner, key) for key in names.PLUGINS}),
         **_nodes(owner, own, node.get("address")),
     }
     for alias in aliases:
@@ -183,7 +180,7 @@ def render(
 ) -> dict[str, Any]:
     """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
     target = flows[0]["target"]
-    topics = [internal_topics(flow, owner)["offset_topic"] for flow in flows]
+    positions = [topics.internal_topics(flow, owner)["offset_topic"] for flow in flows]
     return {
         "script": "connect-mirror-maker.sh",
         "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
@@ -194,8 +191,8 @@ def render(
         "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
         "identity": {
             "sources": [flow["source"] for flow in flows],
-            "separator": separator_of(owner),
+            "separator": topics.separator_of(owner),
         },
-        "positions": f"{'topic' if len(topics) == 1 else 'topics'} {' and '.join(topics)} "
-        f"on {target}",
+        "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
+        f"{' and '.join(positions)} on {target}",
     }

@@ -5,9 +5,7 @@ from typing import Any
 from ... import regex
 from ...filled import Clusters, Flow
 from ...owner import Owner
-from .render import properties_of
-from .settings import connector_value, is_on, own_factors, worker_value
-from .topics import internal_topics, separator_of
+from . import render, settings, topics
 
 
 def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
@@ -16,22 +14,24 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     On the target, only workers that deliver exactly once write records of transactions.
     """
     consumer = f"{flow['source']}.consumer.isolation.level"
-    exactly_once = worker_value(owner, "exactly.once.source.support") == "enabled"
+    exactly_once = settings.worker_value(owner, "exactly.once.source.support") == "enabled"
     return {
-        "commit_interval_ms": worker_value(owner, "offset.flush.interval.ms") or 60000,
+        "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
         "parallelism": flow["tasks_max"],
         "replication_policy": flow["replication_policy"],
-        "separator": separator_of(owner),
+        "separator": topics.separator_of(owner),
         "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
-        "groups_exclude": _listed(connector_value(flow, "groups.exclude")),
-        "config_exclude": _listed(connector_value(flow, "config.properties.exclude")),
-        "sync_topic_configs": is_on(flow, "sync.topic.configs.enabled"),
-        "checkpoint_seconds": int(connector_value(flow, "emit.checkpoints.interval.seconds")),
-        "replication_factors": own_factors(flow, owner),
-        "source_isolation": properties_of(clusters, [flow], owner, {}).get(consumer)
+        "groups_exclude": _listed(settings.connector_value(flow, "groups.exclude")),
+        "config_exclude": _listed(settings.connector_value(flow, "config.properties.exclude")),
+        "sync_topic_configs": settings.is_on(flow, "sync.topic.configs.enabled"),
+        "checkpoint_seconds": int(
+            settings.connector_value(flow, "emit.checkpoints.interval.seconds")
+        ),
+        "replication_factors": settings.own_factors(flow, owner),
+        "source_isolation": render.properties_of(clusters, [flow], owner, {}).get(consumer)
         or "read_uncommitted",
         "target_isolation": "read_committed" if exactly_once else "read_uncommitted",
-        **internal_topics(flow, owner),
+        **topics.internal_topics(flow, owner),
     }
 
 
