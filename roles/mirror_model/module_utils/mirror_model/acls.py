@@ -17,8 +17,8 @@ IMPLIED_BY = {
 }
 
 Row = dict[str, Any]
+# Name or beginning, pattern, and whether it stands for more than the flow takes.
 Name = tuple[str, str, bool]
-"""Name or beginning, pattern, and whether it stands for more than the flow takes."""
 
 
 def rows(alias: str, resource: str, on: Iterable[Name], operations: Mapping[str, str]) -> list[Row]:

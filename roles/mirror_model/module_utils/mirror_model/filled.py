@@ -7,12 +7,12 @@ from .errors import ModelError
 from .keys import defaults_of, suggestion
 from .schema import CLUSTER
 
+# kafka_clusters: alias to cluster.
 Clusters = Mapping[str, Any]
-"""``kafka_clusters``: alias to cluster."""
+# A flow of mirror_flows with every key filled in.
 Flow = Mapping[str, Any]
-"""One of ``mirror_flows``, with every key filled in."""
+# Kafka's names to values; None removes a property.
 Properties = Mapping[str, Any]
-"""Kafka's names to values; ``None`` removes a property."""
 
 
 def filled(value: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

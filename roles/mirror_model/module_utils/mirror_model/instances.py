@@ -70,9 +70,11 @@ def _process(
         "engine": engine.name, "flows": [flow["name"] for flow in chosen], "target": target,
         "policy": chosen[0]["replication_policy"], **rendered["identity"],
     }  # fmt: skip
-    credentials: dict[str, str] = {}
-    for alias in aliases:
-        credentials |= kafka_credentials(clusters, alias, "mirror")
+    credentials = {
+        file: content
+        for alias in aliases
+        for file, content in kafka_credentials(clusters, alias, "mirror").items()
+    }
     return {
         **result, "heap": owner.settings["heap"], "flows": chosen, "target": target,
         "description": description_of(chosen), "credentials": credentials,
@@ -81,7 +83,7 @@ def _process(
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse flows that no process could run, whoever forgot to judge the inventory."""
+    """Refuse flows that no process could run, in an inventory that nobody judged."""
     if not flows or not (engine.several_flows or len(flows) == 1):
         runs = ", or ".join(
             f"{'flows' if known.several_flows else 'exactly one flow'} of engine {known.name}"

@@ -21,7 +21,7 @@ PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|a
 class Property:
     """A property somewhere in the inventory.
 
-    :param where: the variable and the key, as a user would look for them.
+    :param where: the variable and the key, as a user would search for them.
     :param name: Kafka's own name, without prefixes.
     :param value: its text.
     :param cluster: alias whose connection it is about; empty where it is about none.
@@ -37,40 +37,40 @@ class Property:
 
 def judge_secrets(found: Inventory) -> None:
     """Refuse references that come to nothing, and connections to whoever answers."""
-    for used in _properties(found):
-        references = list(REFERENCE.finditer(used.value))
+    for prop in _properties(found):
+        references = list(REFERENCE.finditer(prop.value))
         if references:
-            _judge_references(found, used, references)
-        elif used.name not in HIDDEN_KEYS and SECRET_NAME.search(used.name) and used.value:
+            _judge_references(found, prop, references)
+        elif prop.name not in HIDDEN_KEYS and SECRET_NAME.search(prop.name) and prop.value:
             found.warn(
-                f"{used.where}: looks like a secret; it stands in clear in a file that the service "
+                f"{prop.where}: looks like a secret; it stands in clear in a file that the service "
                 "can read and in what Ansible shows with --diff"
             )
-        elif used.name in SECRET_KEYS and used.value and f"['{REST_TLS}" in used.where:
+        elif prop.name in SECRET_KEYS and prop.value and f"['{REST_TLS}" in prop.where:
             found.warn(
-                f"{used.where}: stands in clear in a file that the service can read and in what "
+                f"{prop.where}: stands in clear in a file that the service can read and in what "
                 "Ansible shows with --diff; let the store hold nothing that others trust"
             )
-        if used.name == HOST_NAMES and used.value.strip().lower() != "https":
-            _judge_host_names(found, used)
+        if prop.name == HOST_NAMES and prop.value.strip().lower() != "https":
+            _judge_host_names(found, prop)
 
 
-def _judge_host_names(found: Inventory, used: Property) -> None:
+def _judge_host_names(found: Inventory, prop: Property) -> None:
     message = (
-        f"{used.where}: the host's name in a certificate is not checked any more, so whoever holds "
+        f"{prop.where}: the host's name in a certificate is not checked any more, so whoever holds "
         "a certificate of the same authority can pose as it; remove it"
     )
-    if used.cluster:
-        found.danger(HOST_NAMES, used.cluster, message)
+    if prop.cluster:
+        found.danger(HOST_NAMES, prop.cluster, message)
     else:
         found.refuse(message)
 
 
-def _judge_references(found: Inventory, used: Property, references: list[re.Match[str]]) -> None:
+def _judge_references(found: Inventory, prop: Property, references: list[re.Match[str]]) -> None:
     """Kafka says nothing of a reference that it cannot resolve: it uses the literal text."""
-    if used.name not in HIDDEN_KEYS:
+    if prop.name not in HIDDEN_KEYS:
         found.refuse(
-            f"{used.where}: refers to a secret, and Kafka prints the value of this property; only "
+            f"{prop.where}: refers to a secret, and Kafka prints the value of this property; only "
             "passwords, keys and certificates may be references, so write the value itself"
         )
         return
@@ -78,21 +78,21 @@ def _judge_references(found: Inventory, used: Property, references: list[re.Matc
         provider, path, file = reference.groups()
         if provider != "dir":
             found.refuse(
-                f"{used.where}: no config provider '{provider}' is there, so the literal text "
+                f"{prop.where}: no config provider '{provider}' is there, so the literal text "
                 "would be used without a word; give the secret in kafka_clusters.<alias>."
                 "identities, whose files the service gets"
             )
             continue
-        for owner in used.owners:
+        for owner in prop.owners:
             directory, files = _credentials(found, owner)
             if path != directory:
                 found.refuse(
-                    f"{used.where}: '{path}' is not where {owner.name} may read, so the literal "
+                    f"{prop.where}: '{path}' is not where {owner.name} may read, so the literal "
                     f"text would be used without a word; its credentials are in {directory}"
                 )
             elif file not in files:
                 found.refuse(
-                    f"{used.where}: {owner.name} has no credential '{file}', so the literal text "
+                    f"{prop.where}: {owner.name} has no credential '{file}', so the literal text "
                     f"would be used without a word; it has {', '.join(files) or 'none'}"
                 )
 

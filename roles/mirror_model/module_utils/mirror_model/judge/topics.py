@@ -8,8 +8,8 @@ from .. import regex
 from ..engines import engine_of
 from ..inventory import Inventory
 
+# Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
-"""Name of a flow to the patterns it takes and those it leaves out, its engine's included."""
 
 
 def judge_topics(found: Inventory) -> None:
