@@ -87,7 +87,7 @@ def words(path: Path) -> Iterator[str]:
     "path",
     [*(path for module, path in MODULES.items() if room(module) not in NAMED),
      ROLE / "filter_plugins/mirror_model.py"],
-    ids=str,
+    ids=lambda path: str(path.relative_to(ROLE)),
 )  # fmt: skip
 def test_no_engine_is_named_outside_its_own_module(path: Path) -> None:
     assert not [word for word in words(path) if NAME.search(word)]
