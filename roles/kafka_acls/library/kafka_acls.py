@@ -34,25 +34,6 @@ description:
 options:
   connection:
     description: How an administrator reaches the cluster, as C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions:
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   permissions:
     description:
       - Rows of the filter C(mirror_permissions), of which C(principal), C(resource), C(name),
@@ -64,6 +45,7 @@ options:
     description: Seconds until the cluster counts as unreachable.
     type: float
     default: 10
+extends_documentation_fragment: kafka_client
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Nothing is added.}
@@ -148,7 +130,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "connection": {"type": "dict", "required": True, "options": CONNECTION},
+            "connection": CONNECTION,
             "permissions": {"type": "list", "elements": "dict", "required": True},
             "timeout": {"type": "float", "default": 10.0},
         },

@@ -31,34 +31,13 @@ description:
 options:
   connection:
     description: How an administrator reaches the cluster, as C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions: &connection
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   login:
-    description: How the user himself is to reach the cluster; names user, password and mechanism.
-    type: dict
-    required: true
-    suboptions: *connection
+    description: How the user is to reach the cluster; names user, password and mechanism.
   timeout:
     description: Seconds until the cluster counts as unreachable.
     type: float
     default: 30
+extends_documentation_fragment: [kafka_client, kafka_client.login]
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Logs in, writes nothing.}
@@ -124,11 +103,10 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
 
 def main() -> None:
     """Run the module."""
-    connection = {"type": "dict", "required": True, "options": CONNECTION}
     module = AnsibleModule(
         argument_spec={
-            "connection": connection,
-            "login": connection,
+            "connection": CONNECTION,
+            "login": CONNECTION,
             "timeout": {"type": "float", "default": 30.0},
         },
         supports_check_mode=True,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import pwd
 import re
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
 ---
@@ -125,15 +125,6 @@ def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[s
     return sorted(name for name, changed in times.items() if started < changed <= now)
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a JSON object from a file, or None if there is none that can be read."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
-
-
 def modification_times(files: Iterable[str]) -> dict[str, float]:
     """Modification time of each file that exists."""
     return {name: Path(name).stat().st_mtime for name in files if Path(name).is_file()}
@@ -163,8 +154,8 @@ def directory_state(directory: Path) -> dict[str, Any]:
     return {
         "exists": exists,
         "empty": exists and not any(directory.iterdir()),
-        "ownership": read_json(directory / "ownership.json"),
-        "identity": read_json(directory / "identity.json"),
+        "ownership": read_object(directory / "ownership.json"),
+        "identity": read_object(directory / "identity.json"),
     }
 
 

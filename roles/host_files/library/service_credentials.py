@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-import grp
 import json
 import os
-import pwd
 import secrets
 import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.accounts import group_id, user_id
+from ansible.module_utils.host_files.paths import SAFELY, PathError, existing
+from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
 ---
@@ -38,8 +39,8 @@ options:
     type: str
   owner:
     description:
-      - A user who owns the credentials and alone reads them. The directory stays root's, or he
-        could set links where root writes. In check mode he may be missing.
+      - A user who owns the credentials and alone reads them. The directory stays root's, or that
+        user could set links where root writes. In check mode the user may be missing.
     type: str
   credentials:
     description: File name to content.
@@ -76,7 +77,12 @@ removed:
 
 @dataclass(frozen=True)
 class Plan:
-    """What has to be done: names only, never content."""
+    """What has to be done: names only, never content.
+
+    :param written: names of credentials that are new or have changed.
+    :param removed: names of credentials that are no longer wanted.
+    :param generations: name to generation, as they shall be.
+    """
 
     written: list[str]
     removed: list[str]
@@ -96,53 +102,30 @@ def plan(
     """
     written = sorted(name for name in wanted if present.get(name) != wanted[name])
     removed = sorted(name for name in present if name not in wanted)
-    fresh = {
+    renewed = {
         name: secrets.token_hex(16)
         if name in written or not generations.get(name)
         else generations[name]
         for name in sorted(wanted)
     }
-    return Plan(written=written, removed=removed, generations=fresh)
+    return Plan(written=written, removed=removed, generations=renewed)
 
 
 def read(path: Path) -> bytes | None:
     """Read a file; ``None``: it is none. A link is not followed, and a pipe not waited for."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return None
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+    with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as stream:
         return stream.read()
 
 
-def write_whole(path: Path, content: bytes, mode: int, ids: tuple[int, int] = (-1, -1)) -> None:
-    """Write a file, so that it is there whole or not at all.
-
-    :param ids: of owner and group; -1: as the writer's.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chown(temporary, *ids)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def read_generations(path: Path) -> dict[str, str]:
-    """Read the generations; a file that cannot be read counts as forgotten."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
+    """Name to generation; a file that cannot be read counts as forgotten."""
+    return {str(name): str(value) for name, value in (read_object(path) or {}).items()}
 
 
 def loose(directory: Path, modes: tuple[int, int], owner: int, group: int | None) -> list[Path]:
-    """Find what others than root, the owner and the group could get at, or those could not.
+    """Find what others than root, the owner and the group could read or write, or those could not.
 
     :param directory: of the credentials.
     :param modes: of the directory and of a credential.
@@ -151,7 +134,7 @@ def loose(directory: Path, modes: tuple[int, int], owner: int, group: int | None
     :returns: the directory first, or files in it.
     """
     expected = {directory: (modes[0], 0)}
-    expected |= {one: (modes[1], owner) for one in directory.iterdir() if not one.is_symlink()}
+    expected |= {path: (modes[1], owner) for path in directory.iterdir() if not path.is_symlink()}
     found = {path: path.lstat() for path in expected}
     return [
         path
@@ -161,9 +144,9 @@ def loose(directory: Path, modes: tuple[int, int], owner: int, group: int | None
     ]
 
 
-def shut(path: Path, mode: int, owner: int, group: int) -> None:
-    """Give a file or directory its owner and mode, and nothing that a link leads to."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def close_to_others(path: Path, mode: int, owner: int, group: int) -> None:
+    """Give a file or directory its owner, group and mode, and nothing that a link leads to."""
+    handle = os.open(path, os.O_RDONLY | SAFELY)
     try:
         os.fchown(handle, owner, group)
         os.fchmod(handle, mode)
@@ -171,20 +154,58 @@ def shut(path: Path, mode: int, owner: int, group: int) -> None:
         os.close(handle)
 
 
-def group_id(name: str | None) -> int | None:
-    """Id of a group, if there is one of that name."""
-    try:
-        return grp.getgrnam(name).gr_gid if name else None
-    except KeyError:
-        return None
+def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
+    """Bring the credentials to what is wanted.
 
-
-def user_id(name: str | None) -> int | None:
-    """Id of a user, if there is one of that name; nobody's name is root's."""
-    try:
-        return pwd.getpwnam(name).pw_uid if name else 0
-    except KeyError:
-        return None
+    :param given: parameters of the module.
+    :param check: change nothing.
+    :returns: what the module answers.
+    :raises PathError: the owner or the group is missing.
+    """
+    directory = Path(given["directory"])
+    remembered = Path(given["generations"]) if given["generations"] else None
+    modes = (0o750, 0o640) if given["group"] else (0o700, 0o600)
+    if given["owner"]:
+        modes = (0o755, 0o400)
+    group = group_id(given["group"]) if given["group"] else None
+    owner = user_id(given["owner"] or "root")
+    for option, found in (("group", group), ("owner", owner)):
+        if given[option] and found is None and not check:
+            raise PathError(f"{option}: '{given[option]}' is not there; make it first")
+    file_owner = -1 if owner is None else owner
+    wanted = {name: str(content).encode("utf-8") for name, content in given["credentials"].items()}
+    exists = directory.is_dir()
+    present = {path.name: read(path) for path in directory.iterdir()} if exists else {}
+    before = read_generations(remembered) if remembered else {}
+    planned = plan(wanted, present, before)
+    forgotten = remembered and (planned.generations != before or not remembered.exists())
+    too_open = loose(directory, modes, file_owner, group) if exists else []
+    changed = bool(planned.written or planned.removed or too_open or not exists or forgotten)
+    if changed and not check:
+        if not exists:
+            directory.mkdir(mode=0o700, parents=False)
+            too_open = [directory]
+        for path in too_open:
+            is_file = path != directory
+            close_to_others(path, modes[is_file], file_owner if is_file else 0, group or 0)
+        if remembered and forgotten:
+            text = json.dumps(planned.generations, indent=2, sort_keys=True) + "\n"
+            with existing(remembered) as entry:
+                entry.write(text.encode("utf-8"), 0o600, -1, -1)
+        for name in planned.written:
+            with existing(directory / name) as entry:
+                entry.write(wanted[name], modes[1], file_owner, group or 0)
+        for name in planned.removed:
+            (directory / name).unlink(missing_ok=True)
+    generations = planned.generations
+    if check:
+        generations = {n: g if before.get(n) == g else "" for n, g in generations.items()}
+    return {
+        "changed": changed,
+        "generations": generations,
+        "written": planned.written,
+        "removed": planned.removed,
+    }
 
 
 def main() -> None:
@@ -200,48 +221,10 @@ def main() -> None:
         mutually_exclusive=[("group", "owner")],
         supports_check_mode=True,
     )
-    directory = Path(module.params["directory"])
-    remembered = Path(module.params["generations"]) if module.params["generations"] else None
-    shared = module.params["group"]
-    modes = (0o750, 0o640) if shared else (0o700, 0o600)
-    if module.params["owner"]:
-        modes = (0o755, 0o400)
-    group, owner = group_id(shared), user_id(module.params["owner"])
-    if shared and group is None and not module.check_mode:
-        module.fail_json(msg=f"group: '{shared}' is not there; make it first")
-    if owner is None and not module.check_mode:
-        module.fail_json(msg=f"owner: '{module.params['owner']}' is not there; make it first")
-    keeper = -1 if owner is None else owner
-    wanted = {
-        name: str(content).encode("utf-8") for name, content in module.params["credentials"].items()
-    }
-    exists = directory.is_dir()
-    present = {p.name: read(p) for p in directory.iterdir()} if exists else {}
-    before = read_generations(remembered) if remembered else {}
-    todo = plan(wanted, present, before)
-    forgotten = remembered and (todo.generations != before or not remembered.exists())
-    open_paths = loose(directory, modes, keeper, group) if exists else []
-    changed = bool(todo.written or todo.removed or open_paths or not exists or forgotten)
-    if changed and not module.check_mode:
-        if not exists:
-            directory.mkdir(mode=0o700, parents=False)
-            open_paths = [directory]
-        for path in open_paths:
-            is_file = path != directory
-            shut(path, modes[is_file], keeper if is_file else 0, group or 0)
-        if remembered and forgotten:
-            text = json.dumps(todo.generations, indent=2, sort_keys=True) + "\n"
-            write_whole(remembered, text.encode("utf-8"), 0o600)
-        for name in todo.written:
-            write_whole(directory / name, wanted[name], modes[1], (keeper, group or 0))
-        for name in todo.removed:
-            (directory / name).unlink(missing_ok=True)
-    generations = dict(todo.generations)
-    if module.check_mode:
-        generations = {n: g if before.get(n) == g else "" for n, g in generations.items()}
-    module.exit_json(
-        changed=changed, generations=generations, written=todo.written, removed=todo.removed
-    )
+    try:
+        module.exit_json(**keep(module.params, check=module.check_mode))
+    except (PathError, OSError) as error:
+        module.fail_json(msg=str(error))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Connect Ansible modules to a Kafka cluster, with errors a person can act on.
 
-Modules of roles that depend on ``mirror_model`` import this as
+Modules of roles that depend on ``kafka_client`` import this as
 ``ansible.module_utils.kafka_admin_client``. They run with a Python that has kafka-python.
 """
 
@@ -26,20 +26,24 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# How a client reaches a cluster: what the filter kafka_python_client returns.
+# A module's option that says how to reach a cluster: what the filter kafka_python_client returns.
 CONNECTION: dict[str, Any] = {
-    "bootstrap_servers": {"type": "list", "elements": "str", "required": True},
-    "security_protocol": {
-        "type": "str",
-        "default": "PLAINTEXT",
-        "choices": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
+    "type": "dict",
+    "required": True,
+    "options": {
+        "bootstrap_servers": {"type": "list", "elements": "str", "required": True},
+        "security_protocol": {
+            "type": "str",
+            "default": "PLAINTEXT",
+            "choices": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
+        },
+        "sasl_mechanism": {"type": "str"},
+        "username": {"type": "str"},
+        "password": {"type": "str", "no_log": True},
+        "ssl_ca": {"type": "str"},
+        "ssl_certificate": {"type": "str"},
+        "ssl_key": {"type": "str", "no_log": True},
     },
-    "sasl_mechanism": {"type": "str"},
-    "username": {"type": "str"},
-    "password": {"type": "str", "no_log": True},
-    "ssl_ca": {"type": "str"},
-    "ssl_certificate": {"type": "str"},
-    "ssl_key": {"type": "str", "no_log": True},
 }
 
 
@@ -69,13 +73,13 @@ class _Reasons(logging.Handler):
         self.messages.append(record.getMessage())
 
     def texts(self) -> list[str]:
-        """Tell the reasons, each once, in the order they came."""
+        """Reasons of failed attempts, each once, in the order they came."""
         attempts = [match[1] for m in self.messages if (match := _ATTEMPT.match(m))]
         lookups = [m for m in self.messages if m.startswith("DNS lookup failed")]
         return list(dict.fromkeys(lookups + attempts))
 
     def refusal(self) -> str | None:
-        """Tell the broker's refusal of a login; a broker in a hurry only closes the connection."""
+        """Why the broker refused a login, if it did; some brokers only close the connection."""
         for text in self.texts():
             if _REFUSED.search(text):
                 return text
@@ -87,7 +91,7 @@ class _Reasons(logging.Handler):
 def tls_context(connection: Mapping[str, Any]) -> ssl.SSLContext:
     """Trust of a connection, and its own certificate if it has one; host names are verified.
 
-    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param connection: a value of the option :data:`CONNECTION`.
     :raises ClusterError: what should be PEM text is not.
     """
     try:
@@ -109,7 +113,7 @@ def tls_context(connection: Mapping[str, Any]) -> ssl.SSLContext:
 def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """Translate a connection into settings of a kafka-python client.
 
-    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param connection: a value of the option :data:`CONNECTION`.
     :param timeout: seconds until a cluster counts as unreachable.
     :returns: keyword arguments of ``KafkaAdminClient``.
     """
@@ -132,7 +136,7 @@ def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, 
 def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[Any]:
     """Open an admin client that really is connected and authenticated.
 
-    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param connection: a value of the option :data:`CONNECTION`.
     :param timeout: seconds until the cluster counts as unreachable.
     :raises AuthenticationRefusedError: the cluster refused the user or the password.
     :raises ClusterError: kafka-python is missing, the cluster does not answer, or a request failed.
@@ -180,7 +184,7 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
 def wait_for_cluster(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """Wait until a cluster answers an authenticated request.
 
-    :param connection: a mapping of the shape of :data:`CONNECTION`.
+    :param connection: a value of the option :data:`CONNECTION`.
     :param timeout: seconds to keep trying.
     :returns: ``cluster_id`` and ``brokers`` (their ids).
     :raises ClusterError: the reason of the last attempt.
