@@ -11,7 +11,7 @@ import pytest
 from tests.loading import load
 from tests.playing import run_module
 
-MODULE = "roles/mirror_report/library/mirror_report_users.py"
+MODULE = "roles/mirror_report_web/library/mirror_report_users.py"
 users = load(MODULE, "mirror_report_users")
 PASSWORD = 'spät: "\\$ é und lang'
 # `openssl passwd -6 -salt saltsaltsaltsalt "correct horse"`

@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_files.accounts import group_id, user_id
-from ansible.module_utils.host_files.paths import SAFELY, PathError, existing
+from ansible.module_utils.host_files.paths import SAFELY, PathError, existing, set_access
 from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
@@ -144,16 +144,6 @@ def loose(directory: Path, modes: tuple[int, int], owner: int, group: int | None
     ]
 
 
-def close_to_others(path: Path, mode: int, owner: int, group: int) -> None:
-    """Give a file or directory its owner, group and mode, and nothing that a link leads to."""
-    handle = os.open(path, os.O_RDONLY | SAFELY)
-    try:
-        os.fchown(handle, owner, group)
-        os.fchmod(handle, mode)
-    finally:
-        os.close(handle)
-
-
 def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     """Bring the credentials to what is wanted.
 
@@ -187,7 +177,8 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
             too_open = [directory]
         for path in too_open:
             is_file = path != directory
-            close_to_others(path, modes[is_file], file_owner if is_file else 0, group or 0)
+            handle = os.open(path, os.O_RDONLY | SAFELY)
+            set_access(handle, modes[is_file], file_owner if is_file else 0, group or 0)
         if remembered and forgotten:
             text = json.dumps(planned.generations, indent=2, sort_keys=True) + "\n"
             with existing(remembered) as entry:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, admin_client
@@ -21,9 +22,6 @@ try:
     )
 except ImportError:  # admin_client names the interpreter that lacks it
     pass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 DOCUMENTATION = r"""
 module: kafka_acls

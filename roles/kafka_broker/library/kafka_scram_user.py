@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import (
@@ -18,9 +19,6 @@ try:
     from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 except ImportError:  # admin_client names the interpreter that lacks it
     ScramMechanism = UserScramCredentialUpsertion = None
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DOCUMENTATION = r"""
 module: kafka_scram_user
@@ -59,7 +57,7 @@ def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str
     """Why the user's credential has to be written.
 
     :param admin: a connected admin client.
-    :param login: connection of the user himself.
+    :param login: connection of the user.
     :param timeout: seconds until the cluster counts as unreachable.
     :returns: the reason, or ``None`` when the user can log in with this password.
     :raises ClusterError: the listener for users does not answer.
@@ -80,7 +78,7 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
     """Write the credential and wait until it is good for a login.
 
     :param admin: a connected admin client.
-    :param login: connection of the user himself.
+    :param login: connection of the user.
     :param timeout: seconds until a login has to succeed.
     :raises ClusterError: the cluster refused the credential, or the login with it.
     """

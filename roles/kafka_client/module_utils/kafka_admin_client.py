@@ -13,18 +13,14 @@ import re
 import ssl
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 try:
     from kafka.admin import KafkaAdminClient
     from kafka.errors import KafkaError
-
-    HAS_KAFKA = True
 except ImportError:
-    HAS_KAFKA = False
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    KafkaAdminClient = None
 
 # A module's option that says how to reach a cluster: what the filter kafka_python_client returns.
 CONNECTION: dict[str, Any] = {
@@ -58,8 +54,17 @@ class AuthenticationRefusedError(ClusterError):
 # What kafka-python logs per failed attempt; the rest of its messages repeats or accompanies these.
 _ATTEMPT = re.compile(r"^Bootstrap (?:connection|attempt) to \S+ failed: (.*?)(?: \(backoff .*)?$")
 _REFUSED = re.compile(r"AuthenticationFailed|UnsupportedSaslMechanism")
-# The broker told its version and closed the connection afterwards.
+# The broker sent its version and closed the connection afterwards.
 _CLOSED = re.compile(r"broker_version=\(.*socket disconnected")
+
+
+# Part of a reason to what it means.
+HINTS = {
+    "socket disconnected": "a listener of another security_protocol does that too",
+    "ALERT_CERTIFICATE": "said by the broker: it does not take ssl_certificate",
+    "mismatch": "the broker's certificate does not name the host of bootstrap_servers",
+    "CERTIFICATE_VERIFY_FAILED": "ssl_ca does not vouch for the broker's certificate as it is now",
+}
 
 
 class _Reasons(logging.Handler):
@@ -141,7 +146,7 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
     :raises AuthenticationRefusedError: the cluster refused the user or the password.
     :raises ClusterError: kafka-python is missing, the cluster does not answer, or a request failed.
     """
-    if not HAS_KAFKA:
+    if KafkaAdminClient is None:
         raise ClusterError(
             f"{sys.executable} has no kafka-python: set ansible_python_interpreter of this task to "
             "the Python of the report (role mirror_report, entry point client)"
@@ -160,14 +165,7 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
                     f"{servers} refused user {connection.get('username')}: {refusal}"
                 ) from error
             because = "; ".join(reasons.texts()[-3:]) or str(error)
-            if "socket disconnected" in because:
-                because += " (a listener of another security_protocol does that too)"
-            if "ALERT_CERTIFICATE" in because:
-                because += " (said by the broker: it does not take ssl_certificate)"
-            elif "mismatch" in because:
-                because += " (the broker's certificate does not name the host of bootstrap_servers)"
-            elif "CERTIFICATE_VERIFY_FAILED" in because:
-                because += " (ssl_ca does not vouch for the broker's certificate as it is now)"
+            because += "".join(f" ({hint})" for part, hint in HINTS.items() if part in because)
             raise ClusterError(
                 f"{servers} did not answer within {timeout:g} s: {because}"
             ) from error

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, admin_client
 from ansible.module_utils.kafka_topic_state import Topic, Wanted, config_text, reconcile, topics
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DOCUMENTATION = r"""
 module: kafka_mirrored_topics

@@ -19,9 +19,9 @@ short_description: Makes the Python environment of the report
 description:
   - Installs a wheel of the report and what it needs into a virtual environment.
   - A marker written last says what is installed. An environment without one, or of another Python,
-    is made anew; one with another source, or without a wanted extra, is brought up to date and
-    keeps the extras it has.
-  - In check mode it tells what would be done.
+    is made again from nothing; one with another source, or without a wanted extra, is brought up
+    to date and keeps the extras it has.
+  - In check mode it says what would be done.
 options:
   path: {description: The environment., type: path, required: true}
   python: {description: Interpreter it is made of., type: path, required: true}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import pwd
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -11,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.accounts import user_id
 from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
 ---
 module: mirrormaker_state
-short_description: Look at one MirrorMaker instance on a host
+short_description: State of one MirrorMaker instance on a host
 description:
   - Reads what systemd, the running process and the configuration directory say about one instance.
   - Changes nothing, so it runs in check mode too.
@@ -39,7 +39,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at what runs
+- name: See what runs
   mirrormaker_state:
     name: mirrormaker
   register: found
@@ -108,11 +108,9 @@ def version_of(text: str) -> int:
 
 def fingerprint_of(environment: bytes) -> str:
     """``MM_FINGERPRINT`` of a process environment as in ``/proc/<pid>/environ``, or nothing."""
-    for entry in environment.split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if name == b"MM_FINGERPRINT":
-            return value.decode("ascii", "replace")
-    return ""
+    name = b"MM_FINGERPRINT="
+    entries = [entry for entry in environment.split(b"\0") if entry.startswith(name)]
+    return entries[0].removeprefix(name).decode("ascii", "replace") if entries else ""
 
 
 def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:
@@ -166,15 +164,6 @@ def unit_file_state(unit_file: Path) -> dict[str, bool]:
     return {"exists": exists, "ours": ours}
 
 
-def user_exists(name: str) -> bool:
-    """Say whether the host knows a user of this name."""
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
-
-
 def main() -> None:
     """Run as an Ansible module."""
     module = AnsibleModule(
@@ -209,7 +198,7 @@ def main() -> None:
         process=process_state(shown, module.params["files"]),
         directory=directory_state(CONFIGURATION / name),
         unit_file=unit_file_state(UNITS / f"{name}.service"),
-        user_exists=user_exists(name),
+        user_exists=user_id(name) is not None,
         client=bool(module.params["client"]) and Path(module.params["client"]).is_file(),
     )
 

@@ -92,11 +92,7 @@ class Entry:
             handle = os.open(self.path.name, flags, dir_fd=self.directory)
         else:
             handle = self.open(flags)
-        try:
-            os.fchown(handle, owner, group)
-            os.fchmod(handle, mode)
-        finally:
-            os.close(handle)
+        set_access(handle, mode, owner, group)
 
     def remove(self) -> None:
         """Remove what lies there, unless it is a directory."""
@@ -110,6 +106,15 @@ class Entry:
         os.rename(
             other.path.name, self.path.name, src_dir_fd=self.directory, dst_dir_fd=self.directory
         )
+
+
+def set_access(handle: int, mode: int, owner: int, group: int) -> None:
+    """Give what is open its mode, owner and group, and close it."""
+    try:
+        os.fchown(handle, owner, group)
+        os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -130,9 +135,6 @@ def opened(path: Path) -> Iterator[Entry | None]:
     try:
         while names:
             name = names.pop()
-            if name == "..":
-                handles.append(os.open("..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handles[-1]))
-                continue
             roots = roots and os.fstat(handles[-1]).st_uid == 0
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
             try:

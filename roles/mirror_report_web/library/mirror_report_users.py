@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import ctypes
-import grp
 import hmac
-import os
 import re
 import secrets
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.accounts import group_id
+from ansible.module_utils.host_files.paths import PathError, existing
 
 DOCUMENTATION = r"""
 ---
@@ -41,7 +40,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Write who may look
+- name: Write the users of a site
   mirror_report_users:
     path: /etc/mirror-report/users/htpasswd
     group: www-data
@@ -54,7 +53,7 @@ written:
   returned: always
   type: list
 removed:
-  description: Names that may not look any more.
+  description: Names of users that are removed.
   returned: always
   type: list
 """
@@ -100,34 +99,25 @@ def read(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError):
         return {}
-    return {name: known for name, colon, known in (one.partition(":") for one in lines) if colon}
+    return {name: known for name, colon, known in (line.partition(":") for line in lines) if colon}
 
 
 def hashes(users: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
     """Name to hash as it shall be: the present one where it is that of the password."""
-    fresh = {}
-    for name, password in sorted(users.items()):
-        if verified(password, present.get(name, "")):
-            fresh[name] = present[name]
-        else:
-            salt = "".join(secrets.choice(SALT) for _ in range(16))
-            fresh[name] = crypt(password, f"$6${salt}")
-    return fresh
+    return {
+        name: present[name]
+        if verified(password, present.get(name, ""))
+        else crypt(password, "$6$" + "".join(secrets.choice(SALT) for _ in range(16)))
+        for name, password in sorted(users.items())
+    }
 
 
 def write(path: Path, text: str, group: int) -> None:
     """Replace the file as a whole, for root and a group."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    os.chown(path.parent, 0, group)
-    path.parent.chmod(0o750)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        os.fchown(stream.fileno(), 0, group)
-        os.fchmod(stream.fileno(), 0o640)
-        stream.flush()
-        os.fsync(stream.fileno())
-    Path(temporary).replace(path)
+    with existing(path.parent) as entry:
+        entry.make_directory(0o750, 0, group)
+    with existing(path) as entry:
+        entry.write(text.encode("utf-8"), 0o640, 0, group)
 
 
 def main() -> None:
@@ -144,29 +134,22 @@ def main() -> None:
     wrong = problems(users)
     if wrong:
         module.fail_json(msg=f"mirror_report_web_users: {'; '.join(wrong)}. Nothing was changed")
-    try:
-        gid = grp.getgrnam(module.params["group"]).gr_gid
-    except KeyError:
-        gid = -1
-    if gid == -1 and not module.check_mode:
+    group = group_id(module.params["group"])
+    if group is None and not module.check_mode:
         module.fail_json(msg=f"group: {module.params['group']!r} is not there")
     try:
         present = read(path)
         wanted = hashes(users, present)
-        found = path.stat() if path.exists() else None
-        loose = found is None or (found.st_mode & 0o7777, found.st_uid, found.st_gid) != (
-            0o640,
-            0,
-            gid,
-        )
-        changed = wanted != present or loose
+        status = path.stat() if path.exists() else None
+        access = status and (status.st_mode & 0o7777, status.st_uid, status.st_gid)
+        changed = wanted != present or access != (0o640, 0, group)
         if changed and not module.check_mode:
-            write(path, "".join(f"{name}:{one}\n" for name, one in wanted.items()), gid)
-    except OSError as error:
+            write(path, "".join(f"{name}:{known}\n" for name, known in wanted.items()), group)
+    except (PathError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=changed,
-        written=[name for name, one in wanted.items() if present.get(name) != one],
+        written=[name for name, known in wanted.items() if present.get(name) != known],
         removed=sorted(set(present) - set(wanted)),
     )
 
