@@ -44,11 +44,13 @@ from tests.playing import KEEP_ANSWER, ansible_playbook, answer
 PACKAGE = ROOT / "spark/src"
 sys.path.insert(0, str(PACKAGE))
 
-from mirror_report import config, observe  # noqa: E402 (the path above comes first)
+from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
 from mirror_report.commands.failover import look_at_groups  # noqa: E402
+from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
+from mirror_report.config.settings import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
-from mirror_report.model import ReportError  # noqa: E402
+from mirror_report.model.errors import ReportError  # noqa: E402
 
 acls = load("roles/kafka_acls/library/kafka_acls.py", "kafka_acls")
 
@@ -107,9 +109,9 @@ class Lab:
             for name, text in kafka_credentials(self.clusters, alias, "report").items()
         }
 
-    def settings(self) -> config.Settings:
+    def settings(self) -> Settings:
         """The report's configuration as its commands take it."""
-        return config.parse({**self.document(), "credentials": self.credentials()})
+        return parse({**self.document(), "credentials": self.credentials()})
 
     def admin(self, alias: str) -> Any:
         """A super user."""
@@ -265,7 +267,7 @@ def lacking(lab: Lab) -> list[str]:
     return found
 
 
-def read(settings: config.Settings, alias: str, topics: Iterable[str]) -> None:
+def read(settings: Settings, alias: str, topics: Iterable[str]) -> None:
     cluster = settings.clusters[alias]
     waiting = {(name, 0): (0, 1) for name in topics}
     assert None not in oldest_waiting(cluster, settings.credentials, waiting).values()

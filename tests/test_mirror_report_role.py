@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
-from mirror_report import config
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Budget, Settings, Spark, Warn
 
 from tests.computing import Computed, compute
 from tests.loading import ROOT, load
@@ -103,18 +104,18 @@ def unit(computed: Computed, case: str, name: str) -> str:
 
 def test_every_setting_of_the_report_is_rendered_and_understood(computed: Computed) -> None:
     document = settings(computed, "metrics")
-    config.parse(document)
-    kinds = {"": config.Settings, "warn": config.Warn, "budget": config.Budget,
-             "spark": config.Spark}  # fmt: skip
+    parse(document)
+    kinds = {"": Settings, "warn": Warn, "budget": Budget,
+             "spark": Spark}  # fmt: skip
     for part, kind in kinds.items():
         rendered = set(document[part] if part else document) - {"version"}
         assert rendered == {one.name for one in dataclasses.fields(kind)} - {"credentials"}, part
 
 
 def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
-    parsed = config.parse(settings(computed, "plain"))
-    assert parsed.warn == config.Warn()
-    assert parsed.budget == config.Budget()
+    parsed = parse(settings(computed, "plain"))
+    assert parsed.warn == Warn()
+    assert parsed.budget == Budget()
     assert (parsed.metrics_directory, parsed.web_directory) == (None, None)
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
     names = ("mirror_report_schedule", "mirror_report_lag_schedule")

@@ -80,7 +80,8 @@ def spark(
     :param kind: ``digest``, or ``count`` for a bare one.
     :param warm: read all of it before as well, so that Java has compiled what it will.
     """
-    from mirror_report.config import Cluster, Spark
+    from mirror_report.config.cluster import Cluster
+    from mirror_report.config.settings import Spark
     from mirror_report.parity import alignment, digest, session, source
     from mirror_report.parity.ranges import Range
 

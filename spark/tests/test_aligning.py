@@ -7,15 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mirror_report.config import Flow
-from mirror_report.model import (
-    ClusterSnapshot,
-    OffsetSync,
-    PartitionSnapshot,
-    Positions,
-    ReportError,
-    TopicSnapshot,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
+from mirror_report.model.errors import ReportError
+from mirror_report.model.mirror import OffsetSync
 from mirror_report.parity import aligning
 from mirror_report.parity.memory import Memory, SideMemory
 from mirror_report.parity.plan import FlowPlan, plan_flow

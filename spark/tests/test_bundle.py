@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import bundle
 from mirror_report.parity.bundle import Bundle, BundleTopic
 from mirror_report.parity.errors import ParityError

@@ -16,13 +16,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mirror_report import commands, config
+from mirror_report import commands
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
-from mirror_report.config import Cluster, Credentials
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
 from mirror_report.kafka.snapshot import AuthenticationError, connect
-from mirror_report.model import Certificate, Finding
+from mirror_report.model.cluster import Certificate
+from mirror_report.model.findings import Finding
 from mirror_report.state.store import Store
 
 NOW = 1_800_000_000_000
@@ -304,7 +307,7 @@ def test_brokers_of_the_configuration_are_split() -> None:
 def test_check_tells_why_a_cluster_is_refused(serve: Callable[..., int]) -> None:
     ended = Pair("east1", datetime(2021, 1, 1, tzinfo=UTC), by=AUTHORITY)
     given = {"bootstrap_servers": [f"{LOOPBACK}:{serve(ended)}"], "security_protocol": "SSL"}
-    settings = config.parse(
+    settings = parse(
         {
             "version": 1,
             "clusters": {
@@ -371,7 +374,7 @@ def test_lag_and_check_warn_of_a_real_brokers_certificate(
             "west.report.password": sasl_users["reader"],
         },
     }
-    settings = config.parse(document)
+    settings = parse(document)
     for found in (
         commands.lag(settings, Store(tmp_path / "state")).findings,
         commands.check(settings).findings,
@@ -380,6 +383,6 @@ def test_lag_and_check_warn_of_a_real_brokers_certificate(
         assert one.severity == "warning"
         assert f"certificate of broker 1 ({started.sasl}) on west (CN=west1," in one.message
         assert "ends in 10 day(s)" in one.message
-    unbound = config.parse(document | {"warn": {"certificate_days": 10}})
+    unbound = parse(document | {"warn": {"certificate_days": 10}})
     found = commands.lag(unbound, Store(tmp_path / "state")).findings
     assert "certificate_expiry" not in {one.kind for one in found}

@@ -15,7 +15,7 @@ import pytest
 from mirror_report import cli, commands
 from mirror_report.checks.verdict import finding, verdict
 from mirror_report.launch import submit
-from mirror_report.model import FlowStatus, Report
+from mirror_report.model.document import FlowStatus, Report
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 

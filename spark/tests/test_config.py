@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from mirror_report import config
-from mirror_report.config import ConfigError, Credentials
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import ISOLATIONS, Flow, Permission
+from mirror_report.config.load import load, parse
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_whole_document_is_read() -> None:
-    settings = config.parse(document())
+    settings = parse(document())
     assert settings.clusters["east"].credential("password") == "east.report.password"
     assert settings.flow("orders").group_id == "mirrormaker-orders"
     assert settings.warn.lag_records is None
@@ -59,16 +61,16 @@ def test_whole_document_is_read() -> None:
 def test_a_side_is_read_with_kafkas_own_word_for_isolation() -> None:
     given = document()
     given["flows"][0]["source_isolation"] = "read_committed"
-    flow = config.parse(given).flow("orders")
-    assert [flow.isolation(side) for side in ("source", "target")] == list(config.ISOLATIONS)[::-1]
+    flow = parse(given).flow("orders")
+    assert [flow.isolation(side) for side in ("source", "target")] == list(ISOLATIONS)[::-1]
     given["flows"][0]["target_isolation"] = "committed"
     with pytest.raises(ConfigError, match="target_isolation: 'committed' is none of"):
-        config.parse(given)
+        parse(given)
 
 
 def test_everything_but_clusters_and_flows_has_a_default() -> None:
     given = document()
-    settings = config.parse({key: given[key] for key in ("version", "clusters", "flows")})
+    settings = parse({key: given[key] for key in ("version", "clusters", "flows")})
     assert settings.state_directory == Path("/var/lib/mirror-report")
 
 
@@ -90,17 +92,17 @@ def permitting(**changes: Any) -> dict[str, Any]:
 
 
 def test_permissions_are_read() -> None:
-    (flow,) = config.parse(permitting()).flows
+    (flow,) = parse(permitting()).flows
     assert flow.permissions == (
-        config.Permission("west", "topic", "orders", "literal", "WRITE", "it ends"),
+        Permission("west", "topic", "orders", "literal", "WRITE", "it ends"),
     )
-    (flow,) = config.parse(document()).flows
+    (flow,) = parse(document()).flows
     assert flow.permissions == (), "nothing is known"
 
 
 def test_principal_is_read() -> None:
     given = changed("clusters", "east", "principal", value="User:CN=mirror")
-    clusters = config.parse(given).clusters
+    clusters = parse(given).clusters
     assert (clusters["east"].principal, clusters["west"].principal) == ("User:CN=mirror", None)
 
 
@@ -140,7 +142,7 @@ def test_principal_is_read() -> None:
 )
 def test_mistakes_are_refused_by_name(given: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        config.parse(given)
+        parse(given)
 
 
 def mm2(**changes: Any) -> dict[str, Any]:
@@ -157,8 +159,8 @@ def mm2(**changes: Any) -> dict[str, Any]:
     return given
 
 
-def flow_of(**changes: Any) -> config.Flow:
-    (found,) = config.parse(mm2(**changes)).flows
+def flow_of(**changes: Any) -> Flow:
+    (found,) = parse(mm2(**changes)).flows
     return found
 
 
@@ -176,7 +178,7 @@ def flow_of(**changes: Any) -> config.Flow:
 )
 def test_mistakes_in_a_flow_of_mirrormaker2_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        config.parse(mm2(**changes))
+        parse(mm2(**changes))
 
 
 @pytest.mark.parametrize(
@@ -204,13 +206,13 @@ def test_topics_of_others_are_not_the_flows(name: str) -> None:
 
 
 def test_flows_of_mirrormaker1_keep_names() -> None:
-    (flow,) = config.parse(document()).flows
+    (flow,) = parse(document()).flows
     assert (flow.target_topic("orders"), flow.source_topic("orders")) == ("orders", "orders")
     assert flow.source_topic("other") is None
 
 
 def test_mirrormaker1_takes_internal_topics_only_by_name() -> None:
-    (flow,) = config.parse(changed("flows", 0, "include", value=".*")).flows
+    (flow,) = parse(changed("flows", 0, "include", value=".*")).flows
     assert not flow.matches("__consumer_offsets")
     assert flow_of(include=".*").matches("__x"), "what MirrorMaker 2 leaves out is in include"
 
@@ -219,20 +221,20 @@ def test_two_flows_of_one_name_are_refused() -> None:
     given = document()
     given["flows"].append(given["flows"][0])
     with pytest.raises(ConfigError, match="same name"):
-        config.parse(given)
+        parse(given)
 
 
 def test_secret_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps(document(credentials={"east.report.password": "s3cret"}))
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    settings = config.load("-", environment={})
+    settings = load("-", environment={})
     assert settings.credentials.read("east.report.password") == "s3cret"
 
 
 def test_secret_comes_from_the_credentials_directory(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(json.dumps(document()))
     (tmp_path / "east.report.password").write_text('é"\\$ x')
-    settings = config.load(
+    settings = load(
         str(tmp_path / "config.yaml"), environment={"CREDENTIALS_DIRECTORY": str(tmp_path)}
     )
     assert settings.credentials.read("east.report.password") == 'é"\\$ x'
@@ -242,7 +244,7 @@ def test_secret_in_the_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(json.dumps(document(credentials={"a": "b"})))
     with pytest.raises(ConfigError, match="secrets do not belong into the file"):
-        config.load(str(path), environment={})
+        load(str(path), environment={})
 
 
 def test_missing_secret_says_where_it_comes_from(tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def test_missing_secret_says_where_it_comes_from(tmp_path: Path) -> None:
 
 
 def test_no_representation_shows_a_secret() -> None:
-    settings = config.parse(document(credentials={"east.report.password": "s3cret"}))
+    settings = parse(document(credentials={"east.report.password": "s3cret"}))
     for one in (settings, settings.credentials, settings.clusters["east"]):
         assert "s3cret" not in repr(one) + str(one)
 
@@ -262,13 +264,13 @@ def test_broken_yaml_is_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text('version: 1\npassword: "s3cret\n')
     with pytest.raises(ConfigError, match="neither YAML nor JSON") as caught:
-        config.load(str(path), environment={})
+        load(str(path), environment={})
     assert "s3cret" not in str(caught.value)
 
 
 def test_absent_file_says_so() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        config.load("/nonexistent/config.yaml", environment={})
+        load("/nonexistent/config.yaml", environment={})
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_flow_matches_whole_names_and_no_internal_topics(
 ) -> None:
     given = changed("flows", 0, "topics", value=topics)
     given["flows"][0]["include"] = include
-    assert config.parse(given).flow("orders").matches(topic) is matched
+    assert parse(given).flow("orders").matches(topic) is matched
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_flow_matches_whole_names_and_no_internal_topics(
 )
 def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> None:
     given = changed("flows", 0, "topics", value=topics)
-    assert config.parse(given).flow("orders").is_regex is regex
+    assert parse(given).flow("orders").is_regex is regex
 
 
 @pytest.mark.parametrize(
@@ -309,12 +311,12 @@ def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> Non
 )
 def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        config.parse(document(spark=spark))
+        parse(document(spark=spark))
 
 
 @pytest.mark.parametrize("key", ["metrics_directory", "web_directory"])
 def test_directories_for_others_are_absolute_or_absent(key: str) -> None:
-    assert getattr(config.parse(document()), key) is None
-    assert getattr(config.parse(document(**{key: "/var/lib/x"})), key) == "/var/lib/x"
+    assert getattr(parse(document()), key) is None
+    assert getattr(parse(document(**{key: "/var/lib/x"})), key) == "/var/lib/x"
     with pytest.raises(ConfigError, match=key):
-        config.parse(document(**{key: "x"}))
+        parse(document(**{key: "x"}))

@@ -6,22 +6,16 @@ from typing import Any
 
 import pytest
 
-from mirror_report import config
 from mirror_report.commands import failover
+from mirror_report.config.load import parse
 from mirror_report.kafka import probe
 from mirror_report.kafka.probe import Seen
 from mirror_report.kafka.snapshot import DeniedError
-from mirror_report.model import (
-    ClusterSnapshot,
-    GroupParity,
-    OffsetSync,
-    PartitionSnapshot,
-    Positions,
-    TopicSnapshot,
-    Translation,
-)
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
+from mirror_report.model.groups import GroupParity, Translation
+from mirror_report.model.mirror import OffsetSync
 
-SETTINGS = config.parse(
+SETTINGS = parse(
     {
         "version": 1,
         "clusters": {one: {"bootstrap_servers": [f"{one}1:9092"]} for one in ("east", "west")},

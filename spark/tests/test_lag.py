@@ -8,19 +8,21 @@ from typing import Any
 import pytest
 
 from mirror_report.checks import lag, lag_findings, trails
-from mirror_report.config import Cluster, Flow, Warn
-from mirror_report.model import (
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Warn
+from mirror_report.model.cluster import (
     ClusterSnapshot,
-    FlowStatus,
     GroupMember,
     GroupSnapshot,
     OpenTransaction,
-    PartitionLag,
     PartitionSnapshot,
     Positions,
-    Standing,
     TopicSnapshot,
 )
+from mirror_report.model.document import FlowStatus
+from mirror_report.model.lag import PartitionLag
+from mirror_report.model.mirror import Standing
 
 NOW = 1_800_000_000_000
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("mirror1",))

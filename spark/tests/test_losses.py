@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import losses, trails
-from mirror_report.config import Cluster, Flow
-from mirror_report.model import (
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import (
     ClusterSnapshot,
-    OffsetSync,
     PartitionSnapshot,
     Place,
     Positions,
-    Standing,
     TopicSnapshot,
 )
+from mirror_report.model.mirror import OffsetSync, Standing
 
 NOW = 1_800_000_000_000
 AT: Place = ("t", 0)

@@ -3,14 +3,15 @@
 from collections.abc import Collection
 from typing import Any
 
-from mirror_report.config import Credentials, Flow
-from mirror_report.model import (
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupSnapshot,
     PartitionSnapshot,
-    Standing,
     TopicSnapshot,
 )
+from mirror_report.model.mirror import Standing
 from mirror_report.observe import Clients, Observed, caught_up, literals
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mirror_report.kafka.records import TOMBSTONES_KEPT_MS, Tail
-from mirror_report.model import PartitionSnapshot, TopicSnapshot
+from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
 

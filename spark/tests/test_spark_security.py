@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mirror_report import config, spark_security
-from mirror_report.config import ConfigError, Spark
+from mirror_report import spark_security
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Settings, Spark
 from mirror_report.parity import session
 from mirror_report.parity.errors import ParityError
 
@@ -24,9 +26,9 @@ TLS = {"spark.ssl.rpc.enabled": "true", "spark.ssl.rpc.trustStore": "/etc/spark/
 FAR = "spark://h:7077"
 
 
-def parsed(master: str, properties: dict[str, str]) -> config.Settings:
+def parsed(master: str, properties: dict[str, str]) -> Settings:
     spark = {"master": master, "properties": properties}
-    return config.parse({"version": 1, "clusters": {}, "flows": [], "spark": spark})
+    return parse({"version": 1, "clusters": {}, "flows": [], "spark": spark})
 
 
 def part(of: dict[str, str], like: dict[str, str]) -> dict[str, str | None]:

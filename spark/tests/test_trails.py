@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from mirror_report.checks import trails
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
 MINUTE = 60_000

@@ -299,7 +299,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
 
 def test_the_report_understands_its_model(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "spark/src")
-    from mirror_report.config import parse
+    from mirror_report.config.load import parse
 
     site.flow["topics"].append("payments.eu")
     model = report(site, accept=["regex-without-auto-creation:orders"])

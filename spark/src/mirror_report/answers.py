@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mirror_report.model import (
+from mirror_report.model.document import (
     ApartDocument,
     CheckDocument,
     GroupsDocument,
     LagDocument,
     ProofDocument,
-    ReportError,
 )
+from mirror_report.model.errors import ReportError
 from mirror_report.parity.bundle import Bundle
 from mirror_report.render import apart as render_apart
 from mirror_report.render import json as render_json

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import EXIT_CODES
-from mirror_report.config import DEFAULT_PATH
+from mirror_report.config.settings import DEFAULT_PATH
 
 SIDES = ("source", "target")
 FORMATS = ("terminal", "json", "nagios")

@@ -17,20 +17,20 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from mirror_report import answers, commands, config, metrics
+from mirror_report import answers, commands, metrics
 from mirror_report.arguments import parser
 from mirror_report.checks.verdict import EXIT_CODES, verdict, worst_first
-from mirror_report.config import Settings
-from mirror_report.model import (
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.model.document import (
     CheckDocument,
-    Finding,
     GroupsDocument,
     LagDocument,
     ProofDocument,
     Report,
-    ReportError,
-    sentence,
 )
+from mirror_report.model.errors import ReportError, sentence
+from mirror_report.model.findings import Finding
 from mirror_report.render import freshness
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store
@@ -257,7 +257,7 @@ def _last_report(store: Store, name: str, flow: str | None) -> str:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    return config.load(options.config)
+    return load(options.config)
 
 
 def _print_json(plain: dict[str, Any]) -> None:

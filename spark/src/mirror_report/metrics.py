@@ -10,8 +10,9 @@ from typing import Any
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import failure
-from mirror_report.config import Settings
-from mirror_report.model import Finding, LagDocument, Report
+from mirror_report.config.settings import Settings
+from mirror_report.model.document import LagDocument, Report
+from mirror_report.model.findings import Finding
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.render.prometheus import Plane, Sample

@@ -12,18 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.config import Cluster, Credentials, Flow, Settings
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups, mm2, syncs
 from mirror_report.kafka.snapshot import ClusterClient, connect
-from mirror_report.model import (
-    ClusterSnapshot,
-    GroupSnapshot,
-    OffsetSync,
-    Place,
-    Positions,
-    ReportError,
-    Standing,
-)
+from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
+from mirror_report.model.errors import ReportError
+from mirror_report.model.mirror import OffsetSync, Standing
 
 Memories = dict[str, mm2.Memory]
 """Flow -> what was read of its mirror's own topics."""

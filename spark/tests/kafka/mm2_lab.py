@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from mirror_report import commands, config
-from mirror_report.model import ClusterSnapshot
+from mirror_report import commands
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.observe import Observed, look, open_clients
 from mirror_report.state.store import Store
 
@@ -48,7 +50,7 @@ class Lab:
         *,
         west: Mapping[str, Any] | None = None,
         secrets: Mapping[str, str] | None = None,
-    ) -> config.Settings:
+    ) -> Settings:
         """The configuration, with some keys of the flow and of the target replaced."""
         flow = {
             "name": self.topic, "engine": "mm2", "source": "east", "target": "west",
@@ -62,7 +64,7 @@ class Lab:
                  "operation": "READ"},
             ],
         }  # fmt: skip
-        return config.parse(
+        return parse(
             {
                 "version": 1,
                 "clusters": {

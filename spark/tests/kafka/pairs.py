@@ -11,7 +11,8 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from mirror_report import config
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Settings
 from mirror_report.state.store import Store
 
 
@@ -55,9 +56,9 @@ class Pair:
             **changes,
         }  # fmt: skip
 
-    def settings(self, **changes: Any) -> config.Settings:
+    def settings(self, **changes: Any) -> Settings:
         """The configuration as the commands take it."""
-        return config.parse(self.document(**changes))
+        return parse(self.document(**changes))
 
     def store(self) -> Store:
         """What the commands remember."""

@@ -22,9 +22,13 @@ from kafka.admin import (
     ResourceType,
 )
 
-from mirror_report import commands, config
+from mirror_report import commands
 from mirror_report.checks.verdict import EXIT_CODES, verdict
-from mirror_report.model import Finding
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Settings
+from mirror_report.model.findings import Finding
 
 USER = "mirror"
 PRINCIPAL = f"User:{USER}"
@@ -78,7 +82,7 @@ class Lab:
     plain: Mapping[str, str]
     password: str
 
-    def settings(self, engine: str, needed: list[Row], **changes: Any) -> config.Settings:
+    def settings(self, engine: str, needed: list[Row], **changes: Any) -> Settings:
         """A flow's configuration for the mirror's own identity."""
         mm2 = engine == "mm2"
         flow = {
@@ -99,7 +103,7 @@ class Lab:
                 "status_topic": INTERNAL[2], "offset_syncs_topic": INTERNAL[3],
                 "checkpoints_topic": INTERNAL[4],
             }  # fmt: skip
-        return config.parse(
+        return parse(
             {
                 "version": 1,
                 "clusters": {
@@ -386,9 +390,7 @@ def test_report_that_lacks_a_permission_is_unknown(granted: Lab) -> None:
         for alias, one in settings.clusters.items()
     }
     secrets = {f"{alias}.report.password": granted.password for alias in clusters}
-    settings = dataclasses.replace(
-        settings, clusters=clusters, credentials=config.Credentials(secrets)
-    )
+    settings = dataclasses.replace(settings, clusters=clusters, credentials=Credentials(secrets))
     with without(granted, MM1[0]):
         found = commands.check(settings).findings
     assert ("missing_permission", "unknown") in {(one.kind, one.severity) for one in found}
@@ -458,7 +460,7 @@ def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
 def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str) -> None:
     settings = lab.settings("mm2", MM2)
     anybody = {
-        alias: config.Cluster(alias, (address,), identity="mirror")
+        alias: Cluster(alias, (address,), identity="mirror")
         for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
     }
     found = commands.check(dataclasses.replace(settings, clusters=anybody)).findings

@@ -10,8 +10,10 @@ import pytest
 from kafka import TopicPartition
 from pairs import Pair, admin, kinds, member, need, produce
 
-from mirror_report import cli, commands, config
+from mirror_report import cli, commands
 from mirror_report.commands import confirmed
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups
 from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
 from mirror_report.state.history import History
@@ -161,10 +163,10 @@ def sasl(user: str) -> dict[str, Any]:
 @pytest.fixture
 def as_user(
     source_broker: Any, sasl_users: Mapping[str, str]
-) -> Callable[[Pair, str, str | None], config.Settings]:
+) -> Callable[[Pair, str, str | None], Settings]:
     """Settings that log in to the source as somebody whom ACLs apply to."""
 
-    def settings(pair: Pair, user: str, password: str | None = None) -> config.Settings:
+    def settings(pair: Pair, user: str, password: str | None = None) -> Settings:
         pair.source = source_broker.sasl
         pair.clusters = {"east": sasl(user)}
         rows = [need("group", pair.group, "DESCRIBE"), need("topic", pair.topic, "READ")]
@@ -198,7 +200,7 @@ def allow(bootstrap: str, user: str, *rules: tuple[str, str, str]) -> None:
 
 
 def test_wrong_password_is_refusal_not_absence(
-    mirrored: Pair, as_user: Callable[..., config.Settings], capfd: pytest.CaptureFixture[str]
+    mirrored: Pair, as_user: Callable[..., Settings], capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = as_user(mirrored, "reader", "wrong-s3cret")
     with (
@@ -212,7 +214,7 @@ def test_wrong_password_is_refusal_not_absence(
 
 
 def test_forbidden_topic_and_group_are_named_permissions(
-    mirrored: Pair, as_user: Callable[..., config.Settings]
+    mirrored: Pair, as_user: Callable[..., Settings]
 ) -> None:
     plain, group = mirrored.source, mirrored.group
     settings = as_user(mirrored, "nobody")
@@ -231,7 +233,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
 
 
 def test_password_with_hostile_characters_logs_in_and_read_is_missed(
-    mirrored: Pair, as_user: Callable[..., config.Settings]
+    mirrored: Pair, as_user: Callable[..., Settings]
 ) -> None:
     plain, topic = mirrored.source, mirrored.topic
     settings = as_user(mirrored, "reader")
@@ -285,7 +287,7 @@ def test_confirm_asks_for_addresses_until_a_name_resolves(
 ) -> None:
     asked: list[str] = []
 
-    def not_yet(host: str, cluster: config.Cluster) -> set[str]:
+    def not_yet(host: str, cluster: Cluster) -> set[str]:
         asked.append(host)
         return groups.addresses("localhost", cluster) if len(asked) > 1 else set()
 

@@ -14,10 +14,13 @@ from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
 from mirror_report import commands
-from mirror_report.config import Settings, Warn
+from mirror_report.config.settings import Settings, Warn
 from mirror_report.kafka import checkpoints
 from mirror_report.kafka.groups import with_coordinator
-from mirror_report.model import GroupParity, GroupPartition, Report, ReportError, TopicStatus
+from mirror_report.model.document import Report
+from mirror_report.model.errors import ReportError
+from mirror_report.model.groups import GroupParity, GroupPartition
+from mirror_report.model.topics import TopicStatus
 from mirror_report.observe import open_clients, standing_of
 
 pytestmark = pytest.mark.usefixtures("without_spark")

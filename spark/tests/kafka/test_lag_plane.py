@@ -11,9 +11,11 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
 from mirror_report import commands
-from mirror_report.config import Cluster, Credentials
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model import PartitionLag, ReportError
+from mirror_report.model.errors import ReportError
+from mirror_report.model.lag import PartitionLag
 
 
 def measured(pair: Pair, **changes: Any) -> commands.LagResult:

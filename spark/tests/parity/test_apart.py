@@ -19,7 +19,7 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report import cli, commands
-from mirror_report.model import ApartDocument, ApartTopic
+from mirror_report.model.document import ApartDocument, ApartTopic
 from mirror_report.parity import archives, bundle, session
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

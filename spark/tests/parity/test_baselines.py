@@ -23,9 +23,11 @@ from pyspark.sql import SparkSession
 from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
 from mirror_report import commands
-from mirror_report.config import Budget, Cluster, Flow, Settings
-from mirror_report.config import Spark as SparkSettings
-from mirror_report.model import CLASSES, TopicParity
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Budget, Settings
+from mirror_report.config.settings import Spark as SparkSettings
+from mirror_report.model.content import CLASSES, TopicParity
 from mirror_report.observe import Take, group_of, open_clients
 from mirror_report.parity.engine import ParityRequest, run_parity
 from mirror_report.state.store import Store

@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
-from mirror_report import model
+from mirror_report.model.content import CLASSES
 from mirror_report.parity import compare, digest, drill, summary, totals
 from mirror_report.parity.session import table
 
-CLASSES = tuple(one for one in model.CLASSES if one != "unverifiable")
+CLASSES = tuple(one for one in CLASSES if one != "unverifiable")
 NOTHING = dict.fromkeys((*CLASSES, "in_flight"), 0)
 
 KEYS = (None, b"", b"a", b"b")
@@ -534,7 +534,7 @@ def told(spark: SparkSession) -> dict[str, list[Told]]:
 
 def wrong(found: Mapping[str, Any]) -> dict[str, int]:
     """Classes of which there are records."""
-    return {name: found[name] for name in model.CLASSES if found[name]}
+    return {name: found[name] for name in CLASSES if found[name]}
 
 
 @pytest.mark.parametrize("kind", FAULTS_BY_NAME)

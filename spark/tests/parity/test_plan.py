@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror_report.config import Cluster, Flow, Spark
-from mirror_report.model import ClusterSnapshot, Finding, PartitionSnapshot, TopicSnapshot
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Spark
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model.findings import Finding
 from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
 from mirror_report.parity.errors import ParityError, explain
 from mirror_report.parity.memory import Gap, Memory, SideMemory, basis

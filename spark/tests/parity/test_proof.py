@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import Proof, prove
-from mirror_report.config import ConfigError, Flow
-from mirror_report.model import ClusterSnapshot, ParityResult, Positions, TopicParity
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions
+from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.observe import Take
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

@@ -25,7 +25,8 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report import cli
-from mirror_report.config import Settings, parse
+from mirror_report.config.load import parse
+from mirror_report.config.settings import Settings
 from mirror_report.parity import session, source
 from mirror_report.parity.errors import ParityError, spark_errors
 from mirror_report.parity.ranges import Range

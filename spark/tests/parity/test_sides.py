@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION, looking, plan, watched
 from mirror_report.parity.looking import Look
 from mirror_report.parity.memory import NEVER, Memory, Removal, SideMemory

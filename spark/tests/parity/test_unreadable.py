@@ -20,9 +20,10 @@ from pyspark.sql import SparkSession
 from mirror_report import commands
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import prove
-from mirror_report.config import Flow
+from mirror_report.config.flow import Flow
 from mirror_report.kafka.snapshot import ClusterError
-from mirror_report.model import LagDocument, Positions
+from mirror_report.model.cluster import Positions
+from mirror_report.model.document import LagDocument
 from mirror_report.observe import Take
 from mirror_report.parity import reading, session
 from mirror_report.render import html, nagios, prometheus, terminal

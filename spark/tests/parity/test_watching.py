@@ -12,8 +12,9 @@ import pytest
 from parity_world import T0, World, no_kafka
 from pyspark.sql import SparkSession
 
-from mirror_report.config import Flow
-from mirror_report.model import Finding, ParityResult, TopicParity
+from mirror_report.config.flow import Flow
+from mirror_report.model.content import ParityResult, TopicParity
+from mirror_report.model.findings import Finding
 from mirror_report.parity import sealing, watched
 from mirror_report.parity.memory import Gone
 

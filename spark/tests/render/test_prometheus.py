@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from sample_reports import NOW, empty, partition_lag, report, whole
 
-from mirror_report import config, metrics
-from mirror_report.model import LagDocument, Report
+from mirror_report import metrics
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.model.document import LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.state.store import LockedError, StateError
@@ -140,19 +142,19 @@ def test_names_of_anything_are_escaped() -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> config.Settings:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     document = {"version": 1, "clusters": {}, "flows": [], "metrics_directory": str(tmp_path)}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
-    return config.load("-")
+    return load("-")
 
 
-def written(settings: config.Settings, document: Any, flow: str | None = None) -> Any:
+def written(settings: Settings, document: Any, flow: str | None = None) -> Any:
     with metrics.recorded(settings, "lag", flow) as recorded:
         return recorded.write(document)
 
 
 def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
-    settings: config.Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "mirror_report.prom"
     assert written(settings, lag_document(report())) is None
@@ -163,13 +165,13 @@ def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
     assert [one.name for one in tmp_path.iterdir()] == ["mirror_report.prom"]
 
 
-def test_one_flow_does_not_speak_for_all(settings: config.Settings, tmp_path: Path) -> None:
+def test_one_flow_does_not_speak_for_all(settings: Settings, tmp_path: Path) -> None:
     assert written(settings, lag_document(whole()), flow="orders") is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_failure_is_told_and_the_last_success_remembered(
-    settings: config.Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "mirror_report.prom"
     written(settings, lag_document(whole()))
@@ -184,7 +186,7 @@ def test_failure_is_told_and_the_last_success_remembered(
 
 
 def test_run_that_finds_another_at_work_leaves_its_metrics_alone(
-    settings: config.Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "mirror_report.prom"
     written(settings, lag_document(whole()))
@@ -194,9 +196,7 @@ def test_run_that_finds_another_at_work_leaves_its_metrics_alone(
     assert path.read_text() == before
 
 
-def test_directory_that_cannot_be_written_is_a_finding(
-    settings: config.Settings, tmp_path: Path
-) -> None:
+def test_directory_that_cannot_be_written_is_a_finding(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "mirror_report.prom").mkdir()
     found = written(settings, lag_document(whole()))
     assert (found.kind, found.severity) == ("state", "unknown")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model import Certificate, Finding
+from mirror_report.model.cluster import Certificate
+from mirror_report.model.findings import Finding
 
 DAY_MS = 86_400_000
 

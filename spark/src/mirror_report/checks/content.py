@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from mirror_report.checks import remedies
 from mirror_report.checks.verdict import TABLE, finding
-from mirror_report.config import Cluster, Flow
-from mirror_report.model import CLASSES, Finding, Sample, Severity, TopicParity
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.model.content import CLASSES, Sample, TopicParity
+from mirror_report.model.findings import Finding, Severity
 
 TEXTS: Mapping[str, str] = {
     "missing": "records of the source are not on the target",

@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Place, Standing
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Place
+from mirror_report.model.mirror import Standing
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.checks.images import Image, image
-from mirror_report.config import Flow
-from mirror_report.model import (
-    ClusterSnapshot,
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Place
+from mirror_report.model.groups import (
     GroupOffsets,
     GroupParity,
     GroupPartition,
     GroupPlace,
     GroupState,
-    OffsetSync,
-    PartitionSnapshot,
-    Place,
     Translation,
 )
+from mirror_report.model.mirror import OffsetSync
 
 INACTIVE = ("Empty", "Dead")
 INTERVALS = 3

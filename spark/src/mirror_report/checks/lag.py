@@ -8,20 +8,19 @@ from typing import Any
 
 from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.trails import Trail, Trails
-from mirror_report.config import Flow, Warn
-from mirror_report.model import (
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Warn
+from mirror_report.model.cluster import (
     ClusterSnapshot,
     GroupSnapshot,
-    LagState,
     OpenTransaction,
-    PartitionLag,
     PartitionSnapshot,
     Place,
     Positions,
-    PositionSource,
-    Standing,
     TopicSnapshot,
 )
+from mirror_report.model.lag import LagState, PartitionLag, PositionSource
+from mirror_report.model.mirror import Standing
 
 COMMITS_APART = 2
 """What a mirror copies within so many commit intervals is no backlog, but how it works."""

@@ -15,14 +15,11 @@ from typing import Any
 from mirror_report.checks import remedies
 from mirror_report.checks.trails import Trails
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Cluster, Flow
-from mirror_report.model import (
-    ClusterSnapshot,
-    Finding,
-    OffsetSync,
-    Place,
-    Standing,
-)
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Place
+from mirror_report.model.findings import Finding
+from mirror_report.model.mirror import OffsetSync, Standing
 
 Ranges = list[list[int]]
 """Offsets from, and up to but without; disjoint and in order."""

@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Cluster, Flow, Permission
-from mirror_report.model import Access, Finding, Resource, Severity
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow, Permission
+from mirror_report.model.cluster import Access, Resource
+from mirror_report.model.findings import Finding, Severity
 
 CLUSTER = "kafka-cluster"
 EVERY = "*"

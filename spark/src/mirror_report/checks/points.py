@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from mirror_report.model import LagPoint, PartitionLag
+from mirror_report.model.lag import LagPoint, PartitionLag
 
 SPAN_MS = 24 * 3_600_000
 POINTS = 200

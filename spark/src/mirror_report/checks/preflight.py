@@ -6,13 +6,9 @@ from collections.abc import Sequence
 
 from mirror_report.checks.topics import settings_not_read
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Flow
-from mirror_report.model import (
-    ClusterSnapshot,
-    Finding,
-    GroupSnapshot,
-    Positions,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Positions
+from mirror_report.model.findings import Finding
 
 
 def takeover(

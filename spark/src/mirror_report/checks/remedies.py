@@ -9,7 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from mirror_report.config import Cluster, Flow
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
 
 
 def tool(cluster: Cluster, script: str, *words: str) -> str:

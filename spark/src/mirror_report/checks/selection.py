@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config import HEARTBEATS, Flow
-from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
+from mirror_report.config.flow import HEARTBEATS, Flow
+from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Positions
+from mirror_report.model.findings import Finding
 
 PATIENCE_MS = 15 * 60_000
 """A new topic may wait for the mirror's next look at the source (10 minutes by default)."""

@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, Place, Standing, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
+from mirror_report.model.findings import Finding
+from mirror_report.model.mirror import Standing
 
 SHOWN = 5
 

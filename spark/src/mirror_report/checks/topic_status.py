@@ -10,14 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from mirror_report.checks.topics import risks
 from mirror_report.checks.verdict import finding
-from mirror_report.config import HEARTBEATS, Flow
-from mirror_report.model import (
-    ClusterSnapshot,
-    ConfigDifference,
-    Finding,
-    TopicSnapshot,
-    TopicStatus,
-)
+from mirror_report.config.flow import HEARTBEATS, Flow
+from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
+from mirror_report.model.findings import Finding
+from mirror_report.model.topics import ConfigDifference, TopicStatus
 
 OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"
 OF_BROKER_FILE = "STATIC_BROKER_CONFIG"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, Positions, Severity, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.model.findings import Finding, Severity
 
 UNLIMITED = -1
 

@@ -16,7 +16,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from mirror_report.model import ClusterSnapshot, Place, Positions
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 
 Line = dict[str, Any]
 

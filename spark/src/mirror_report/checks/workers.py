@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Flow
-from mirror_report.model import Finding, GroupSnapshot, Standing, WorkerState
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import GroupSnapshot
+from mirror_report.model.findings import Finding
+from mirror_report.model.mirror import Standing, WorkerState
 
 COPIES = "MirrorSourceConnector"
 SYNCS_GROUPS = "MirrorCheckpointConnector"

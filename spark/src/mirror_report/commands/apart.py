@@ -13,15 +13,13 @@ from typing import Any, BinaryIO
 
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress
-from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import (
-    ApartDocument,
-    ApartTopic,
-    BucketDifference,
-    ClusterSnapshot,
-    Finding,
-    ParityStatus,
-)
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot
+from mirror_report.model.content import ParityStatus
+from mirror_report.model.document import ApartDocument, ApartTopic, BucketDifference
+from mirror_report.model.findings import Finding
 from mirror_report.observe import Take
 from mirror_report.parity import archives, unreadable
 from mirror_report.parity import bundle as bundles

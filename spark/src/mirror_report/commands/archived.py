@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mirror_report.commands.flows import Progress
-from mirror_report.config import Settings
+from mirror_report.config.settings import Settings
 from mirror_report.parity.errors import without_spark
 
 

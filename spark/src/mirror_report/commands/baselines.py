@@ -8,8 +8,10 @@ from typing import Any
 
 from mirror_report.commands.checked import same_cluster
 from mirror_report.commands.flows import Progress, aliases, chosen
-from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import ClusterSnapshot, Place, Positions
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
     Clients,
     Memories,

@@ -13,10 +13,13 @@ from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.sysconfig import read_environment
 from mirror_report.checks.verdict import failure, finding, worst_first
 from mirror_report.commands.flows import aliases, chosen, status_of
-from mirror_report.config import Flow, Settings
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.permissions import ask, may_create
-from mirror_report.model import Finding, FlowStatus, ReportError
+from mirror_report.model.document import FlowStatus
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
 from mirror_report.observe import Clients, Observed, literals, look, open_clients
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import workers
 from mirror_report.commands.flows import Progress, chosen
-from mirror_report.config import Flow, Settings
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model import ClusterSnapshot, Place
+from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.observe import (
     Clients,
     Memories,

@@ -11,21 +11,17 @@ from mirror_report.checks import failover as said
 from mirror_report.checks.groups import Late, Scene, parities, places, unproved
 from mirror_report.checks.images import Image
 from mirror_report.checks.verdict import failure, finding
-from mirror_report.config import Flow, Settings
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
 from mirror_report.kafka.mm2 import Memory
 from mirror_report.kafka.probe import PARTITIONS, fetch
 from mirror_report.kafka.records import Tail
 from mirror_report.kafka.snapshot import ClusterClient, DeniedError
-from mirror_report.model import (
-    Finding,
-    GroupOffsets,
-    GroupParity,
-    GroupPlace,
-    Place,
-    Positions,
-)
+from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.findings import Finding
+from mirror_report.model.groups import GroupOffsets, GroupParity, GroupPlace
 from mirror_report.observe import Clients, Observed
 
 ROUNDS = 3
@@ -95,7 +91,7 @@ def look_at_groups(
     findings += [
         finding(
             "permission", problem, f"Grant the identity READ on the topics of {flow.target} that "
-            "docs/report.md lists", flow=flow.name,
+            "docs/report/permissions.md lists", flow=flow.name,
         )
         for problem in translated.problems
     ]  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import FlowStatus
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.document import FlowStatus
 from mirror_report.observe import Observed
 
 Progress = Callable[[str], None]

@@ -21,10 +21,15 @@ from mirror_report.commands.checked import (
     said_once,
 )
 from mirror_report.commands.flows import aliases, chosen, status_of
-from mirror_report.config import HEARTBEATS, Flow, Settings
+from mirror_report.config.flow import HEARTBEATS, Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka.records import Tail, oldest_waiting
 from mirror_report.kafka.transactions import open_transactions
-from mirror_report.model import Finding, FlowStatus, LagPoint, PartitionLag, Place, ReportError
+from mirror_report.model.cluster import Place
+from mirror_report.model.document import FlowStatus
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.model.lag import LagPoint, PartitionLag
 from mirror_report.observe import (
     Clients,
     Memories,
@@ -208,7 +213,7 @@ class _Measurement:
         self._found(workers.judge(flow, standing, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report.md lists", flow=flow.name)
+                    " that docs/report/permissions.md lists", flow=flow.name)
             for message in standing.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)

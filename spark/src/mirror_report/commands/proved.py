@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, worst_first
 from mirror_report.commands.flows import Progress
-from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model import (
-    CLASSES,
-    ClusterSnapshot,
-    Finding,
-    ParityStatus,
-    Place,
-    Positions,
-    ReportError,
-    Sample,
-    TopicParity,
-    TopicSnapshot,
-)
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
 from mirror_report.observe import Take
 from mirror_report.parity import strategies, summary, unreadable
 from mirror_report.parity.errors import spark_errors, without_spark

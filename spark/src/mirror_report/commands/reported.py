@@ -13,16 +13,13 @@ from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands.flows import Progress, chosen
 from mirror_report.commands.measured import LagResult, lag, over_time
 from mirror_report.commands.surveyed import survey
-from mirror_report.config import Flow, Settings
-from mirror_report.model import (
-    ClusterSnapshot,
-    Finding,
-    ParityResult,
-    Report,
-    ReportError,
-    TopicParity,
-    sentence,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot
+from mirror_report.model.content import ParityResult, TopicParity
+from mirror_report.model.document import Report
+from mirror_report.model.errors import ReportError, sentence
+from mirror_report.model.findings import Finding
 from mirror_report.observe import Memories, Take
 from mirror_report.parity.errors import without_spark
 from mirror_report.render import freshness

@@ -12,8 +12,12 @@ from mirror_report.checks.verdict import failure
 from mirror_report.commands.failover import look_at_groups
 from mirror_report.commands.flows import Progress, aliases, chosen
 from mirror_report.commands.measured import LagResult, lag
-from mirror_report.config import Flow, Settings
-from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.model.groups import GroupParity
+from mirror_report.model.topics import TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.state.store import StateError, Store
 

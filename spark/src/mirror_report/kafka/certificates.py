@@ -15,9 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Literal
 
-from mirror_report.config import Cluster, Credentials
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
 from mirror_report.kafka.snapshot import tls_context
-from mirror_report.model import Certificate, ReportError, sentence
+from mirror_report.model.cluster import Certificate
+from mirror_report.model.errors import ReportError, sentence
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 16

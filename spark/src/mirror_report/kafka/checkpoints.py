@@ -12,12 +12,15 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from mirror_report.config import Credentials, Flow
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
 from mirror_report.kafka import formats
 from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Memory, own_topics, shortly
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient
-from mirror_report.model import GroupPlace, OffsetSync, Place, TopicSnapshot, Translation
+from mirror_report.model.cluster import Place, TopicSnapshot
+from mirror_report.model.groups import GroupPlace, Translation
+from mirror_report.model.mirror import OffsetSync
 
 SYNCS_KEPT = 64
 """Per partition at most twice as many are held before they are thinned out."""

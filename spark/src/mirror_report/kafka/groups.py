@@ -16,9 +16,9 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import DescribeGroupsRequest
 
-from mirror_report.config import Cluster
+from mirror_report.config.cluster import Cluster
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, explained
-from mirror_report.model import GroupMember, GroupSnapshot, Positions
+from mirror_report.model.cluster import GroupMember, GroupSnapshot, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)

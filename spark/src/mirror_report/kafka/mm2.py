@@ -11,18 +11,13 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from mirror_report.config import Credentials, Flow
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
 from mirror_report.kafka import formats
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, DeniedError
-from mirror_report.model import (
-    OffsetSync,
-    Place,
-    Positions,
-    Standing,
-    TopicSnapshot,
-    WorkerState,
-)
+from mirror_report.model.cluster import Place, Positions, TopicSnapshot
+from mirror_report.model.mirror import OffsetSync, Standing, WorkerState
 
 READ_SECONDS = 120.0
 SYNCS_READ = 200_000

@@ -30,7 +30,7 @@ from mirror_report.kafka.snapshot import (
     DeniedError,
     explained,
 )
-from mirror_report.model import Access, Resource
+from mirror_report.model.cluster import Access, Resource
 
 GROUP_AUTHORIZATION_FAILED = 30
 CLUSTER_AUTHORIZATION_FAILED = 31

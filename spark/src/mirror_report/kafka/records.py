@@ -9,10 +9,11 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 
-from mirror_report.config import Cluster, Credentials
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.snapshot import ClusterError, client_options, explained
-from mirror_report.model import Place, TopicSnapshot
+from mirror_report.model.cluster import Place, TopicSnapshot
 
 TOMBSTONES_KEPT_MS = 12 * 3_600_000
 """Half of Kafka's default of ``delete.retention.ms``."""

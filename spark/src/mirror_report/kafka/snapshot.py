@@ -26,14 +26,10 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer.offsets import OffsetSpec
 
-from mirror_report.config import Cluster, Credentials
-from mirror_report.model import (
-    ClusterSnapshot,
-    PartitionSnapshot,
-    Place,
-    ReportError,
-    TopicSnapshot,
-)
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Place, TopicSnapshot
+from mirror_report.model.errors import ReportError
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 REQUEST_TIMEOUT_MS = 10_000

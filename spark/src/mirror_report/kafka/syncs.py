@@ -7,12 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from mirror_report.config import Credentials, Flow
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
 from mirror_report.kafka import formats
 from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ
 from mirror_report.kafka.records import Decode, Tail, catch_up
 from mirror_report.kafka.snapshot import ClusterClient, ClusterError, DeniedError
-from mirror_report.model import OffsetSync, Place
+from mirror_report.model.cluster import Place
+from mirror_report.model.mirror import OffsetSync
 
 
 def since(

@@ -14,7 +14,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from mirror_report.kafka.snapshot import ClusterClient
-from mirror_report.model import ClusterSnapshot, OpenTransaction, Place
+from mirror_report.model.cluster import ClusterSnapshot, OpenTransaction, Place
 
 PARTITIONS_ASKED = 500
 NONE = -1

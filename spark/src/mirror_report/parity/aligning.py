@@ -12,14 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mirror_report.config import Flow
-from mirror_report.model import (
-    ClusterSnapshot,
-    OffsetSync,
-    Positions,
-    ReportError,
-    TopicSnapshot,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.model.errors import ReportError
+from mirror_report.model.mirror import OffsetSync
 from mirror_report.parity import cuts, strategies
 from mirror_report.parity.cuts import Cut, Track
 from mirror_report.parity.memory import Memory, SideMemory, Unreadable, offsets

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Settings
+from mirror_report.config.settings import Settings
 from mirror_report.parity import alignment, compare, digest, unreadable
 from mirror_report.parity.bundle import Bundle
 from mirror_report.parity.memory import Unreadable

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from mirror_report.config import Spark
+from mirror_report.config.settings import Spark
 
 PREFIX = "mirror-report-"
 SUFFIX = ".jsa"

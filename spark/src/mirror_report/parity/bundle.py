@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.memory import Unreadable

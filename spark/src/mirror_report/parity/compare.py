@@ -15,7 +15,7 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model import CLASSES
+from mirror_report.model.content import CLASSES
 from mirror_report.parity.digest import LOW_39, SUMS_64, normalise
 from mirror_report.parity.sql import derived, named
 from mirror_report.parity.summary import BY_LANE, LASTING, NEWS

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model import CLASSES
+from mirror_report.model.content import CLASSES
 from mirror_report.parity import fingerprint
 from mirror_report.parity.compare import BESIDE, BUCKET, BUCKET_SCHEMA, WHOLE_TOPIC
 from mirror_report.parity.pairing import ACROSS, DISPLACED, STAGES, pair

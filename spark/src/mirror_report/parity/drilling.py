@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model import Finding, PartitionSnapshot, ReportError
+from mirror_report.model.cluster import PartitionSnapshot
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
 from mirror_report.parity import aligning, compare, digest, drill, ranges, unreadable
 from mirror_report.parity import plan as planning
 from mirror_report.parity.deadline import OutOfTimeError

@@ -18,16 +18,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror_report.checks import content, remedies
-from mirror_report.config import Flow, Settings
-from mirror_report.model import (
-    ClusterSnapshot,
-    Finding,
-    OffsetSync,
-    ParityResult,
-    Place,
-    Positions,
-    ReportError,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
+from mirror_report.model.content import ParityResult
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.model.mirror import OffsetSync
 from mirror_report.parity import (
     FINGERPRINT_VERSION,
     aligning,

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from mirror_report.model import ReportError
+from mirror_report.model.errors import ReportError
 
 
 class ParityError(ReportError):

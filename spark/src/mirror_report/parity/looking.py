@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions
 from mirror_report.parity.memory import Memory
 from mirror_report.parity.plan import FlowPlan
 from mirror_report.parity.ranges import feeder

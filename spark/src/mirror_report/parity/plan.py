@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.model.content import Strategy
 from mirror_report.parity import strategies
 from mirror_report.parity.memory import Memory, offsets
 from mirror_report.parity.ranges import feeder

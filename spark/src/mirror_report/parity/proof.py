@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Settings
-from mirror_report.model import CLASSES
+from mirror_report.config.settings import Settings
+from mirror_report.model.content import CLASSES
 from mirror_report.parity import alignment, compare, digest, drill, unreadable
 from mirror_report.parity.memory import Unreadable
 from mirror_report.parity.reading import Around

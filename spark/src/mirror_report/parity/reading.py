@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Settings
+from mirror_report.config.settings import Settings
 from mirror_report.kafka.records import fetched_at
-from mirror_report.model import ReportError
+from mirror_report.model.errors import ReportError
 from mirror_report.parity import aligning, alignment, digest, ranges, source, unreadable
 from mirror_report.parity.deadline import READING_SHARE, Deadline, OutOfTimeError
 from mirror_report.parity.errors import MALFORMED

@@ -19,7 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Cluster, Spark
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.settings import Spark
 from mirror_report.parity import alignment, archives, compare, digest, source
 from mirror_report.parity.errors import ParityError, spark_errors
 from mirror_report.parity.ranges import Range

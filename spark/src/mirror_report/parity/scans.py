@@ -10,17 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mirror_report.config import Flow
-from mirror_report.model import (
-    CLASSES,
-    ClusterSnapshot,
-    Finding,
-    ParityStatus,
-    Positions,
-    Sample,
-    TopicParity,
-    TopicSnapshot,
-)
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model.findings import Finding
 from mirror_report.parity import strategies
 from mirror_report.parity.memory import offsets
 from mirror_report.parity.ranges import RECORD_BYTES, Range, Side

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report import spark_security
-from mirror_report.config import Spark
+from mirror_report.config.settings import Spark
 from mirror_report.parity import archives
 from mirror_report.parity.errors import ParityError
 

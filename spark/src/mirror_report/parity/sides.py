@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mirror_report.model import TopicSnapshot
+from mirror_report.model.cluster import TopicSnapshot
 from mirror_report.parity.memory import (
     NEVER,
     STARTS,

@@ -16,7 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config import Cluster, Spark
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.settings import Spark
 from mirror_report.parity.digest import RECORD_COLUMNS
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.ranges import Range

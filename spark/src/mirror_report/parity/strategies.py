@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirror_report.config import Flow
-from mirror_report.model import Strategy, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.model.content import Strategy
 from mirror_report.parity.ranges import Range
 
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.model import CLASSES, Finding, ParityStatus, Sample, TopicParity
+from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model.findings import Finding
 from mirror_report.parity.memory import Gap
 from mirror_report.parity.sides import Reopened
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mirror_report.config import Flow
-from mirror_report.model import CLASSES, Finding, ParityStatus, TopicParity
+from mirror_report.config.flow import Flow
+from mirror_report.model.content import CLASSES, ParityStatus, TopicParity
+from mirror_report.model.findings import Finding
 from mirror_report.parity import aligning, scans, summary, unreadable, watched
 from mirror_report.parity.memory import Unreadable, offsets
 from mirror_report.parity.plan import TopicPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from mirror_report.model import CLASSES
+from mirror_report.model.content import CLASSES
 from mirror_report.parity.compare import KEEPS_ORDER
 from mirror_report.parity.sql import derived, named
 from mirror_report.parity.summary import (

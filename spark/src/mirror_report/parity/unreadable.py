@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from mirror_report.model import Sample
+from mirror_report.model.content import Sample
 from mirror_report.parity import ranges
 from mirror_report.parity.looking import Look
 from mirror_report.parity.memory import Removal, Unreadable

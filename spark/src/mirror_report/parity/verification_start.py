@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
 
 CHANGES = 2
 """Of a position, until it is past all that was copied when the target was looked at."""

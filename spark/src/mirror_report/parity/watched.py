@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mirror_report.model import Positions, TopicSnapshot
+from mirror_report.model.cluster import Positions, TopicSnapshot
 from mirror_report.parity.memory import Gone
 from mirror_report.parity.ranges import Range, feeder
 

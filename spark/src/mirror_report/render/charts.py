@@ -26,7 +26,7 @@ def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     A line through the last looks of the points; where a point stands for looks that differ, the
     range of them behind it.
 
-    :param history: rows of :class:`~mirror_report.model.LagPoint`.
+    :param history: rows of :class:`~mirror_report.model.lag.LagPoint`.
     """
     grouped: dict[tuple[str, str], list[Row]] = {}
     for one in history:
@@ -98,7 +98,7 @@ def _pieces(places: Sequence[tuple[float, float] | None]) -> Iterator[dict[str, 
 def strips(topics: Sequence[Row], most: int) -> tuple[list[dict[str, Any]], int]:
     """Status of each partition by hour: a drawing per topic, the worst first.
 
-    :param topics: rows of :class:`~mirror_report.model.TopicParity`.
+    :param topics: rows of :class:`~mirror_report.model.content.TopicParity`.
     :param most: how many partitions may be drawn.
     :returns: the drawings, and how many partitions are left out.
     """

@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.model import Finding, ReportError
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
 from mirror_report.render import figures
 
 INTERVALS = 3

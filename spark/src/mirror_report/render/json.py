@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, cast, get_args, get_type_hints
 
-from mirror_report.model import (
+from mirror_report.model.document import (
     ApartDocument,
     CheckDocument,
     GroupsDocument,
     LagDocument,
     ProofDocument,
     Report,
-    ReportError,
 )
+from mirror_report.model.errors import ReportError
 
 SCHEMA_VERSION = "2.1.0"
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mirror_report.model import CLASSES
+from mirror_report.model.content import CLASSES
 from mirror_report.render import figures, freshness, rows
 
 LONGEST = 400

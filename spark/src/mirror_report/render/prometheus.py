@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from mirror_report.model import LagState
+from mirror_report.model.lag import LagState
 from mirror_report.render import rows
 
 LAG_FILE = "mirror_report.prom"

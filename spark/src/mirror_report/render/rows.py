@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mirror_report.model import CLASSES
+from mirror_report.model.content import CLASSES
 
 Row = Mapping[str, Any]
 

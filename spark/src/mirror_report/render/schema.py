@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mirror_report.model import (
+from mirror_report.model.document import (
     ApartDocument,
     CheckDocument,
     GroupsDocument,

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from mirror_report.model import ReportError
+from mirror_report.model.errors import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30

@@ -1,0 +1,1 @@
+"""The report's configuration: a YAML document into typed settings."""

@@ -1,0 +1,18 @@
+"""A configuration that cannot be used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from mirror_report.model.errors import ReportError
+
+
+class ConfigError(ReportError):
+    """The configuration cannot be used; the message names the key and the cure."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest of some names, as the end of a message; empty if none is near."""
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,175 @@
+"""A mirror flow, as the report is told of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ENGINES = ("mm1", "mm2")
+
+
+REPLICATION_POLICIES = ("identity", "prefix")
+
+
+HEARTBEATS = "heartbeats"
+
+
+# MirrorMaker 2's defaults of groups.exclude and config.properties.exclude (Kafka 4.3).
+GROUPS_EXCLUDE = ("console-consumer-.*", "connect-.*", "__.*")
+
+
+CONFIG_EXCLUDE = (
+    "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    "message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.after.max.ms", "message.timestamp.type",
+    "unclean.leader.election.enable", "min.insync.replicas",
+)  # fmt: skip
+
+
+RESOURCES = ("topic", "group", "cluster", "transactional-id")
+
+
+PATTERNS = ("literal", "prefixed")
+
+
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One ACL that an identity needs for a flow.
+
+    :param cluster: alias of the cluster that has to grant it.
+    :param resource: ``topic``, ``group``, ``cluster`` or ``transactional-id``.
+    :param name: of the resource, or what names begin with; ``*`` stands for every one.
+    :param operation: Kafka's own word, such as ``READ``.
+    :param why: what fails without it.
+    :param wider: it allows more than the flow takes.
+    """
+
+    cluster: str
+    resource: str
+    name: str
+    pattern: str
+    operation: str
+    why: str = ""
+    wider: bool = False
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One mirror flow.
+
+    :param include: the regular expression of topics, as the mirror process gets it.
+    :param group_id: MirrorMaker 1: its consumer group on the source; MirrorMaker 2: the group of
+        its workers on the target.
+    :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
+    :param parallelism: streams or tasks the flow may use.
+    :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
+        target, ``identity`` keeps it; with ``separator`` between alias and name.
+    :param consumer_groups: regular expressions of the groups whose offsets are synced.
+    :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
+    :param groups_exclude: regular expressions of the groups MirrorMaker 2 leaves out of those.
+    :param checkpoint_seconds: how often it looks for what groups have committed.
+    :param sync_topic_configs: whether it sets topics' settings on the target, all but those that
+        match ``config_exclude``.
+    :param replication_factors: property -> replication factor somebody asked for.
+    :param permissions: what the identity of this configuration needs; empty: nothing is known.
+    :param source_isolation: Kafka's word for whether records of transactions that did not commit
+        count on the source, as they do to the mirror; ``target_isolation``: on the target.
+    """
+
+    name: str
+    source: str
+    target: str
+    include: str
+    engine: str = "mm1"
+    topics: tuple[str, ...] = ()
+    topics_exclude: tuple[str, ...] = ()
+    start: str = "earliest"
+    group_id: str = ""
+    instance: str = "mirrormaker"
+    hosts: tuple[str, ...] = ()
+    commit_interval_ms: int = 60_000
+    sysconfig: str | None = None
+    accept: tuple[str, ...] = ()
+    parallelism: int = 1
+    replication_policy: str = "identity"
+    separator: str = "."
+    consumer_groups: tuple[str, ...] = ()
+    groups_exclude: tuple[str, ...] = GROUPS_EXCLUDE
+    checkpoint_seconds: int = 60
+    sync_topic_configs: bool = True
+    config_exclude: tuple[str, ...] = CONFIG_EXCLUDE
+    offset_topic: str = ""
+    status_topic: str = ""
+    config_topic: str = ""
+    offset_syncs_topic: str = ""
+    checkpoints_topic: str = ""
+    replication_factors: Mapping[str, int] = field(default_factory=dict)
+    permissions: tuple[Permission, ...] = ()
+    source_isolation: str = "read_uncommitted"
+    target_isolation: str = "read_uncommitted"
+
+    def isolation(self, side: str) -> str:
+        """Which records of a side count: ``read_uncommitted`` (all) or ``read_committed``."""
+        return self.source_isolation if side == "source" else self.target_isolation
+
+    def matches(self, topic: str) -> bool:
+        """Whether the flow mirrors a topic.
+
+        MirrorMaker 1 takes internal ones only when named literally; what MirrorMaker 2 leaves out
+        is part of ``include``.
+        """
+        if self.engine == "mm1" and topic.startswith("__") and topic not in self.topics:
+            return False
+        return re.fullmatch(self.include, topic) is not None
+
+    def target_topic(self, source_topic: str) -> str:
+        """Name on the target; MirrorMaker 2 prefixes heartbeats under any policy."""
+        if self.engine == "mm2" and (
+            self.replication_policy == "prefix" or source_topic.endswith(HEARTBEATS)
+        ):
+            return f"{self.source}{self.separator}{source_topic}"
+        return source_topic
+
+    def source_topic(self, target_topic: str) -> str | None:
+        """Name on the source of a topic of the target; ``None``: it is not this flow's."""
+        for name in (target_topic, target_topic.removeprefix(f"{self.source}{self.separator}")):
+            if self.target_topic(name) == target_topic and self.matches(name):
+                return name
+        return None
+
+    def wants(self, group: str) -> bool:
+        """Whether the flow is told to take a consumer group's offsets along."""
+        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+
+    def syncs(self, group: str) -> bool:
+        """Whether the flow takes a consumer group's offsets along."""
+        return self.wants(group) and not any(
+            re.fullmatch(one, group) for one in self.groups_exclude
+        )
+
+    def syncs_setting(self, key: str) -> bool:
+        """Whether the flow may set a topic's setting on the target."""
+        return (
+            self.engine == "mm2"
+            and self.sync_topic_configs
+            and not any(re.fullmatch(one, key) for one in self.config_exclude)
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Topics the flow names one by one, also those beside a regular expression."""
+        return tuple(one.replace("\\.", ".") for one in self.topics if _is_name(one))
+
+    @property
+    def is_regex(self) -> bool:
+        """Whether topics may match that do not exist yet."""
+        return not all(map(_is_name, self.topics or (self.include,)))
+
+
+def _is_name(pattern: str) -> bool:
+    """Whether a regular expression is one topic's name."""
+    return re.fullmatch(r"[A-Za-z0-9_\-]+", pattern.replace("\\.", "_")) is not None

@@ -1,0 +1,116 @@
+"""Everything the report is told, with every default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.errors import ConfigError, did_you_mean
+from mirror_report.config.flow import Flow
+
+DEFAULT_PATH = "/etc/mirror-report/config.yaml"
+
+
+@dataclass(frozen=True)
+class Warn:
+    """Bounds above (coverage, certificates: below) which the report warns; ``None``: never.
+
+    :param reread_records: of one partition, by a group that moved to the target. MirrorMaker 2
+        looks at groups once a minute and keeps them low on purpose, so some are always read again.
+    """
+
+    lag_records: int | None = None
+    lag_seconds: float | None = 600
+    lag_bytes: int | None = None
+    coverage: float | None = 0.95
+    stalled_seconds: float = 300
+    heartbeat_seconds: float | None = 300
+    reread_records: int | None = 10_000
+    certificate_days: float | None = 21
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one run may cost.
+
+    :param max_bytes: read at most, all in all; like ``max_records``.
+    :param deadline_seconds: no step begins later.
+    :param max_lag_records: content of a flow is left alone while its mirror is further behind.
+    :param scrub_bytes: read again at most, once an hour, of what was verified before; 0: nothing.
+    :param compacted_hours: how long the scan of a compacted topic counts before the next.
+    """
+
+    max_bytes: int | None = 21_474_836_480
+    max_records: int | None = None
+    deadline_seconds: float = 1500
+    max_lag_records: int | None = None
+    scrub_bytes: int = 67_108_864
+    compacted_hours: float = 24.0
+
+
+@dataclass(frozen=True)
+class Spark:
+    """How Spark is started.
+
+    :param class_archive: directory of the archive of loaded classes that ``mirror-report archive``
+        makes; ``None``: none is used.
+    :param fetch: properties of a Kafka consumer that say how much is fetched at once; they win over
+        what the report would choose.
+    :param credentials_directory: where the credential files lie on this host and on every other
+        that executes; ``None``: in this process's own directory, which others do not have.
+    :param properties: Spark's own configuration keys, verbatim;
+        :mod:`mirror_report.spark_security` says which of them are not for choice.
+    """
+
+    master: str = "local[*]"
+    heap: str = "1g"
+    jars_directory: str | None = None
+    java_home: str | None = None
+    class_archive: str | None = None
+    credentials_directory: str | None = None
+    fetch: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the report is told.
+
+    :param interval_seconds: how far apart the timer's reports are, the longest time if it differs;
+        ``lag_interval_seconds``: the looks at lag between them. What is older than three of them is
+        not believed.
+    :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
+    :param metrics_partitions: metrics of lag for each partition instead of each topic.
+    :param web_directory: where the last report is published for a web server; ``None``: nowhere.
+    """
+
+    clusters: Mapping[str, Cluster]
+    flows: tuple[Flow, ...]
+    state_directory: Path = Path("/var/lib/mirror-report")
+    interval_seconds: float = 900
+    lag_interval_seconds: float = 60
+    bucket_seconds: int = 60
+    history_days: int = 30
+    metrics_directory: str | None = None
+    metrics_partitions: bool = False
+    web_directory: str | None = None
+    warn: Warn = field(default_factory=Warn)
+    budget: Budget = field(default_factory=Budget)
+    spark: Spark = field(default_factory=Spark)
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+
+    def flow(self, name: str) -> Flow:
+        """One flow by name.
+
+        :raises ConfigError: there is none of that name.
+        """
+        for one in self.flows:
+            if one.name == name:
+                return one
+        raise ConfigError(
+            f"no flow named {name!r}{did_you_mean(name, [f.name for f in self.flows])}"
+        )

@@ -1,0 +1,1 @@
+"""What crosses a boundary: frozen records, by subject; the JSON documents are made of them."""

@@ -1,0 +1,149 @@
+"""What a cluster holds at one moment: topics, groups, transactions, permissions, certificates.
+
+Offsets are Kafka offsets, ``*_ms`` are milliseconds since 1970, ``None`` means unknown (never 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Positions = dict[str, dict[int, int]]
+"""Source topic -> partition -> next offset to mirror (committed); absent = never committed."""
+
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True)
+class PartitionSnapshot:
+    """Log start and end of one partition.
+
+    :param log_end: last stable offset; a reader of committed records gets this far.
+    :param high_watermark: end for readers of uncommitted records, which MirrorMaker 1 is.
+    """
+
+    log_start: int
+    log_end: int
+    high_watermark: int | None = None
+
+    @property
+    def end(self) -> int:
+        """End of what a mirror copies: it does not wait for transactions to commit."""
+        return max(self.log_end, self.high_watermark or 0)
+
+    def end_for(self, isolation: str) -> int:
+        """End of what a reader gets, by Kafka's word for what it waits for."""
+        return self.log_end if isolation == "read_committed" else self.end
+
+
+@dataclass(frozen=True)
+class TopicSnapshot:
+    """One topic of one cluster at one moment.
+
+    :param configs: effective settings; empty if they may not be read.
+    :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
+    :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param config_sources: setting -> where its value is from, in Kafka's words
+        (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
+    """
+
+    name: str
+    topic_id: str
+    partitions: dict[int, PartitionSnapshot]
+    configs: dict[str, str]
+    bytes: int | None
+    operations: tuple[str, ...] | None = None
+    config_sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """The topics of one cluster at one moment.
+
+    :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
+    :param refused: those of ``errors`` for which our identity lacks a permission.
+    """
+
+    alias: str
+    cluster_id: str
+    taken_at_ms: int
+    topics: dict[str, TopicSnapshot]
+    errors: dict[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A live member of a consumer group and the partitions it owns."""
+
+    client_id: str
+    host: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class GroupSnapshot:
+    """A consumer group.
+
+    :param state: Kafka's own word (Stable, Empty, Dead, PreparingRebalance, ...).
+    """
+
+    group_id: str
+    state: str
+    members: tuple[GroupMember, ...]
+
+
+@dataclass(frozen=True)
+class OpenTransaction:
+    """The oldest open transaction of one partition.
+
+    :param start_offset: where it begins in the partition.
+    :param seconds: for how long it has been open; at least so long if ``at_least``, because our
+        identity may not ask for more.
+    :param transactional_id: whose it is; ``None``: not known.
+    """
+
+    start_offset: int
+    seconds: float
+    at_least: bool
+    transactional_id: str | None
+
+
+Resource = tuple[str, str]
+"""Kind of a resource (topic, group, cluster, transactional-id) and its name."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a cluster says our identity may do with one resource.
+
+    :param exists: ``None``: it is hidden from us, or was not asked about.
+    :param operations: Kafka's word -> whether it is allowed; what is left out could not be asked.
+    """
+
+    exists: bool | None = None
+    operations: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One certificate a connection to a cluster rests on.
+
+    :param role: who shows it: ``broker``, ``authority`` or ``client``.
+    :param holder: which one of its role, such as ``broker 1 (east1:9094)``.
+    :param subject: whom it names; empty if it was not read.
+    :param ends_at_ms: end of its validity.
+    :param problem: why it could not be examined.
+    :param expired: so much is known even if it could not be examined.
+    """
+
+    alias: str
+    role: Literal["broker", "authority", "client"]
+    holder: str
+    subject: str = ""
+    ends_at_ms: int | None = None
+    problem: str = ""
+    expired: bool = False

@@ -1,0 +1,106 @@
+"""Whether the records of a topic are on the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mirror_report.model.findings import Finding
+
+ParityStatus = Literal["verified", "in_flight", "mismatch", "unverifiable", "skipped", "unknown"]
+
+
+Strategy = Literal["timestamp", "offset_syncs", "hash", "latest_by_key", "none"]
+"""How the content of a topic is compared: by minute of the records' timestamps, between two offset
+syncs, by hash of the record (a topic at rest), by the latest value of each key (if compacted)."""
+
+
+CLASSES = (
+    "missing",
+    "duplicate",
+    "corrupt_value",
+    "corrupt_headers",
+    "altered_timestamp",
+    "moved",
+    "reordered",
+    "extra",
+    "deleted_early",
+    "expired",
+    "unverifiable",
+)
+"""What a record that does not match can be; ``docs/report/content.md`` says what each means."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One record that did not match; never its content."""
+
+    side: Literal["source", "target"]
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key_hash: str
+    record_hash: str
+    key_bytes: int | None
+    value_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TopicParity:
+    """What is known of one mirrored topic's content.
+
+    :param counts: class of :data:`CLASSES` -> records found; ``None``: not known, never 0.
+    :param accounted: class -> records an earlier run has told of.
+    :param partitions: class -> source partition (as text) -> records; empty where the engine keeps
+        no partitions.
+    :param buckets: number of buckets by status.
+    :param verified_through_ms: everything up to here is verified.
+    :param newest_due_ms: timestamp of the newest record that should be verified by now.
+    :param samples: class -> at most 20 samples.
+    :param strategy: how the content is compared.
+    :param due_records: records that should be verified by now, those never compared among them.
+    :param coverage: share of them that is; ``None``: nothing is due, or it is not known.
+    :param expired_records: records that were read on the target and left it since, as its retention
+        allows.
+    :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
+        has begun to; ``None``: nothing waits, or retention has no bound.
+    :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
+        newest hours, as ``[hour start in ms, worst status]``.
+    """
+
+    flow: str
+    source_topic: str
+    topic: str
+    status: ParityStatus
+    source_records: int
+    target_records: int
+    verified_records: int
+    in_flight_records: int
+    skipped_records: int
+    counts: Mapping[str, int | None]
+    accounted: Mapping[str, int]
+    buckets: Mapping[str, int]
+    verified_through_ms: int | None
+    newest_due_ms: int | None
+    reason: str
+    samples: Mapping[str, list[Sample]]
+    partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    strategy: Strategy = "timestamp"
+    breach_seconds: float | None = None
+    due_records: int | None = None
+    coverage: float | None = None
+    expired_records: int | None = None
+    strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ParityResult:
+    """The parity part of one run."""
+
+    topics: list[TopicParity]
+    findings: list[Finding]
+    backlog_records: int
+    backlog_bytes: int | None
+    spark_started: bool
+    seconds: float

@@ -1,0 +1,38 @@
+"""What the report has to say, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["ok", "warning", "critical", "unknown"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the report has to say.
+
+    :param kind: a key of the verdict table (:mod:`mirror_report.checks.verdict`).
+    :param count: records or partitions concerned, if countable.
+    :param action: what to do next, with the exact command where there is one.
+    :param accounted: already reported by an earlier run; no longer raises the verdict.
+    """
+
+    severity: Severity
+    kind: str
+    flow: str | None
+    topic: str | None
+    partition: int | None
+    count: int | None
+    message: str
+    action: str
+    accounted: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The worst finding, as an exit status and a sentence."""
+
+    exit_code: int
+    severity: Severity
+    text: str

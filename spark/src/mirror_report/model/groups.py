@@ -1,0 +1,99 @@
+"""What consumer groups would meet on the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.mirror import OffsetSync
+
+GroupPlace = tuple[str, str, int]
+"""Group, topic of the source, and partition."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What MirrorMaker 2 keeps to find a group's position on the target.
+
+    :param syncs: offset syncs of a source partition, oldest first, thinned out with age.
+    :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
+        target, and when it was written; ``None``: they could not be read to their end.
+    :param problems: what could not be read, and why.
+    """
+
+    syncs: Mapping[Place, tuple[OffsetSync, ...]] = field(default_factory=dict)
+    checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupOffsets:
+    """What a consumer group has committed on both sides of a flow.
+
+    :param source: on the source; ``target``: on the target, by the names there.
+    :param target_state: Kafka's word for the group on the target; ``None``: there is none.
+    """
+
+    group: str
+    source: Positions
+    target: Positions
+    target_state: str | None
+
+
+GroupState = Literal[
+    "ready",
+    "reread",
+    "skip",
+    "unmapped",
+    "stale",
+    "active_on_target",
+    "not_synced",
+    "unknown",
+]
+
+
+@dataclass(frozen=True)
+class GroupPartition:
+    """What a consumer group would meet in one partition if it moved to the target now.
+
+    :param topic: name on the source; ``target_topic``: on the target.
+    :param source_offset: what the group has committed on the source.
+    :param image: offset on the target of the record it would read next on the source; ``None``: no
+        offset sync leads there.
+    :param image_exact: otherwise ``image`` is a lower bound.
+    :param checkpoint: (offset on the source, on the target) of the newest checkpoint.
+    :param target_offset: what is committed on the target.
+    :param reread: records it would read again; ``skip``: records it would never read.
+    """
+
+    topic: str
+    target_topic: str
+    partition: int
+    state: GroupState
+    source_offset: int | None
+    image: int | None
+    image_exact: bool
+    checkpoint: tuple[int, int] | None
+    checkpoint_age_seconds: float | None
+    target_offset: int | None
+    reread: int | None
+    skip: int | None
+
+
+@dataclass(frozen=True)
+class GroupParity:
+    """Readiness of one consumer group for a failover.
+
+    :param readiness: share of its partitions that lose nothing and re-read no more than
+        ``warn.reread_records``; ``None``: not known.
+    """
+
+    flow: str
+    group: str
+    state: GroupState
+    readiness: float | None
+    reread: int | None
+    skip: int | None
+    partitions: tuple[GroupPartition, ...]

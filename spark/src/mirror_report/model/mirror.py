@@ -1,0 +1,51 @@
+"""What a mirror says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mirror_report.model.cluster import Place, Positions
+
+
+@dataclass(frozen=True)
+class OffsetSync:
+    """MirrorMaker 2's word that a source offset became a target offset.
+
+    :param timestamp_ms: when it said so.
+    """
+
+    upstream: int
+    downstream: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """State of a connector or of one of its tasks, as Kafka Connect keeps it.
+
+    :param task: number of the task; ``None``: the connector itself.
+    :param state: Connect's own word (RUNNING, FAILED, UNASSIGNED, PAUSED, STOPPED, RESTARTING).
+    :param error: first line of the trace of a failed one.
+    """
+
+    connector: str
+    task: int | None
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a mirror stands: what it has committed, and what else it says of itself.
+
+    :param positions: the committed positions; nothing else decides.
+    :param committed_at_ms: when each was committed, if known.
+    :param problems: what could not be read beside the positions, and why.
+    """
+
+    positions: Positions
+    committed_at_ms: Mapping[Place, int] = field(default_factory=dict)
+    syncs: Mapping[Place, OffsetSync] = field(default_factory=dict)
+    workers: tuple[WorkerState, ...] = ()
+    problems: tuple[str, ...] = ()
