@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,40 @@ from tests.loading import ROOT
 Computed = dict[str, dict[str, Any]]
 
 
-def compute(directory: Path, role: Path, play: str, hosts: Mapping[str, Any]) -> Computed:
-    """Run a play that shows a variable named ``computed``.
+def needed(role: Path) -> list[Path]:
+    """A role and those it names in meta/main.yml; a role comes after what it needs."""
+    meta = yaml.safe_load((role / "meta/main.yml").read_text(encoding="utf-8"))
+    named = [needed(role.parent / one["role"]) for one in meta["dependencies"]]
+    return list(dict.fromkeys([*(path for paths in named for path in paths), role]))
 
-    :param play: its text; ``{role}`` stands for the role's directory.
-    :param hosts: host -> its variables, beside the role's defaults.
-    :returns: host -> what was computed.
+
+def compute(
+    directory: Path, roles: Sequence[Path], shown: Mapping[str, str], hosts: Mapping[str, Any]
+) -> Computed:
+    """Evaluate expressions as tasks of a role would.
+
+    :param roles: the role, after those whose variables and filters it has besides.
+    :param shown: name -> expression.
+    :param hosts: host -> its variables, beside the defaults of the roles.
+    :returns: host -> name -> what was computed.
     """
-    (directory / "play.yml").write_text(play.format(role=role))
+    everything = list(dict.fromkeys(path for role in roles for path in needed(role)))
+    computed = {name: "{{ " + expression + " }}" for name, expression in shown.items()}
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "vars": {"role_path": str(roles[-1])},
+        "vars_files": [str(f) for role in everything for f in sorted(role.glob("vars/**/*.yml"))],
+        "tasks": [{"ansible.builtin.debug": {"var": "computed"}, "vars": {"computed": computed}}],
+    }
+    (directory / "play.yml").write_text(yaml.safe_dump([play]))
     (directory / "hosts").write_text("\n".join(hosts))
-    (directory / "templates").symlink_to(role / "templates")
+    (directory / "templates").symlink_to(roles[-1] / "templates")
     (directory / "host_vars").mkdir()
-    (directory / "group_vars").mkdir()
-    (directory / "group_vars/all.yml").write_text((role / "defaults/main.yml").read_text())
+    (directory / "group_vars/all").mkdir(parents=True)
+    for role in everything:
+        if (role / "defaults/main.yml").exists():
+            (directory / f"group_vars/all/{role.name}.yml").symlink_to(role / "defaults/main.yml")
     for name, variables in hosts.items():
         (directory / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(variables))
     done = subprocess.run(
@@ -38,7 +59,7 @@ def compute(directory: Path, role: Path, play: str, hosts: Mapping[str, Any]) ->
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
              "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1",
              "ANSIBLE_FILTER_PLUGINS": os.pathsep.join(
-                 str(one / "filter_plugins") for one in (ROOT / "roles/mirror_model", role))},
+                 str(role / "filter_plugins") for role in everything)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.JSONDecoder().raw_decode

@@ -25,8 +25,6 @@ def load(path: str, name: str) -> ModuleType:
 
 
 certificates = load("lab/certificates.py", "lab_certificates")
-kafka_admin_client = load(
-    # On a host, Ansible puts what modules share into ansible.module_utils.
-    "roles/mirror_model/module_utils/kafka_admin_client.py",
-    "ansible.module_utils.kafka_admin_client",
-)
+
+MODULE_UTILS = [str(path) for path in ROOT.glob("roles/*/module_utils")]
+"""What modules share; on a host, Ansible puts it into ansible.module_utils."""

@@ -1,4 +1,4 @@
-"""Ansible run by a test, and what a module answered it."""
+"""Playbooks and modules run by a test, and what a module answered it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.loading import ROOT
+from tests.loading import MODULE_UTILS, ROOT
 
 KEEP_ANSWER = """
     - copy:
@@ -39,3 +39,30 @@ def answer(played: subprocess.CompletedProcess[str], directory: Path) -> dict[st
     assert played.returncode == 0, played.stdout + played.stderr
     found: dict[str, Any] = json.loads((directory / "done.json").read_text())
     return {**found, "stdout": played.stdout}
+
+
+AS_ON_A_HOST = """
+import runpy, sys
+import ansible.module_utils
+_, module, *shared = sys.argv
+sys.argv = [module]
+ansible.module_utils.__path__ += shared
+runpy.run_path(module, run_name="__main__")
+"""
+
+
+def run_module(path: str, arguments: dict[str, Any], *, check: bool = False) -> dict[str, Any]:
+    """Run a module as Ansible does on a host.
+
+    :param path: of the module, relative to the repository.
+    :param check: in check mode.
+    :returns: what it answers.
+    """
+    given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check}}
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ON_A_HOST, str(ROOT / path), *MODULE_UTILS],
+        input=json.dumps(given), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    answered: dict[str, Any] = json.loads(done.stdout)
+    return answered

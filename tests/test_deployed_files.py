@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.loading import load
-
-MODULE = Path(__file__).parents[1] / "roles/mirror_model/library/deployed_files.py"
-files = load("roles/mirror_model/library/deployed_files.py", "deployed_files")
+from tests.playing import run_module
 
 
 def run(check: bool = False, **arguments: Any) -> dict[str, Any]:
     """Run the module as Ansible does."""
-    given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check}}
-    done = subprocess.run(
-        [sys.executable, str(MODULE)],
-        input=json.dumps(given), capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return run_module("roles/host_files/library/deployed_files.py", arguments, check=check)
 
 
 def test_a_set_is_written_once_and_left_alone_afterwards(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import logging
 import ssl
 
 import pytest
+import yaml
+from ansible.module_utils import kafka_admin_client as client
+from ansible.module_utils import kafka_topic_state as state
 
-from tests.loading import kafka_admin_client as client
 from tests.loading import load
 
-state = load(
-    "roles/kafka_topics/module_utils/kafka_topic_state.py", "ansible.module_utils.kafka_topic_state"
-)
+fragment = load("roles/kafka_client/doc_fragments/kafka_client.py", "kafka_client_fragment")
 mirrored = load("roles/kafka_topics/library/kafka_mirrored_topics.py", "kafka_mirrored_topics")
 
 DEFAULTS = {
@@ -147,3 +147,15 @@ def test_host_names_are_verified():
     context = client.tls_context({})
     assert context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_the_connection_is_documented_as_it_is_taken():
+    def without(options, key):
+        return {
+            name: {k: v for k, v in option.items() if k != key} for name, option in options.items()
+        }
+
+    taken = without(client.CONNECTION["options"], "no_log")
+    documented = yaml.safe_load(fragment.CONNECTION)["suboptions"]
+    assert without(documented, "description") == taken
+    assert all(option["description"] for option in documented.values())

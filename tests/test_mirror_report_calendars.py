@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-MODULE = Path(__file__).parents[1] / "roles/mirror_report/library/mirror_report_calendars.py"
+from tests.playing import run_module
+
 DAY = 86_400
 
 
 def judged(**calendars: str) -> dict[str, Any]:
     """Run the module as Ansible does."""
-    done = subprocess.run(
-        [sys.executable, str(MODULE)],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": {"calendars": calendars}}),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    module = "roles/mirror_report/library/mirror_report_calendars.py"
+    return run_module(module, {"calendars": calendars})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What role mirror_report deploys: settings the report knows, units, links, one site."""
+"""What role mirror_report deploys: settings the report knows, units, links."""
 
 from __future__ import annotations
 
@@ -19,29 +19,18 @@ from tests.test_mirror_report_calendars import judged
 filters = load("roles/mirror_report/filter_plugins/mirror_report.py", "mirror_report_filters")
 ROLE = ROOT / "roles/mirror_report"
 
-PLAY = """
-- hosts: all
-  gather_facts: false
-  vars_files: [{role}/vars/main.yml]
-  vars:
-    role_path: {role}
-  tasks:
-    - name: Show what is computed
-      ansible.builtin.debug:
-        var: computed
-      vars:
-        computed:
-          directories: "{{{{ __mirror_report_directories }}}}"
-          files: "{{{{ __mirror_report_files }}}}"
-          links: "{{{{ __mirror_report_links }}}}"
-          as_wanted: "{{{{ __mirror_report_as_wanted }}}}"
-          elapsed: "{{{{ __mirror_report_timers_elapsed }}}}"
-          credentials: "{{{{ __mirror_report_credentials }}}}"
-          executor_credentials: "{{{{ __mirror_report_executor_credentials }}}}"
-          spark_local: "{{{{ __mirror_report_spark_local }}}}"
-          site: "{{{{ __mirror_report_site_content }}}}"
-          memory: "{{{{ __mirror_report_memory_max }}}}"
-"""
+MODEL = ROOT / "roles/mirror_model"
+SHOWN = {
+    "directories": "__mirror_report_directories",
+    "files": "__mirror_report_files",
+    "links": "__mirror_report_links",
+    "as_wanted": "__mirror_report_as_wanted",
+    "elapsed": "__mirror_report_timers_elapsed",
+    "credentials": "__mirror_report_credentials",
+    "executor_credentials": "__mirror_report_executor_credentials",
+    "spark_local": "__mirror_report_spark_local",
+    "memory": "__mirror_report_memory_max",
+}
 
 
 def shown(**states: tuple[str, ...]) -> dict[str, Any]:
@@ -65,12 +54,7 @@ SECRETS = {"mirror_report_spark_secrets": {"spark.authenticate.secret": "hush\\h
 CASES: dict[str, dict[str, Any]] = {
     "plain": BOTH_ON,
     "metrics": {**BOTH_ON, "mirror_report_metrics_directory": "/srv/metrics"},
-    "web": {
-        **BOTH_ON,
-        "mirror_report_web": True,
-        "mirror_report_web_listen": ["443", "[::]:443"],
-        "mirror_report_web_hsts_seconds": 86400,
-    },
+    "web": {**BOTH_ON, "mirror_report_web": True},
     "small": {**BOTH_ON, "mirror_report_heap": "512m"},
     "cluster": {
         **BOTH_ON,
@@ -105,7 +89,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
         },
     }
     hosts = {name: {**given, **case} for name, case in CASES.items()}
-    return compute(tmp_path_factory.mktemp("role"), ROLE, PLAY, hosts)
+    return compute(tmp_path_factory.mktemp("role"), [MODEL, ROLE], SHOWN, hosts)
 
 
 def settings(computed: Computed, case: str) -> dict[str, Any]:
@@ -190,17 +174,6 @@ def test_spark_elsewhere_finds_its_secret_among_the_credentials_alone(computed: 
         assert "hush" not in file["content"]
     assert computed["spark-here"]["credentials"] == {}
     assert (found["spark_local"], computed["spark-here"]["spark_local"]) == (False, True)
-
-
-def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> None:
-    site = computed["web"]["site"]
-    shown = re.findall(r"location (.*) \{\n\s*(?:rewrite .*\n\s*)?\}", site)
-    assert shown == ["= /", "= /latest.html", "= /latest.json"]
-    assert "location / {\n        return 404;" in site
-    assert re.findall(r"root (.*);", site) == [settings(computed, "web")["web_directory"]]
-    assert re.findall(r"listen (.*) ssl;", site) == ["443", "[::]:443"]
-    assert "max-age=86400" in site
-    assert "Strict-Transport-Security" not in computed["plain"]["site"]
 
 
 def last(text: str, name: str) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.loading import load
+from tests.playing import run_module
 
-MODULE = Path(__file__).parents[1] / "roles/mirror_report/library/mirror_report_users.py"
-users = load("roles/mirror_report/library/mirror_report_users.py", "mirror_report_users")
+MODULE = "roles/mirror_report_web/library/mirror_report_users.py"
+users = load(MODULE, "mirror_report_users")
 PASSWORD = 'spät: "\\$ é und lang'
 # `openssl passwd -6 -salt saltsaltsaltsalt "correct horse"`
 KNOWN = (
@@ -23,16 +22,11 @@ KNOWN = (
 )
 
 
-def run(path: Path, given: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Run the module as Ansible does."""
+def run(path: Path, given: dict[str, Any], *, check: bool = False, **more: Any) -> dict[str, Any]:
+    """Run the module as Ansible does; no password is in its answer."""
     arguments = {"path": str(path), "group": "root", "users": given, **more}
-    done = subprocess.run(
-        [sys.executable, str(MODULE)],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert PASSWORD not in done.stdout + done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer = run_module(MODULE, arguments, check=check)
+    assert json.dumps(PASSWORD)[1:-1] not in json.dumps(answer)
     return answer
 
 
@@ -58,7 +52,7 @@ def test_an_unchanged_password_keeps_its_hash_and_a_changed_one_does_not(tmp_pat
 
 def test_check_mode_says_what_would_change_and_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "users/htpasswd"
-    answer = run(path, {"anna": PASSWORD}, group="no-such-group", _ansible_check_mode=True)
+    answer = run(path, {"anna": PASSWORD}, group="no-such-group", check=True)
     assert answer["changed"]
     assert list(tmp_path.iterdir()) == []
 

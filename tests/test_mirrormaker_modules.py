@@ -1,4 +1,4 @@
-"""What the modules of role mirrormaker decide about credentials and running processes."""
+"""What the modules of role mirrormaker decide about running processes."""
 
 from __future__ import annotations
 
@@ -8,51 +8,7 @@ import pytest
 
 from tests.loading import load
 
-credentials = load("roles/mirror_model/library/service_credentials.py", "service_credentials")
 state = load("roles/mirrormaker/library/mirrormaker_state.py", "mirrormaker_state")
-
-
-def test_unchanged_credentials_keep_their_generation():
-    plan = credentials.plan({"a.jaas": b"x"}, {"a.jaas": b"x"}, {"a.jaas": "1"})
-    assert (plan.written, plan.removed, plan.generations) == ([], [], {"a.jaas": "1"})
-
-
-def test_a_changed_credential_gets_a_new_generation_and_the_others_keep_theirs():
-    wanted = {"a.jaas": b"new", "b.jaas": b"y"}
-    present = {"a.jaas": b"old", "b.jaas": b"y"}
-    plan = credentials.plan(wanted, present, {"a.jaas": "1", "b.jaas": "2"})
-    assert plan.written == ["a.jaas"]
-    assert plan.generations["b.jaas"] == "2"
-    assert plan.generations["a.jaas"] not in {"1", "2", ""}
-
-
-def test_a_lost_generation_is_replaced_so_that_the_process_is_restarted():
-    plan = credentials.plan({"a.jaas": b"x"}, {"a.jaas": b"x"}, {})
-    assert plan.written == []
-    assert plan.generations["a.jaas"]
-
-
-def test_a_credential_no_longer_wanted_goes_with_its_generation():
-    plan = credentials.plan({}, {"a.jaas": b"x"}, {"a.jaas": "1"})
-    assert (plan.removed, plan.generations) == (["a.jaas"], {})
-
-
-def test_generations_say_nothing_about_the_secret():
-    same = [credentials.plan({"a": b"x"}, {}, {}).generations["a"] for _ in range(2)]
-    assert same[0] != same[1]
-
-
-def test_a_file_is_written_whole_with_its_mode_and_nothing_is_left_beside_it(tmp_path):
-    credentials.write_whole(tmp_path / "a", b"secret", 0o600)
-    assert (tmp_path / "a").read_bytes() == b"secret"
-    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "null"])
-def test_generations_that_cannot_be_read_count_as_forgotten(tmp_path, text):
-    (tmp_path / "g").write_text(text)
-    assert credentials.read_generations(tmp_path / "g") == {}
 
 
 @pytest.mark.parametrize(

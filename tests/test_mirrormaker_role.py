@@ -14,28 +14,19 @@ from tests.loading import ROOT
 
 ROLE = ROOT / "roles/mirrormaker"
 
-PLAY = """
-- hosts: all
-  gather_facts: false
-  vars_files: [{role}/vars/main.yml]
-  tasks:
-    - name: Show what is computed
-      ansible.builtin.debug:
-        var: computed
-      vars:
-        computed:
-          node: "{{{{ __mirrormaker_node }}}}"
-          identity: "{{{{ __mirrormaker_identity }}}}"
-          changes: "{{{{ __mirrormaker_identity_changes }}}}"
-          ownership: "{{{{ __mirrormaker_ownership }}}}"
-          command: "{{{{ __mirrormaker_command }}}}"
-          environment: "{{{{ __mirrormaker_environment }}}}"
-          paths: "{{{{ __mirrormaker_paths }}}}"
-          former: "{{{{ __mirrormaker_former_files }}}}"
-          secrets: "{{{{ __mirrormaker_secrets | list }}}}"
-          client: "{{{{ __mirrormaker_client_settings.credentials | list }}}}"
-          contents: "{{{{ __mirrormaker_contents }}}}"
-"""
+SHOWN = {
+    "node": "__mirrormaker_node",
+    "identity": "__mirrormaker_identity",
+    "changes": "__mirrormaker_identity_changes",
+    "ownership": "__mirrormaker_ownership",
+    "command": "__mirrormaker_command",
+    "environment": "__mirrormaker_environment",
+    "paths": "__mirrormaker_paths",
+    "former": "__mirrormaker_former_files",
+    "secrets": "__mirrormaker_secrets | list",
+    "client": "__mirrormaker_client_settings.credentials | list",
+    "contents": "__mirrormaker_contents",
+}
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
 CLUSTERS = {
@@ -156,7 +147,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
         if "checked" in case:
             variables["__mirrormaker_checked"] = case["checked"]
         hosts[name] = variables
-    return compute(tmp_path_factory.mktemp("role"), ROLE, PLAY, hosts)
+    return compute(tmp_path_factory.mktemp("role"), [ROOT / "roles/kafka", ROLE], SHOWN, hosts)
 
 
 def test_the_unit_starts_the_script_of_the_instances_own_release(computed: Computed) -> None:

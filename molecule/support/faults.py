@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit import Lab, Unit
+from labkit.hosts import Unit
+from labkit.lab import Lab
 
 RECORDS = 400
 """Written to each topic before the harm, and as many between the mirror's stop and the harm."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from faults import Faulty, Harmed
-from labkit import ROOT, TOOLS, Lab
+from labkit.controller import ROOT, TOOLS
+from labkit.lab import Lab
 
 SCENARIO = pytest.StashKey[Path]()
 

@@ -6,7 +6,8 @@ import time
 
 import pytest
 from faults import FAULTS, RECORDS
-from labkit import classes, parity, wait
+from labkit.answers import classes, parity
+from labkit.controller import wait
 
 
 def test_before_the_harm_all_is_verified(faulty, whole):

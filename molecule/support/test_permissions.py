@@ -9,7 +9,7 @@ import json
 
 import pytest
 import yaml
-from labkit import ROOT
+from labkit.controller import ROOT
 
 
 class Checks:

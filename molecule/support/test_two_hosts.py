@@ -11,7 +11,8 @@ import subprocess
 import time
 
 import pytest
-from labkit import ENVIRONMENT, complete, wait
+from labkit.answers import complete
+from labkit.controller import ENVIRONMENT, wait
 
 
 def podman(*argv):

@@ -15,7 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
 from faults import Faulty  # noqa: E402
-from labkit import ENVIRONMENT, TOOLS, Lab, Unit, words  # noqa: E402
+from labkit.controller import ENVIRONMENT, TOOLS  # noqa: E402
+from labkit.hosts import Unit  # noqa: E402
+from labkit.lab import Lab  # noqa: E402
+from labkit.site import words  # noqa: E402
 
 
 @pytest.fixture(scope="session")

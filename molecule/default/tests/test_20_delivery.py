@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from labkit import classes, complete, parity, wait
+from labkit.answers import classes, complete, parity
+from labkit.controller import wait
 
 
 def test_every_acknowledged_record_arrives_byte_for_byte_and_once(lab, measured):

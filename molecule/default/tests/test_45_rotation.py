@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from labkit import Unit, complete
+from labkit.answers import complete
+from labkit.hosts import Unit
 
 
 def test_new_passwords_are_one_restart_of_what_uses_them(lab, orders, payments, outputs, measured):

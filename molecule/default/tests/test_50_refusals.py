@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from labkit import Unit
+from labkit.hosts import Unit
 
 
 def bad_expression(_lab, variables):

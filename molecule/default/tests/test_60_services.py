@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from labkit import exposure
+from labkit.hosts import exposure
 
 # Tries what a service has no need of; tells what it could do.
 PROBE = r"""

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from labkit import wait
+from labkit.controller import wait
 
 # Takes so many megabytes step by step, and says how it may be ended.
 GROW = """

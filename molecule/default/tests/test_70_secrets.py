@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from labkit import words
+from labkit.site import words
 
 # Searches for the part of each password that no quoting changes. Words come on standard input.
 SEARCH = r"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from labkit import ENVIRONMENT, wait
+from labkit.controller import ENVIRONMENT, wait
 
 
 @pytest.mark.long

@@ -10,7 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
-from labkit import Engine, Lab, Unit, Variables  # noqa: E402
+from labkit.hosts import Unit  # noqa: E402
+from labkit.lab import Engine, Lab  # noqa: E402
+from labkit.site import Variables  # noqa: E402
 
 
 def change(variables: Variables) -> None:

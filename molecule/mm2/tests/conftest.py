@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
 from faults import Faulty  # noqa: E402
-from labkit import Lab, Unit  # noqa: E402
+from labkit.hosts import Unit  # noqa: E402
+from labkit.lab import Lab  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from labkit import complete, parity, wait, words
+from labkit.answers import complete, parity
+from labkit.controller import wait
+from labkit.site import words
 
 GROUP = "billing"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from labkit import complete, wait
+from labkit.answers import complete
+from labkit.controller import wait
 
 
 def mirrored(lab, topic):

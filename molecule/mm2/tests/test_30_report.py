@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labkit import classes, complete, parity
+from labkit.answers import classes, complete, parity
 
 
 def test_a_source_topic_created_again_and_grown_past_the_position_is_found(

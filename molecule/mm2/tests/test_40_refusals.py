@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from labkit import exposure
+from labkit.hosts import exposure
 
 
 def changed_policy(variables):

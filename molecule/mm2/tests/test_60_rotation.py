@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from labkit import Unit, complete, wait, words
+from labkit.answers import complete
+from labkit.controller import wait
+from labkit.hosts import Unit
+from labkit.site import words
 
 pytestmark = pytest.mark.long
 HOSTS = ("source1", "source2", "target1")

@@ -7,7 +7,8 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from labkit import classes, parity, words
+from labkit.answers import classes, parity
+from labkit.site import words
 
 COUNTS = {"orders": 20000, "payments": 3000}
 EVENTS = "/var/lib/mirror-report/events"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, admin_client
@@ -22,9 +23,6 @@ try:
 except ImportError:  # admin_client names the interpreter that lacks it
     pass
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 DOCUMENTATION = r"""
 module: kafka_acls
 short_description: Permissions of a cluster, added and never removed
@@ -34,25 +32,6 @@ description:
 options:
   connection:
     description: How an administrator reaches the cluster, as C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions:
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   permissions:
     description:
       - Rows of the filter C(mirror_permissions), of which C(principal), C(resource), C(name),
@@ -64,6 +43,7 @@ options:
     description: Seconds until the cluster counts as unreachable.
     type: float
     default: 10
+extends_documentation_fragment: kafka_client
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Nothing is added.}
@@ -148,7 +128,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "connection": {"type": "dict", "required": True, "options": CONNECTION},
+            "connection": CONNECTION,
             "permissions": {"type": "list", "elements": "dict", "required": True},
             "timeout": {"type": "float", "default": 10.0},
         },

@@ -10,31 +10,11 @@ module: kafka_cluster_info
 short_description: Wait until a Kafka cluster answers, and say which one it is
 description: Connects as a client does, authenticates and asks who answers. Changes nothing.
 options:
-  connection:
-    description: How to reach the cluster, as the filter C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions:
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   timeout:
     description: Seconds to keep trying.
     type: float
     default: 30
+extends_documentation_fragment: kafka_client
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Changes nothing.}
@@ -57,7 +37,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "connection": {"type": "dict", "required": True, "options": CONNECTION},
+            "connection": CONNECTION,
             "timeout": {"type": "float", "default": 30.0},
         },
         supports_check_mode=True,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import (
@@ -19,9 +20,6 @@ try:
 except ImportError:  # admin_client names the interpreter that lacks it
     ScramMechanism = UserScramCredentialUpsertion = None
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 DOCUMENTATION = r"""
 module: kafka_scram_user
 short_description: A SCRAM user of a Kafka cluster who can log in with the given password
@@ -31,34 +29,13 @@ description:
 options:
   connection:
     description: How an administrator reaches the cluster, as C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions: &connection
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   login:
-    description: How the user himself is to reach the cluster; names user, password and mechanism.
-    type: dict
-    required: true
-    suboptions: *connection
+    description: How the user is to reach the cluster; names user, password and mechanism.
   timeout:
     description: Seconds until the cluster counts as unreachable.
     type: float
     default: 30
+extends_documentation_fragment: [kafka_client, kafka_client.login]
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: Logs in, writes nothing.}
@@ -80,7 +57,7 @@ def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str
     """Why the user's credential has to be written.
 
     :param admin: a connected admin client.
-    :param login: connection of the user himself.
+    :param login: connection of the user.
     :param timeout: seconds until the cluster counts as unreachable.
     :returns: the reason, or ``None`` when the user can log in with this password.
     :raises ClusterError: the listener for users does not answer.
@@ -101,7 +78,7 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
     """Write the credential and wait until it is good for a login.
 
     :param admin: a connected admin client.
-    :param login: connection of the user himself.
+    :param login: connection of the user.
     :param timeout: seconds until a login has to succeed.
     :raises ClusterError: the cluster refused the credential, or the login with it.
     """
@@ -124,11 +101,10 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
 
 def main() -> None:
     """Run the module."""
-    connection = {"type": "dict", "required": True, "options": CONNECTION}
     module = AnsibleModule(
         argument_spec={
-            "connection": connection,
-            "login": connection,
+            "connection": CONNECTION,
+            "login": CONNECTION,
             "timeout": {"type": "float", "default": 30.0},
         },
         supports_check_mode=True,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, admin_client
 from ansible.module_utils.kafka_topic_state import Topic, Wanted, config_text, reconcile, topics
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DOCUMENTATION = r"""
 module: kafka_mirrored_topics
@@ -23,30 +20,8 @@ description:
 options:
   source:
     description: How to reach the source, as the filter C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions: &connection
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   target:
     description: How to reach the target.
-    type: dict
-    required: true
-    suboptions: *connection
   include:
     description: Regular expression of the mirror, of the subset that Java and Python read alike.
     type: str
@@ -59,6 +34,7 @@ options:
     description: Seconds until a cluster counts as unreachable.
     type: float
     default: 10
+extends_documentation_fragment: kafka_client.mirror
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: The broker validates the steps and does not take them.}
@@ -105,11 +81,10 @@ def wanted_topics(
 
 def main() -> None:
     """Run the module."""
-    connection = {"type": "dict", "required": True, "options": CONNECTION}
     module = AnsibleModule(
         argument_spec={
-            "source": connection,
-            "target": connection,
+            "source": CONNECTION,
+            "target": CONNECTION,
             "include": {"type": "str", "required": True},
             "configs": {"type": "dict", "default": {}},
             "timeout": {"type": "float", "default": 10.0},

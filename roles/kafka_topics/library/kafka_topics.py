@@ -23,27 +23,6 @@ description:
   - Fewer partitions or another replication factor than a topic has are warned about and left.
   - What the cluster refuses of one topic does not keep the others from their steps.
 options:
-  connection:
-    description: How to reach the cluster, as the filter C(kafka_python_client) returns it.
-    type: dict
-    required: true
-    suboptions:
-      bootstrap_servers:
-        description: Brokers to ask first.
-        type: list
-        elements: str
-        required: true
-      security_protocol:
-        description: How the listener is secured.
-        type: str
-        default: PLAINTEXT
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-      sasl_mechanism: {description: SASL mechanism., type: str}
-      username: {description: User., type: str}
-      password: {description: Password., type: str}
-      ssl_ca: {description: Certificate authority, as PEM text., type: str}
-      ssl_certificate: {description: Client certificate, as PEM text., type: str}
-      ssl_key: {description: 'Its private key, PKCS#8 PEM text.', type: str}
   topics:
     description: The topics.
     type: list
@@ -70,6 +49,7 @@ options:
     description: Seconds until the cluster counts as unreachable.
     type: float
     default: 10
+extends_documentation_fragment: kafka_client
 author: kafka-mirror
 attributes:
   check_mode: {support: full, description: The broker validates the steps and does not take them.}
@@ -103,7 +83,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            "connection": {"type": "dict", "required": True, "options": CONNECTION},
+            "connection": CONNECTION,
             "topics": {"type": "list", "elements": "dict", "required": True, "options": topic},
             "timeout": {"type": "float", "default": 10.0},
         },

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from kafka import errors
@@ -12,9 +13,6 @@ except ImportError:  # admin_client names the interpreter that lacks it
     errors = AlterConfigOp = ConfigResource = ConfigResourceType = None
 
 from ansible.module_utils.kafka_admin_client import ClusterError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)

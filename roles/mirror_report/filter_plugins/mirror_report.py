@@ -1,8 +1,7 @@
-"""Filters that judge inputs: the web view's certificate, the report's memory, Spark's doors."""
+"""Filters: the report's memory, who could reach Spark, and the timers of a host."""
 
 from __future__ import annotations
 
-import datetime
 import importlib.util
 import re
 from collections.abc import Callable, Mapping
@@ -10,36 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-
-CERTIFICATE = "mirror_report_web_certificate"
-KEY = "mirror_report_web_key"
-
-
-def web_certificate_problems(certificate: str, key: str) -> list[str]:
-    """Why a web server could not work with a certificate.
-
-    :param certificate: PEM text of the certificate, then of the authorities between.
-    :param key: PEM text of its private key, SECRET.
-    :returns: messages that name the variable and the cure, and hold nothing of the key.
-    """
-    try:
-        first = x509.load_pem_x509_certificates(str(certificate).encode())[0]
-    except ValueError:
-        return [f"{CERTIFICATE}: holds no certificate as PEM text; look the file up"]
-    found = []
-    if first.not_valid_after_utc <= datetime.datetime.now(datetime.UTC):
-        found.append(f"{CERTIFICATE}: expired on {first.not_valid_after_utc:%F %R} UTC; renew it")
-    try:
-        public: Any = serialization.load_pem_private_key(str(key).encode(), None).public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return [*found, f"{KEY}: is no key as PEM text without a password; look the file up"]
-    if public != first.public_key():
-        found.append(f"{KEY}: does not belong to {CERTIFICATE}; set both to those of one pair")
-    return found
-
 
 MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
 BESIDE_HEAP_MIB = 768
@@ -108,6 +77,44 @@ def _rules() -> Any:
     return module
 
 
+def _units(shown: str) -> list[dict[str, str]]:
+    """Properties of each unit, as ``systemctl show`` prints them with an empty line between."""
+    return [
+        {name: value for name, _, value in (line.partition("=") for line in block.splitlines())}
+        for block in shown.split("\n\n")
+    ]
+
+
+def timers_elapsed(shown: str) -> list[str]:
+    """Timers that are active without a next trigger.
+
+    systemd read a calendar that never elapses, or none at all. Another calendar does not wake them,
+    and a start does nothing, because they are active. A timer whose service runs has no next
+    trigger either, and is well.
+
+    :param shown: what ``systemctl show`` printed of the units: Id, SubState.
+    """
+    return [unit["Id"] for unit in _units(shown) if unit.get("SubState") == "elapsed"]
+
+
+def timers_as_wanted(shown: str, wanted: Mapping[str, bool]) -> bool:
+    """Whether systemd knows the units as they are written and runs the timers that are wanted.
+
+    :param shown: what ``systemctl show`` printed of the units: Id, ActiveState, SubState,
+        UnitFileState, NeedDaemonReload.
+    :param wanted: name of a timer to whether it runs.
+    """
+    units = {unit.get("Id", ""): unit for unit in _units(shown)}
+    if timers_elapsed(shown) or any(u.get("NeedDaemonReload") == "yes" for u in units.values()):
+        return False
+    on = {"ActiveState": "active", "UnitFileState": "enabled"}
+    return all(
+        (units.get(timer, {}).get(name) == value) == runs
+        for timer, runs in wanted.items()
+        for name, value in on.items()
+    )
+
+
 class FilterModule:
     """The filters this role brings along."""
 
@@ -116,5 +123,6 @@ class FilterModule:
         return {
             "report_memory_max": report_memory_max,
             "mirror_report_spark_problems": mirror_report_spark_problems,
-            "web_certificate_problems": web_certificate_problems,
+            "timers_elapsed": timers_elapsed,
+            "timers_as_wanted": timers_as_wanted,
         }

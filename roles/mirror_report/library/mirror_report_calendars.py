@@ -16,7 +16,7 @@ module: mirror_report_calendars
 short_description: Have systemd judge the calendars of timers
 description:
   - Refuses what C(systemd-analyze calendar) of this host does not understand, and what never
-    elapses again. Tells how far apart the times of the others are. Changes nothing.
+    elapses again. Says how far apart the times of the others are. Changes nothing.
 options:
   calendars:
     description: Name of a variable to its calendar, as C(OnCalendar) of a timer takes it.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
 module: mirror_report_environment
@@ -18,9 +19,9 @@ short_description: Makes the Python environment of the report
 description:
   - Installs a wheel of the report and what it needs into a virtual environment.
   - A marker written last says what is installed. An environment without one, or of another Python,
-    is made anew; one with another source, or without a wanted extra, is brought up to date and
-    keeps the extras it has.
-  - In check mode it tells what would be done.
+    is made again from nothing; one with another source, or without a wanted extra, is brought up
+    to date and keeps the extras it has.
+  - In check mode it says what would be done.
 options:
   path: {description: The environment., type: path, required: true}
   python: {description: Interpreter it is made of., type: path, required: true}
@@ -39,19 +40,6 @@ MARKER = ".mirror-report.json"
 
 class MakeError(Exception):
     """The environment cannot be made; the message says what to do."""
-
-
-def read_marker(path: Path) -> dict[str, Any]:
-    """What the environment says of itself.
-
-    :param path: the environment.
-    :returns: source, python and extras; empty if it is missing or half-made.
-    """
-    try:
-        marker = json.loads((path / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return marker if isinstance(marker, dict) else {}
 
 
 def run(command: list[str], doing: str) -> None:
@@ -114,7 +102,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     parameters = module.params
-    present = read_marker(Path(parameters["path"]))
+    present = read_object(Path(parameters["path"]) / MARKER) or {}
     python = str(Path(parameters["python"]).resolve())
     fresh = present.get("python") != python
     kept = [] if fresh else present.get("extras", [])

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import pwd
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -12,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.host_files.accounts import user_id
+from ansible.module_utils.host_files.records import read_object
 
 DOCUMENTATION = r"""
 ---
 module: mirrormaker_state
-short_description: Look at one MirrorMaker instance on a host
+short_description: State of one MirrorMaker instance on a host
 description:
   - Reads what systemd, the running process and the configuration directory say about one instance.
   - Changes nothing, so it runs in check mode too.
@@ -39,7 +39,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at what runs
+- name: See what runs
   mirrormaker_state:
     name: mirrormaker
   register: found
@@ -108,11 +108,9 @@ def version_of(text: str) -> int:
 
 def fingerprint_of(environment: bytes) -> str:
     """``MM_FINGERPRINT`` of a process environment as in ``/proc/<pid>/environ``, or nothing."""
-    for entry in environment.split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if name == b"MM_FINGERPRINT":
-            return value.decode("ascii", "replace")
-    return ""
+    name = b"MM_FINGERPRINT="
+    entries = [entry for entry in environment.split(b"\0") if entry.startswith(name)]
+    return entries[0].removeprefix(name).decode("ascii", "replace") if entries else ""
 
 
 def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:
@@ -123,15 +121,6 @@ def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[s
     :param times: file name to modification time.
     """
     return sorted(name for name, changed in times.items() if started < changed <= now)
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a JSON object from a file, or None if there is none that can be read."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def modification_times(files: Iterable[str]) -> dict[str, float]:
@@ -163,8 +152,8 @@ def directory_state(directory: Path) -> dict[str, Any]:
     return {
         "exists": exists,
         "empty": exists and not any(directory.iterdir()),
-        "ownership": read_json(directory / "ownership.json"),
-        "identity": read_json(directory / "identity.json"),
+        "ownership": read_object(directory / "ownership.json"),
+        "identity": read_object(directory / "identity.json"),
     }
 
 
@@ -173,15 +162,6 @@ def unit_file_state(unit_file: Path) -> dict[str, bool]:
     exists = unit_file.is_file()
     ours = exists and UNIT_MARKER in unit_file.read_text(encoding="utf-8", errors="replace")
     return {"exists": exists, "ours": ours}
-
-
-def user_exists(name: str) -> bool:
-    """Say whether the host knows a user of this name."""
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
 
 
 def main() -> None:
@@ -218,7 +198,7 @@ def main() -> None:
         process=process_state(shown, module.params["files"]),
         directory=directory_state(CONFIGURATION / name),
         unit_file=unit_file_state(UNITS / f"{name}.service"),
-        user_exists=user_exists(name),
+        user_exists=user_id(name) is not None,
         client=bool(module.params["client"]) and Path(module.params["client"]).is_file(),
     )
 

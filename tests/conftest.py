@@ -1,0 +1,9 @@
+"""What all tests have: modules of roles find what they share, as on a host."""
+
+from __future__ import annotations
+
+import ansible.module_utils
+
+from tests.loading import MODULE_UTILS
+
+ansible.module_utils.__path__ += MODULE_UTILS
