@@ -305,6 +305,13 @@ def test_every_file_that_the_process_is_judged_by_is_written(computed: Computed)
         assert set(case["contents"]) == {"/etc/mirrormaker/identity.json", *case["paths"]}
 
 
+def test_the_identity_is_written_as_it_will_be_read(computed: Computed) -> None:
+    for case in computed.values():
+        text = case["contents"]["/etc/mirrormaker/identity.json"]["content"]
+        assert json.loads(text) == case["identity"]
+        assert text.endswith("}\n")
+
+
 def test_what_refers_to_credentials_is_for_the_service_alone(computed: Computed) -> None:
     for case in computed.values():
         for path, entry in case["contents"].items():
