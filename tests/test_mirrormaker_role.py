@@ -26,6 +26,7 @@ SHOWN = {
     "secrets": "__mirrormaker_secrets | list",
     "client": "__mirrormaker_client_settings.credentials | list",
     "contents": "__mirrormaker_contents",
+    "written": "__mirrormaker_contents | list",
 }
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
@@ -310,6 +311,12 @@ def test_the_identity_is_written_as_it_will_be_read(computed: Computed) -> None:
         text = case["contents"]["/etc/mirrormaker/identity.json"]["content"]
         assert json.loads(text) == case["identity"]
         assert text.endswith("}\n")
+
+
+def test_the_unit_with_its_fingerprint_is_written_last(computed: Computed) -> None:
+    for case in computed.values():
+        assert case["written"] == ["/etc/mirrormaker/identity.json", *case["paths"]]
+        assert case["written"][-1] == "/etc/systemd/system/mirrormaker.service"
 
 
 def test_what_refers_to_credentials_is_for_the_service_alone(computed: Computed) -> None:
