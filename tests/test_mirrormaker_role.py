@@ -26,6 +26,7 @@ SHOWN = {
     "secrets": "__mirrormaker_secrets | list",
     "client": "__mirrormaker_client_settings.credentials | list",
     "contents": "__mirrormaker_contents",
+    "written": "__mirrormaker_contents | list",
 }
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
@@ -303,6 +304,19 @@ def test_the_removal_knows_every_release_and_whose_the_user_is(computed: Compute
 def test_every_file_that_the_process_is_judged_by_is_written(computed: Computed) -> None:
     for case in computed.values():
         assert set(case["contents"]) == {"/etc/mirrormaker/identity.json", *case["paths"]}
+
+
+def test_the_identity_is_written_as_it_will_be_read(computed: Computed) -> None:
+    for case in computed.values():
+        text = case["contents"]["/etc/mirrormaker/identity.json"]["content"]
+        assert json.loads(text) == case["identity"]
+        assert text.endswith("}\n")
+
+
+def test_the_unit_with_its_fingerprint_is_written_last(computed: Computed) -> None:
+    for case in computed.values():
+        assert case["written"] == ["/etc/mirrormaker/identity.json", *case["paths"]]
+        assert case["written"][-1] == "/etc/systemd/system/mirrormaker.service"
 
 
 def test_what_refers_to_credentials_is_for_the_service_alone(computed: Computed) -> None:

@@ -14,10 +14,9 @@ import pytest
 import yaml
 
 from tests.computing import needed
-from tests.loading import ROOT
+from tests.loading import ROOT, load
 
 ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/main.yml"))
-# Include files that get their data from a loop: parsed, but never a role's entry point.
 role = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 
 
@@ -63,6 +62,28 @@ def available(role: Path) -> set[Path]:
 def test_a_role_names_the_roles_whose_modules_it_uses(role: Path) -> None:
     used = {name: MODULES[name] for task in tasks(role) for name in MODULES.keys() & task.keys()}
     assert {name for name, owner in used.items() if owner not in available(role)} == set()
+
+
+def documented(module: str) -> set[str]:
+    """Options of a module, by its documentation and the fragments that this names."""
+    path = MODULES[module] / f"library/{module}.py"
+    document = yaml.safe_load(load(str(path.relative_to(ROOT)), module).DOCUMENTATION)
+    named = document.get("extends_documentation_fragment", [])
+    parts = [document]
+    for name in [named] if isinstance(named, str) else named:
+        file, _, attribute = name.partition(".")
+        fragment = load(f"roles/{file}/doc_fragments/{file}.py", f"{file}_fragment")
+        text = getattr(fragment.ModuleDocFragment, attribute.upper() or "DOCUMENTATION")
+        parts.append(yaml.safe_load(text))
+    return {option for part in parts for option in part["options"]}
+
+
+# ansible-lint cannot import what modules of roles share, and leaves their arguments unjudged.
+@role
+def test_a_task_gives_a_module_of_a_role_options_that_are_documented(role: Path) -> None:
+    for task in tasks(role):
+        for name in MODULES.keys() & task.keys():
+            assert set(task[name]) - {"<<"} <= documented(name), task["name"]
 
 
 @role
