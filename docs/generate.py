@@ -20,8 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
 
-from mirror_model import mm2_names, schema  # noqa: E402 (the path above comes first)
-from mirror_report.checks.verdict import TABLE  # noqa: E402
+from mirror_model import engines, schema, tuned  # noqa: E402 (the path above comes first)
+from mirror_model.engines import mm1  # noqa: E402
+from mirror_model.engines.mm2 import settings as mm2  # noqa: E402
+from mirror_model.keys import Key  # noqa: E402
+from mirror_report.checks.kinds import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402
 from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
@@ -116,7 +119,7 @@ def prose(text: Any) -> str:
     return cell(joined)
 
 
-def keys_table(keys: tuple[schema.Key, ...]) -> list[str]:
+def keys_table(keys: tuple[Key, ...]) -> list[str]:
     """One table of the schema's keys."""
     lines = ["| Key | Value | Default | Meaning |", "|---|---|---|---|"]
     kinds = {
@@ -142,34 +145,34 @@ def properties_table(properties: dict[str, Any]) -> list[str]:
 
 def model_pages() -> list[str]:
     """The five variables of the site."""
-    flags = ", ".join(schema.SUPPORTED_ENGINES)
+    flags = ", ".join(engines.ENGINES)
     lines = ["## The site", "", "### kafka_clusters", ""]
     lines += ["A map of alias to cluster. An alias is made of letters, digits, `_` and `-`.", ""]
     lines += keys_table(schema.CLUSTER)
     lines += ["An identity (`kafka_clusters.<alias>.identities.<name>`):", ""]
     lines += keys_table(schema.IDENTITY)
     lines += ["### mirror_flows", "", f"A list. Engines of this version: {flags}.", ""]
-    lines += keys_table(schema.FLOW)
+    lines += keys_table(engines.flow_keys())
     lines += [*PATTERNS.splitlines(), "", "### mirrormaker_instances", ""]
     lines += ["A map of name to instance. The name is that of the unit, the directory below `/etc`"]
     lines += ["and the user: `mirrormaker` or `mirrormaker-<small letters and digits>`, at most"]
     lines += [f"{schema.LONGEST_INSTANCE_NAME} characters.", ""]
-    lines += keys_table(schema.INSTANCE)
+    lines += keys_table(engines.instance_keys())
     lines += ["Keys of `mm1_options`:", "", "| Option | Default | Meaning |", "|---|---|---|"]
-    for name, (value, doc) in schema.MM1_OPTIONS.items():
+    for name, (value, doc) in mm1.OPTIONS.items():
         lines.append(f"| `{name}` | {code(value)} | {doc} |")
     lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer of engine mm1:", ""]
-    lines += properties_table(schema.CONSUMER_DEFAULTS)
+    lines += properties_table(mm1.CONSUMER_DEFAULTS)
     lines += ["Tuned defaults of the producer of both engines:", ""]
-    lines += properties_table(schema.PRODUCER_DEFAULTS)
+    lines += properties_table(tuned.PRODUCER_DEFAULTS)
     for title, properties in (
-        ("workers of engine mm2 (`<target>.`)", mm2_names.WORKER_DEFAULTS),
-        ("flows of engine mm2 (`<source>-><target>.`)", mm2_names.FLOW_DEFAULTS),
-        ("source's consumer of engine mm2", mm2_names.SOURCE_CONSUMER_DEFAULTS),
+        ("workers of engine mm2 (`<target>.`)", mm2.WORKER_DEFAULTS),
+        ("flows of engine mm2 (`<source>-><target>.`)", mm2.FLOW_DEFAULTS),
+        ("source's consumer of engine mm2", tuned.CONSUMER_DEFAULTS),
     ):
         lines += [f"Tuned defaults of the {title}:", ""]
         lines += properties_table(properties)
-    lines += ["### kafka_connect_clusters", "", f"{schema.NOT_YET.capitalize()}.", ""]
+    lines += ["### kafka_connect_clusters", "", f"{engines.NOT_YET.capitalize()}.", ""]
     lines += ["### mirror_accept", "", "Dangers accepted by name; unknown entries are refused.", ""]
     lines += [f"- `{name}:<{kind}>`" for name, kind in schema.ACCEPTANCES.items()]
     lines += ["- the CVE names of `files/advisories.yml`", ""]
@@ -219,8 +222,11 @@ def page() -> str:
 
 def findings_table() -> list[str]:
     """Every kind of finding."""
-    rows = [f"| `{kind}` | {severity} | {cell(text)} |" for kind, (severity, text) in TABLE.items()]
-    return ["| Finding | Severity | What it says |", "|---|---|---|", *rows]
+    rows = [
+        f"| `{name}` | {kind.severity} | {cell(kind.meaning)} | {cell(kind.cure)} |"
+        for name, kind in TABLE.items()
+    ]
+    return ["| Finding | Severity | What it says | What to do |", "|---|---|---|---|", *rows]
 
 
 def metrics_table() -> list[str]:

@@ -46,7 +46,7 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
-from mirror_report.commands.failover import look_at_groups  # noqa: E402
+from mirror_report.commands.observe_groups import observe_groups  # noqa: E402
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
 from mirror_report.config.settings import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
@@ -237,22 +237,22 @@ def lacking(lab: Lab) -> list[str]:
     found: list[str] = []
     try:
         with observe.open_clients(settings, ("east", "west")) as clients:
-            seen = observe.look(clients, flow, {})
+            seen = observe.observe_flow(clients, flow, {})
             found += [*seen.source.errors.values(), *seen.target.errors.values()]
-            found += list(seen.standing.problems)
+            found += list(seen.mirror.problems)
             if len(seen.source.topics) < len(TOPICS) or len(seen.target.topics) < len(TOPICS):
                 found.append("topics")
-            if flow.engine == "mm1" and len(seen.positions) < len(TOPICS):
+            if flow.engine.positions_side == "source" and len(seen.positions) < len(TOPICS):
                 found.append("positions")
             topics = [*seen.source.topics.values(), *seen.target.topics.values()]
-            if flow.engine == "mm2":
+            if flow.engine.creates_topics:
                 names = preflight.internal_names(flow)
                 internal = clients.get("west").snapshot(None, names)
                 found += internal.errors.values()
                 topics += internal.topics.values()
                 if SYNCED not in clients.get("east").groups():
                     found.append("groups")
-                groups = look_at_groups(settings, clients, flow, seen, {}, {})
+                groups = observe_groups(settings, clients, flow, seen, {}, {})
                 found += [one.message for one in groups.findings if one.kind == "permission"]
                 if [one.group for one in groups.rows if one.partitions] != [SYNCED]:
                     found.append("offsets of groups")

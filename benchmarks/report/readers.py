@@ -82,8 +82,9 @@ def spark(
     """
     from mirror_report.config.cluster import Cluster
     from mirror_report.config.settings import Spark
-    from mirror_report.parity import alignment, digest, session, source
-    from mirror_report.parity.ranges import Range
+    from mirror_report.parity.frames import align, digest
+    from mirror_report.parity.plan.ranges import Range
+    from mirror_report.parity.spark import session, source
 
     how = Spark(
         master="local[2]",
@@ -106,7 +107,7 @@ def spark(
         rows = digest.union(parts)
         if kind == "count":
             return rows.groupBy("topic", "partition").count().selectExpr("`count` as n")
-        return digest.digest(alignment.place(rows, 60_000))
+        return digest.digest(align.place(rows, 60_000))
 
     with session.open_session(how, session.SMALL_BYTES) as opened:
 

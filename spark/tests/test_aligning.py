@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import OffsetSync
-from mirror_report.parity import aligning
-from mirror_report.parity.memory import Memory, SideMemory
-from mirror_report.parity.plan import FlowPlan, plan_flow
+from mirror_report.parity.plan import offset_syncs
+from mirror_report.parity.plan.topics import FlowPlan, plan_flow
+from mirror_report.parity.state.manifest import Memory, SideMemory
 
 MINUTE = 60_000
 NOW = 100 * MINUTE
 FLOW = Flow(
-    name="f", source="a", target="b", include="t", engine="mm2", group_id="g",
+    name="f", source="a", target="b", include="t", engine=MM2, group_id="g",
     offset_syncs_topic="syncs",
 )  # fmt: skip
 BASELINE = {"recorded_at_ms": 1, "topics": {}}
@@ -75,9 +76,9 @@ class Run:
         args = cluster(source), cluster(target)
         baseline = self.baselines["f"]
         run: Any = self
-        aligned = aligning.align(run, FLOW, baseline, args[0], positions, args[1])
+        aligned = offset_syncs.align(run, FLOW, baseline, args[0], positions, args[1])
         plan = plan_flow(FLOW, self.memory, baseline, *args)
-        aligning.cap(run, aligned, plan, *args)
+        offset_syncs.cap(run, aligned, plan, *args)
         for key, side in plan.begin.items():
             read = {
                 one.partition: one.end for one in plan.ranges if (one.side, one.origin) == key[1:]
@@ -87,10 +88,10 @@ class Run:
         self.memory = Memory.load(plain, 1, MINUTE, Path("state"))
         return plan
 
-    def outside(self, plan: FlowPlan, source: TopicSnapshot) -> aligning.Outside:
+    def outside(self, plan: FlowPlan, source: TopicSnapshot) -> offset_syncs.Outside:
         """What the cuts leave out."""
         run: Any = self
-        return aligning.outside(run, plan.topics[0], cluster(source))
+        return offset_syncs.outside(run, plan.topics[0], cluster(source))
 
 
 def read(plan: FlowPlan) -> dict[str, tuple[int, int]]:
@@ -108,7 +109,7 @@ def test_only_closed_buckets_are_read_and_each_once() -> None:
     plan = run.look(topic(100), appended(101), 90)
     assert plan.topics[0].strategy == "offset_syncs"
     assert read(plan) == {"source": (0, 80), "target": (0, 81)}, "the last sync is beyond the look"
-    assert run.outside(plan, topic(100)) == aligning.Outside(open=20)
+    assert run.outside(plan, topic(100)) == offset_syncs.Outside(open=20)
     plan = run.look(topic(150), appended(151), 130)
     assert read(plan) == {"source": (80, 120), "target": (81, 121)}, "and waits for the next"
     assert run.look(topic(150), appended(151), 130).ranges == []
@@ -122,7 +123,7 @@ def test_a_drained_mirror_closes_the_last_bucket() -> None:
     run.take.source_now = cluster(topic(100))
     plan = run.look(topic(100), appended(100), 100)
     assert read(plan) == {"source": (40, 100), "target": (40, 100)}
-    assert run.outside(plan, topic(100)) == aligning.Outside()
+    assert run.outside(plan, topic(100)) == offset_syncs.Outside()
     run.take.source_now = None
     assert run.look(topic(100), appended(100), 100).ranges == []
 
@@ -136,7 +137,7 @@ def test_without_a_common_beginning_the_first_sync_is_one() -> None:
     adopted.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     plan = adopted.look(topic(100), appended(100), 90)
     assert read(plan) == {"source": (40, 80), "target": (35, 75)}
-    assert adopted.outside(plan, topic(100)) == aligning.Outside(straddling=10, open=20)
+    assert adopted.outside(plan, topic(100)) == offset_syncs.Outside(straddling=10, open=20)
     begun = Run(topics={"t": recorded | {"required": recorded["source"]}})
     begun.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     assert read(begun.look(topic(100), appended(100), 90)) == {
@@ -148,7 +149,7 @@ def test_without_a_common_beginning_the_first_sync_is_one() -> None:
     expired = topic(100, log_start=5)
     plan = nothing.look(expired, appended(100), 90)
     assert read(plan) == {"source": (40, 80), "target": (35, 75)}
-    assert nothing.outside(plan, expired) == aligning.Outside(unaligned=35, open=20)
+    assert nothing.outside(plan, expired) == offset_syncs.Outside(unaligned=35, open=20)
 
 
 def test_a_topic_made_anew_begins_with_the_first_sync_of_the_new_one() -> None:
@@ -159,7 +160,7 @@ def test_a_topic_made_anew_begins_with_the_first_sync_of_the_new_one() -> None:
     plan = run.look(topic(200), appended(70, "another"), 190)
     assert {(one.side, one.origin) for one in plan.drops} == {("source", "t"), ("target", "t")}
     assert read(plan) == {"source": (120, 180), "target": (0, 60)}
-    assert run.outside(plan, topic(200)) == aligning.Outside(unaligned=120, open=20)
+    assert run.outside(plan, topic(200)) == offset_syncs.Outside(unaligned=120, open=20)
     assert [one.kind for one in plan.reopened] == ["topic_reset"]
     run.take.syncs_now = [(240, 120, 6)]
     again = run.look(topic(300), appended(170, "another"), 290)
@@ -209,7 +210,7 @@ def test_spans_say_of_every_log_where_it_is_cut() -> None:
     run.looks = [type("Look", (), {"plan": plan})]
     spans = [
         (one["side"], one["span_start"], one["span_end"], one["label"])
-        for one in aligning.spans(any_run)
+        for one in offset_syncs.spans(any_run)
     ]
     assert [one[:3] for one in spans] == [
         ("source", 0, 40), ("source", 40, 80), ("target", 5, 45), ("target", 45, 85),
@@ -217,7 +218,11 @@ def test_spans_say_of_every_log_where_it_is_cut() -> None:
     assert spans[1][3] == spans[3][3] == 2 * MINUTE, "both sides call a bucket by the same time"
     (source, target) = plan.ranges
     later = [type(source)("f", "source", "t", "t", 0, 90, 100)]
-    assert [(one["span_start"], one["span_end"]) for one in aligning.spans(any_run, later)] == [
+    assert [(one["span_start"], one["span_end"]) for one in offset_syncs.spans(any_run, later)] == [
         (0, 0)
     ], "a log without spans is cut too"
-    assert len(aligning.spans(any_run, [source])) == len(aligning.spans(any_run, [target])) == 2
+    assert (
+        len(offset_syncs.spans(any_run, [source]))
+        == len(offset_syncs.spans(any_run, [target]))
+        == 2
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mirror_report.config.settings import Spark
-from mirror_report.parity import archives, session
+from mirror_report.parity.spark import class_archive, session
 
 
 @pytest.fixture
@@ -29,12 +29,12 @@ def spark(tmp_path: Path) -> Spark:
 
 def made(spark: Spark) -> Path:
     """Put a file where the archive belongs."""
-    path = archives.location(spark)
+    path = class_archive.location(spark)
     assert path is not None
     path.parent.mkdir(exist_ok=True)
     new = path.with_suffix(".new")
     new.touch()
-    archives.replace(new, path)
+    class_archive.replace(new, path)
     return path
 
 
@@ -46,7 +46,7 @@ def test_an_archive_that_is_there_is_used_and_says_nothing(spark: Spark) -> None
     assert "SharedArchiveFile" not in java_options(spark)
     path = made(spark)
     assert f"-XX:SharedArchiveFile={path} -Xlog:disable -Xlog:all=off" in java_options(spark)
-    assert archives.hint(spark) is None
+    assert class_archive.hint(spark) is None
 
 
 def test_an_archive_adds_to_options_of_ones_own(spark: Spark) -> None:
@@ -59,7 +59,7 @@ def test_other_jars_make_an_archive_unfit_and_a_new_one_replaces_it(spark: Spark
     old = made(spark)
     os.utime(Path(spark.jars_directory or "") / "spark-sql-kafka.jar", (1, 1))
     assert "SharedArchiveFile" not in java_options(spark)
-    hint = archives.hint(spark) or ""
+    hint = class_archive.hint(spark) or ""
     assert "another Java or other jars" in hint
     assert "mirror-report archive" in hint
     new = made(spark)
@@ -77,9 +77,9 @@ def test_an_archive_that_somebody_else_could_have_made_is_not_used(
 ) -> None:
     path = made(spark)
     os.chown(path if whose == "file" else path.parent, NOBODY, NOBODY)
-    assert archives.usable(spark) is None
+    assert class_archive.usable(spark) is None
     assert "SharedArchiveFile" not in java_options(spark)
-    assert "belongs to another user" in (archives.hint(spark) or "")
+    assert "belongs to another user" in (class_archive.hint(spark) or "")
 
 
 def test_a_link_to_an_archive_is_not_used(spark: Spark) -> None:
@@ -87,24 +87,24 @@ def test_a_link_to_an_archive_is_not_used(spark: Spark) -> None:
     path.rename(path.with_suffix(".old"))
     path.symlink_to(path.with_suffix(".old"))
     assert "SharedArchiveFile" not in java_options(spark)
-    assert "is a link" in (archives.hint(spark) or "")
+    assert "is a link" in (class_archive.hint(spark) or "")
 
 
 def test_an_archive_is_named_by_where_it_really_lies(spark: Spark, tmp_path: Path) -> None:
     path = made(spark)
     path.parent.rename(tmp_path / "elsewhere")
     path.parent.symlink_to(tmp_path / "elsewhere")
-    assert archives.usable(spark) == tmp_path / "elsewhere" / path.name
+    assert class_archive.usable(spark) == tmp_path / "elsewhere" / path.name
 
 
 def test_a_missing_archive_is_told_and_one_nobody_asked_for_is_not(spark: Spark) -> None:
-    assert "is missing" in (archives.hint(spark) or "")
-    assert archives.hint(Spark()) is None
+    assert "is missing" in (class_archive.hint(spark) or "")
+    assert class_archive.hint(Spark()) is None
 
 
 def test_a_cluster_ships_its_jars_and_uses_no_archive(spark: Spark) -> None:
     made(spark)
-    assert archives.location(Spark(**{**vars(spark), "master": "spark://h:7077"})) is None
+    assert class_archive.location(Spark(**{**vars(spark), "master": "spark://h:7077"})) is None
 
 
 @pytest.mark.parametrize(

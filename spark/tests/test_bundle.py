@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity import bundle
-from mirror_report.parity.bundle import Bundle, BundleTopic
 from mirror_report.parity.errors import ParityError
+from mirror_report.parity.state import bundle
+from mirror_report.parity.state.bundle import Bundle, BundleTopic
 
-FLOW = Flow("orders", "east", "west", ".*", engine="mm2", group_id="g", replication_policy="prefix")
+FLOW = Flow("orders", "east", "west", ".*", engine=MM2, group_id="g", replication_policy="prefix")
 
 
 def topic(name: str, **configs: str) -> TopicSnapshot:

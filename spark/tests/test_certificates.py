@@ -16,14 +16,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mirror_report import commands
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
+from mirror_report.commands.check import check_flows
+from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
-from mirror_report.kafka.snapshot import AuthenticationError, connect
+from mirror_report.kafka.errors import AuthenticationError
+from mirror_report.kafka.metadata import connect
 from mirror_report.model.cluster import Certificate
 from mirror_report.model.findings import Finding
 from mirror_report.state.store import Store
@@ -320,7 +322,7 @@ def test_check_tells_why_a_cluster_is_refused(serve: Callable[..., int]) -> None
             "credentials": {"east.report.ca.pem": AUTHORITY.pem},
         }
     )
-    found = {one.kind: one for one in commands.check(settings).findings}
+    found = {one.kind: one for one in check_flows(settings).findings}
     assert set(found) == {
         "authentication", "unreachable", "permission_unknown", "certificate_expiry",
     }  # fmt: skip
@@ -376,13 +378,13 @@ def test_lag_and_check_warn_of_a_real_brokers_certificate(
     }
     settings = parse(document)
     for found in (
-        commands.lag(settings, Store(tmp_path / "state")).findings,
-        commands.check(settings).findings,
+        measure_lag(settings, Store(tmp_path / "state")).findings,
+        check_flows(settings).findings,
     ):
         (one,) = [one for one in found if one.kind == "certificate_expiry"]
         assert one.severity == "warning"
         assert f"certificate of broker 1 ({started.sasl}) on west (CN=west1," in one.message
         assert "ends in 10 day(s)" in one.message
     unbound = parse(document | {"warn": {"certificate_days": 10}})
-    found = commands.lag(unbound, Store(tmp_path / "state")).findings
+    found = measure_lag(unbound, Store(tmp_path / "state")).findings
     assert "certificate_expiry" not in {one.kind for one in found}

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from mirror_report import cli, commands
+from mirror_report import cli
 from mirror_report.checks.verdict import finding, verdict
+from mirror_report.commands import check
 from mirror_report.launch import submit
-from mirror_report.model.document import FlowStatus, Report
+from mirror_report.model.document import CheckDocument, FlowStatus, Report
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
@@ -43,9 +44,9 @@ def configuration(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror_report.kafka import snapshot
+    from mirror_report.kafka import connection
 
-    monkeypatch.setattr(snapshot, "BOOTSTRAP_TIMEOUT_MS", 300)
+    monkeypatch.setattr(connection, "BOOTSTRAP_TIMEOUT_MS", 300)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -152,7 +153,8 @@ def test_check_ends_with_the_worst_finding(
     code: int,
 ) -> None:
     found = [finding(kind, "message", "action")] if kind else []
-    monkeypatch.setattr(commands, "check", lambda *_: commands.CheckResult(found, []))
+    document = CheckDocument(render_json.SCHEMA_VERSION, verdict(found), [], found)
+    monkeypatch.setattr(check, "check_flows", lambda *_: document)
     assert run(capsys, "--config", str(configuration), "check")[0] == code
     got, out, err = run(capsys, "--config", str(configuration), "check", "--json")
     assert not err
@@ -165,7 +167,7 @@ def test_internal_failure_is_a_sentence_and_debug_shows_more(
     def broken(*_: Any) -> None:
         raise RuntimeError("what happened")
 
-    monkeypatch.setattr(commands, "check", broken)
+    monkeypatch.setattr(check, "check_flows", broken)
     code, _, err = run(capsys, "--config", str(configuration), "check")
     assert code == 3
     assert "what happened" in err

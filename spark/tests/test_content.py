@@ -11,12 +11,13 @@ from mirror_report.checks.content import TEXTS, findings
 from mirror_report.checks.verdict import verdict
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, Sample, TopicParity
 from mirror_report.model.findings import Finding
-from mirror_report.parity import summary
+from mirror_report.parity.results import summaries
 
 FLOW = Flow("orders", "east", "west", "t", group_id="g", hosts=("mirror1",))
-KEPT = replace(FLOW, engine="mm2")
+KEPT = replace(FLOW, engine=MM2)
 CLUSTERS = {alias: Cluster(alias, (f"{alias}1:9092",)) for alias in ("east", "west")}
 EMPTY = TopicParity(
     flow="orders", source_topic="t", topic="t", status="mismatch", source_records=0,
@@ -92,9 +93,9 @@ def test_an_altered_record_can_be_seen_on_both_sides() -> None:
 
 
 def test_what_an_earlier_report_told_of_is_accounted() -> None:
-    accounted = dict.fromkeys(summary.NEWS, 2)
+    accounted = dict.fromkeys(summaries.NEWS, 2)
     found = told(accounted=accounted)
-    assert {one.kind for one in found} == set(summary.NEWS)
+    assert {one.kind for one in found} == set(summaries.NEWS)
     assert all(one.accounted and one.message.endswith("(known)") for one in found)
     assert verdict(found).exit_code == 0
 
@@ -112,15 +113,15 @@ def test_a_topic_that_nothing_compares_names_the_proof() -> None:
 
 
 def lane(number: int, **changes: Any) -> dict[str, Any]:
-    zero = dict.fromkeys((*summary.ADDED, *CLASSES), 0) | dict.fromkeys(
-        (*summary.NEWEST, *summary.OLDEST)
+    zero = dict.fromkeys((*summaries.ADDED, *CLASSES), 0) | dict.fromkeys(
+        (*summaries.NEWEST, *summaries.OLDEST)
     )
     return {"flow": "f", "topic": "t", "lane": number, "hours": [], **zero, **changes}
 
 
 def test_lanes_add_up_to_their_topic() -> None:
     hours = [(0, 4, 0), (3_600_000, 0, 0)]
-    (row,) = summary.by_topic(
+    (row,) = summaries.by_topic(
         [
             lane(0, missing=2, verified_through_ms=9, source_records=5),
             lane(10, duplicate=1, missing=1, verified_through_ms=None, source_records=6,
@@ -129,10 +130,10 @@ def test_lanes_add_up_to_their_topic() -> None:
         ]
     )  # fmt: skip
     assert (row["missing"], row["source_records"], row["verified_through_ms"]) == (3, 11, 9)
-    now = summary.filled(EMPTY, row, {})
+    now = summaries.filled(EMPTY, row, {})
     assert now.partitions == {"missing": {"0": 2, "10": 1}, "duplicate": {"10": 1}}
     assert now.strip == {"10": [(0, "mismatch"), (3_600_000, "verified")]}
-    later = summary.filled(EMPTY, summary.as_next(row), {})
+    later = summaries.filled(EMPTY, summaries.as_next(row), {})
     assert later.partitions == {"missing": {"0": 2, "10": 1}}
     assert later.accounted["duplicate"] == 1
     assert later.strip == {"10": [(0, "verified"), (3_600_000, "verified")]}
@@ -141,8 +142,8 @@ def test_lanes_add_up_to_their_topic() -> None:
 
 def test_order_is_told_once_where_partitions_are_not_kept() -> None:
     for number, left in ((-1, 0), (0, 3)):
-        (row,) = summary.by_topic([lane(number, reordered=3)])
-        later = summary.filled(EMPTY, summary.as_next(row), {})
+        (row,) = summaries.by_topic([lane(number, reordered=3)])
+        later = summaries.filled(EMPTY, summaries.as_next(row), {})
         assert later.counts["reordered"] == left
         assert later.accounted["reordered"] == 3 - left
 
@@ -151,4 +152,4 @@ def test_what_expired_by_retention_is_no_difference() -> None:
     topic = replace(
         EMPTY, counts={**EMPTY.counts, "expired": 3}, buckets={"verified": 1, "in_flight": 0}
     )
-    assert summary.status(topic, 0, 0)["status"] == "verified"
+    assert summaries.status(topic, 0, 0)["status"] == "verified"

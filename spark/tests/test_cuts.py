@@ -8,8 +8,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror_report.parity import cuts
-from mirror_report.parity.cuts import Cut, Span, Track
+from mirror_report.parity.plan import cuts
+from mirror_report.parity.plan.cuts import Cut, Span, Track
 
 MINUTE = 60_000
 NONE = Track()

@@ -3,8 +3,8 @@
 import importlib.util
 from pathlib import Path
 
-from mirror_report.arguments import parser
-from mirror_report.checks.verdict import TABLE
+from mirror_report.checks.kinds import TABLE
+from mirror_report.cli import parser
 from mirror_report.render.prometheus import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mirror_report.checks import losses, trails
+from mirror_report import engines
+from mirror_report.checks import losses, partition_history
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import (
@@ -14,13 +15,13 @@ from mirror_report.model.cluster import (
     Positions,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import OffsetSync, Standing
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 NOW = 1_800_000_000_000
 AT: Place = ("t", 0)
 EAST = Cluster("east", ("east1:9092",))
 MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", commit_interval_ms=10_000)
-MM2 = Flow("orders", "east", "west", "t", "mm2", group_id="g", commit_interval_ms=60_000)
+MM2 = Flow("orders", "east", "west", "t", engines.MM2, group_id="g", commit_interval_ms=60_000)
 
 
 def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
@@ -28,14 +29,18 @@ def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
     return ClusterSnapshot(alias, alias, at, {"t": topic})
 
 
-def earlier(*looks: tuple[float, int, int]) -> trails.Trails:
+def earlier(*looks: tuple[float, int, int]) -> partition_history.FlowHistory:
     """Looks of before: seconds ago, log end, position."""
-    lines: list[trails.Line] = []
+    lines: list[dict[str, Any]] = []
     for seconds_ago, end, position in looks:
         snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
         positions: Positions = {"t": {0: position}}
-        lines.append(trails.line(trails.read(lines), snapshot, positions, {}, "read_uncommitted"))
-    return trails.read(lines)
+        lines.append(
+            partition_history.line(
+                partition_history.read(lines), snapshot, positions, {}, "read_uncommitted"
+            )
+        )
+    return partition_history.read(lines)
 
 
 def look(
@@ -53,11 +58,11 @@ def look(
 ) -> tuple[int, int]:
     """Offsets lost, and those that may be."""
     syncs = {} if sync is None else {AT: OffsetSync(*sync, NOW)}
-    found = losses.look(
+    found = losses.observe(
         flow,
         cluster("east", start, end),
         cluster("west", 0, target_end),
-        Standing({"t": {0: position}}, {}, syncs),
+        MirrorStatus({"t": {0: position}}, {}, syncs),
         {AT: position},
         earlier(*history),
         baseline=baseline or {},

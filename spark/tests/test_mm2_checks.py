@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.checks import failover, preflight, shifts, workers
 from mirror_report.checks.estimates import Estimate, estimates
 from mirror_report.config.flow import Flow
@@ -18,11 +19,11 @@ from mirror_report.model.cluster import (
     TopicSnapshot,
 )
 from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import OffsetSync, Standing, WorkerState
+from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
 
 NOW = 1_800_000_000_000
 FLOW = Flow(
-    "orders", "east", "west", "t", "mm2", topics=("t",), group_id="east-mm2",
+    "orders", "east", "west", "t", engines.MM2, topics=("t",), group_id="east-mm2",
     replication_policy="prefix", offset_topic="mm2-offsets.east.internal",
     status_topic="mm2-status.east.internal", config_topic="mm2-configs.east.internal",
     offset_syncs_topic="mm2-offset-syncs.east.internal",
@@ -44,10 +45,10 @@ def target(end: int, id_: str = "id") -> ClusterSnapshot:
     return cluster("west", "east.t", end, id_=id_)
 
 
-def standing(
+def status(
     sync: tuple[int, int] | None, committed: int | None = None, *, sync_age: int = 0, age: int = 0
-) -> Standing:
-    return Standing(
+) -> MirrorStatus:
+    return MirrorStatus(
         {} if committed is None else {"t": {0: committed}},
         {} if committed is None else {("t", 0): NOW - age},
         {} if sync is None else {("t", 0): OffsetSync(*sync, NOW - sync_age)},
@@ -55,28 +56,28 @@ def standing(
 
 
 def estimate(
-    source: ClusterSnapshot, target: ClusterSnapshot, one: Standing, *reset: str
+    source: ClusterSnapshot, target: ClusterSnapshot, one: MirrorStatus, *reset: str
 ) -> Estimate | None:
     return estimates(FLOW, source, target, one, reset).get(("t", 0))
 
 
 def test_every_record_past_the_sync_takes_the_estimate_further() -> None:
-    found = estimate(source(1000), target(700), standing((600, 500), 650, age=9000))
+    found = estimate(source(1000), target(700), status((600, 500), 650, age=9000))
     assert found == Estimate(800, "offset_syncs", NOW)
 
 
 def test_sync_older_than_the_commit_never_takes_the_estimate_back() -> None:
-    one = standing((600, 500), 900, sync_age=9000, age=1000)
+    one = status((600, 500), 900, sync_age=9000, age=1000)
     assert estimate(source(1000), target(700), one) == Estimate(900, "connect_offsets", NOW - 1000)
 
 
 def test_sync_newer_than_the_commit_may_take_the_estimate_back() -> None:
-    found = estimate(source(1000), target(700), standing((0, 600), 900, age=1000))
+    found = estimate(source(1000), target(700), status((0, 600), 900, age=1000))
     assert found == Estimate(100, "offset_syncs", NOW)
 
 
 def test_estimate_ends_at_the_log_end() -> None:
-    found = estimate(source(700), target(900), standing((600, 500)))
+    found = estimate(source(700), target(900), status((600, 500)))
     assert found is not None
     assert found.position == 700
 
@@ -93,11 +94,11 @@ def test_estimate_ends_at_the_log_end() -> None:
 def test_without_a_sync_that_fits_there_is_no_estimate(
     source_end: int, target_end: int, sync: tuple[int, int] | None, reset: tuple[str, ...]
 ) -> None:
-    assert estimate(source(source_end), target(target_end), standing(sync), *reset) is None
+    assert estimate(source(source_end), target(target_end), status(sync), *reset) is None
 
 
 def observed(
-    one: Standing,
+    one: MirrorStatus,
     drained: Mapping[Place, int] | None = None,
     ends: tuple[int, int] = (10_000, 10_000),
 ) -> dict[str, Any]:
@@ -115,9 +116,9 @@ def shift(
     drained: Mapping[Place, int] | None = None,
 ) -> list[Finding]:
     """Findings after a sync became another."""
-    then = observed(standing(before, committed), drained or {})
+    then = observed(status(before, committed), drained or {})
     seen = source(10_000, log_start, ids[0])
-    after = shifts.observe(seen, target(10_000, ids[1]), standing(now), FLOW, {})
+    after = shifts.observe(seen, target(10_000, ids[1]), status(now), FLOW, {})
     return shifts.judge(FLOW, seen, after, then, reset)
 
 
@@ -162,24 +163,24 @@ def test_topics_made_anew_have_no_shift(ids: tuple[str, str], reset: tuple[str, 
 
 
 def test_first_look_has_nothing_to_compare_with() -> None:
-    assert shifts.judge(FLOW, source(1000), observed(standing((900, 100))), {}, ()) == []
+    assert shifts.judge(FLOW, source(1000), observed(status((900, 100))), {}, ()) == []
 
 
 def test_partitions_added_later_are_not_compared() -> None:
-    now = observed(standing((900, 100)))
+    now = observed(status((900, 100)))
     before = {"t": {**now["t"], "partitions": {"1": [0, 0, 1]}}}
     assert shifts.judge(FLOW, source(1000), now, before, ()) == []
 
 
 def test_syncs_beyond_the_logs_are_not_taken() -> None:
-    assert observed(standing((900, 100)), ends=(100, 1000)) == {}
-    assert observed(standing((900, 100)), ends=(1000, 100)) == {}
+    assert observed(status((900, 100)), ends=(100, 1000)) == {}
+    assert observed(status((900, 100)), ends=(1000, 100)) == {}
     elsewhere = replace(FLOW, replication_policy="identity")
-    assert shifts.observe(source(1000), target(1000), standing((900, 100)), elsewhere, {}) == {}
+    assert shifts.observe(source(1000), target(1000), status((900, 100)), elsewhere, {}) == {}
 
 
 def test_what_was_not_seen_again_stays_remembered() -> None:
-    before = observed(standing((900, 100)))
+    before = observed(status((900, 100)))
     assert shifts.remember(before, {}) == before
     other = {"t": {**before["t"], "partitions": {"1": [5, 5, 6]}}}
     assert shifts.remember(before, other)["t"]["partitions"] == {
@@ -188,7 +189,7 @@ def test_what_was_not_seen_again_stays_remembered() -> None:
 
 
 def test_what_was_remembered_of_a_former_topic_is_forgotten() -> None:
-    before = observed(standing((900, 100)))
+    before = observed(status((900, 100)))
     anew = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
     assert shifts.remember(before, anew) == anew
 
@@ -201,7 +202,7 @@ FAILED = WorkerState("MirrorSourceConnector", 1, "FAILED", "a.B: too large")
 
 
 def test_failed_task_is_critical_and_says_why() -> None:
-    (found,) = workers.judge(FLOW, Standing({}, workers=(*RUNNING, FAILED)), ALIVE)
+    (found,) = workers.judge(FLOW, MirrorStatus({}, workers=(*RUNNING, FAILED)), ALIVE)
     assert (found.severity, found.kind) == ("critical", "task_failed")
     assert "task 1 of MirrorSourceConnector of mirrormaker has failed: a.B: too large" in (
         found.message
@@ -209,7 +210,7 @@ def test_failed_task_is_critical_and_says_why() -> None:
 
 
 def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
-    assert workers.judge(FLOW, Standing({}, workers=(FAILED,)), EMPTY) == []
+    assert workers.judge(FLOW, MirrorStatus({}, workers=(FAILED,)), EMPTY) == []
 
 
 @pytest.mark.parametrize(
@@ -228,19 +229,23 @@ def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
     ],
 )
 def test_what_a_mirror_lacks_to_run(states: tuple[WorkerState, ...], lacking: list[str]) -> None:
-    assert workers.not_running(FLOW, Standing({}, workers=states), tasks_expected=True) == lacking
+    assert (
+        workers.not_running(FLOW, MirrorStatus({}, workers=states), tasks_expected=True) == lacking
+    )
 
 
 def test_without_a_topic_no_task_is_expected() -> None:
-    assert workers.not_running(FLOW, Standing({}, workers=RUNNING[:1]), tasks_expected=False) == []
+    assert (
+        workers.not_running(FLOW, MirrorStatus({}, workers=RUNNING[:1]), tasks_expected=False) == []
+    )
 
 
 def test_groups_are_synced_by_a_connector_of_their_own() -> None:
     flow = replace(FLOW, consumer_groups=("app-.*",))
-    lacking = workers.not_running(flow, Standing({}, workers=RUNNING), tasks_expected=True)
+    lacking = workers.not_running(flow, MirrorStatus({}, workers=RUNNING), tasks_expected=True)
     assert lacking == ["MirrorCheckpointConnector has not started"]
     states = (*RUNNING, WorkerState("MirrorCheckpointConnector", None, "RUNNING", None))
-    assert workers.not_running(flow, Standing({}, workers=states), tasks_expected=True) == []
+    assert workers.not_running(flow, MirrorStatus({}, workers=states), tasks_expected=True) == []
 
 
 MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g")
@@ -309,7 +314,7 @@ def test_groups_to_sync_have_to_exist() -> None:
 
 def test_a_flow_of_which_no_group_was_examined_says_why() -> None:
     for changes, why in (
-        ({"engine": "mm1"}, "MirrorMaker 1 takes no groups along"),
+        ({"engine": engines.MM1}, "MirrorMaker 1 takes no groups along"),
         ({"consumer_groups": ()}, "consumer_groups is empty"),
         ({"consumer_groups": ("app-.*", "b")}, "no group of east that it would sync matches app-"),
     ):

@@ -11,8 +11,8 @@ from mirror_report.model.cluster import (
     PartitionSnapshot,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import Standing
-from mirror_report.observe import Clients, Observed, caught_up, literals
+from mirror_report.model.mirror import MirrorStatus
+from mirror_report.observe import Clients, Observed, literals, with_later_ends
 
 
 def test_named_topics_are_asked_for_by_name() -> None:
@@ -56,13 +56,13 @@ def test_mirror_at_work_that_commits_past_the_ends_seen_is_held_against_newer_on
     flow = Flow("f", "east", "west", "a|b", topics=("a", "b"), group_id="g")
     positions = {"a": {0: 120}, "b": {0: 100}, "gone": {0: 5}}
     group = GroupSnapshot("g", "Stable", ())
-    seen = Observed(snapshot(a=100, b=100), Standing(positions), group, snapshot(), 1, None)
-    after = caught_up(clients, flow, seen)
+    seen = Observed(snapshot(a=100, b=100), MirrorStatus(positions), group, snapshot(), 1, None)
+    after = with_later_ends(clients, flow, seen)
     assert east.asked == ["a"]
     assert after.source.topics["a"].partitions[0].end == 150
     assert after.source.topics["a"].configs == {"kept": "yes"}
     assert after.source.topics["b"] == seen.source.topics["b"]
     east.asked = []
-    seen = Observed(snapshot(a=120, b=100), Standing(positions), group, snapshot(), 1, None)
-    assert caught_up(clients, flow, seen) is seen
+    seen = Observed(snapshot(a=120, b=100), MirrorStatus(positions), group, snapshot(), 1, None)
+    assert with_later_ends(clients, flow, seen) is seen
     assert east.asked == []

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.checks import permissions
 from mirror_report.checks.permissions import NOBODYS
 from mirror_report.config.cluster import Cluster
@@ -15,7 +16,7 @@ from mirror_report.model.findings import Finding
 EAST = Cluster("east", ("east1:9092", "east2:9092"), identity="mirror", principal="User:mirror")
 WEST = Cluster("west", ("west1:9092",), identity="mirror", principal="User:mirror")
 FLOW = Flow(
-    "orders", "east", "west", "pay.*", "mm2", topics=("pay.*",), replication_policy="prefix",
+    "orders", "east", "west", "pay.*", engines.MM2, topics=("pay.*",), replication_policy="prefix",
     consumer_groups=("app-.*",),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 
 from mirror_report import cli
 from mirror_report.state.history import History
-from mirror_report.state.store import StateError, Store, read_below
+from mirror_report.state.store import PUBLISHED, StateError, Store, read_below
 
 CANARY = "canary-5e1f"
 NOBODY = 65534
@@ -120,12 +120,12 @@ def test_nothing_but_a_report_is_published(tmp_path: Path, secret: Path, plant: 
 def test_publish_says_what_it_did(tmp_path: Path) -> None:
     done = command(tmp_path, "publish")
     assert (done.returncode, done.stdout) == (0, "no report yet\n")
-    for name in cli.PUBLISHED:
+    for name in PUBLISHED:
         Store(tmp_path / "state").write_report(name, name)
     done = command(tmp_path, "publish")
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/web: published\n")
     assert {one.name: one.read_text() for one in (tmp_path / "web").iterdir()} == {
-        name: name for name in cli.PUBLISHED
+        name: name for name in PUBLISHED
     }
 
 

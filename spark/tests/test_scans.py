@@ -10,8 +10,8 @@ import pytest
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
 from mirror_report.model.content import CLASSES, TopicParity
-from mirror_report.parity import scans
-from mirror_report.parity.scans import Scan, Subject
+from mirror_report.parity.plan import scans
+from mirror_report.parity.plan.scans import Scan, Subject
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g")
 HOUR = 3_600_000

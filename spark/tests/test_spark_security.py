@@ -11,8 +11,8 @@ from mirror_report import spark_security
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.load import parse
 from mirror_report.config.settings import Settings, Spark
-from mirror_report.parity import session
 from mirror_report.parity.errors import ParityError
+from mirror_report.parity.spark import session
 
 AUTHENTICATED = {"spark.authenticate": "true", "spark.ui.killEnabled": "false"}
 ENCRYPTED = {

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import TopicSnapshot
-from mirror_report.parity.strategies import Choice, choose
+from mirror_report.parity.plan.strategies import Choice, choose
 
 MM1 = Flow(name="f", source="a", target="b", include="t", group_id="g")
-MM2 = replace(MM1, engine="mm2")
+MM2 = replace(MM1, engine=engines.MM2)
 
 
 def topic(**configs: str) -> TopicSnapshot:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report import engines
 from mirror_report.checks import topics
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
@@ -175,7 +176,7 @@ def test_acceptance_of_another_flow_does_not_count() -> None:
     assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
 
 
-MM2 = Flow("orders", "east", "west", "t", "mm2", topics=("t",), replication_policy="prefix")
+MM2 = Flow("orders", "east", "west", "t", engines.MM2, topics=("t",), replication_policy="prefix")
 
 
 def judge_mm2(partitions: int | None, **more: Any) -> list[tuple[str, str]]:

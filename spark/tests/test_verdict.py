@@ -1,10 +1,11 @@
-"""The verdict table: the worst finding decides, unknown is never 0."""
+"""Kinds of findings and the verdict: the worst finding decides, unknown is never 0."""
 
 import pytest
 
-from mirror_report.checks.verdict import EXIT_CODES, TABLE, failure, finding, verdict, worst_first
+from mirror_report.checks.kinds import TABLE
+from mirror_report.checks.verdict import EXIT_CODES, failure, finding, verdict, worst_first
 from mirror_report.config.errors import ConfigError
-from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, UnreachableError
+from mirror_report.kafka.errors import AuthenticationError, DeniedError, UnreachableError
 from mirror_report.model.errors import ReportError
 from mirror_report.state.store import LockedError
 
@@ -34,6 +35,7 @@ def test_kind_has_its_exit_status(kind: str, code: int) -> None:
 
 def test_table_holds_nothing_else() -> None:
     assert set(TABLE) == {kind for some in EXPECTED.values() for kind in some.split()}
+    assert all(kind.meaning and kind.cure for kind in TABLE.values())
 
 
 def test_no_finding_is_whole() -> None:
@@ -63,12 +65,12 @@ def test_text_names_the_worst_and_counts_the_rest() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (UnreachableError("x is away. Start it"), "unreachable"),
-        (AuthenticationError("refused. Compare"), "authentication"),
-        (DeniedError("may not. Grant"), "permission"),
-        (LockedError("in use. Wait"), "state"),
-        (ConfigError("wrong. Correct"), "internal"),
-        (ReportError("other. Cure"), "unreachable"),
+        (UnreachableError("x is away", "Start it"), "unreachable"),
+        (AuthenticationError("refused", "Compare"), "authentication"),
+        (DeniedError("may not", "Grant"), "permission"),
+        (LockedError("in use", "Wait"), "state"),
+        (ConfigError("wrong", "Correct"), "internal"),
+        (ReportError("other", "Cure"), "unreachable"),
     ],
 )
 def test_error_becomes_a_finding_with_its_cure(error: ReportError, kind: str) -> None:

@@ -18,8 +18,8 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from mirror_model.advisories import line_of
 from mirror_model.judge import findings
+from mirror_model.kafka_names import line_of
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +78,12 @@ SITE: dict[str, Any] = {
 }
 
 
+PAIR = {
+    "ssl_certificate": "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
+    "ssl_key": "-----BEGIN PRIVATE KEY-----\nCANARY\n-----END PRIVATE KEY-----\n",
+}
+
+
 def certificate_of(subject: x509.Name) -> str:
     """A certificate as PEM text; Kafka and Python would refuse it for its age."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -109,6 +115,26 @@ class Site(dict[str, Any]):
         """The instance that runs the flow named orders."""
         chosen: dict[str, Any] = self["instances"]["mirrormaker"]
         return chosen
+
+
+def refused(site: Site, *words: str) -> str:
+    """The one error of a site; it must contain all words."""
+    errors = site.judge()["errors"]
+    assert len(errors) == 1, errors
+    for word in words:
+        assert word in errors[0]
+    assert "CANARY" not in errors[0]
+    return errors[0]
+
+
+def mentioned(site: Site, *words: str) -> None:
+    """A site passes with one warning; it must contain all words."""
+    found = site.judge()
+    assert found["errors"] == []
+    assert len(found["warnings"]) == 1
+    for word in words:
+        assert word in found["warnings"][0]
+    assert "CANARY" not in str(found)
 
 
 @pytest.fixture

@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from mirror_model.advisories import PROCESSES, is_open, kafka_advisories, release
+from mirror_model.advisories import OTHER_PROCESSES, is_open, kafka_advisories
+from mirror_model.engines import ENGINES
 from mirror_model.errors import ModelError
+from mirror_model.kafka_names import release
 
 from tests.model.conftest import ADVISORIES
 
@@ -61,7 +63,7 @@ def test_a_connect_worker_has_its_own() -> None:
     assert about("4.3.1", "connect") == []
 
 
-@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("process", [*ENGINES, *OTHER_PROCESSES])
 def test_what_the_lab_runs_is_free_of_what_is_refused(process: str) -> None:
     assert not any(refused for _, refused in about("4.3.1", process))
 
@@ -70,7 +72,7 @@ def test_what_the_lab_runs_is_free_of_what_is_refused(process: str) -> None:
 def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
     assert set(entry) - {"since"} == {"cve", "text", "processes", "fixed"}
     assert re.fullmatch(r"CVE-20[0-9]{2}-[0-9]{4,6}", entry["cve"])
-    assert entry["processes"].keys() <= set(PROCESSES)
+    assert entry["processes"].keys() <= {*ENGINES, *OTHER_PROCESSES}
     assert set(entry["processes"].values()) <= {"refused", "warned"}
     fixes = [release(version) for version in entry["fixed"]]
     assert fixes

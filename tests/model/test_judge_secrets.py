@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirror_model import kafka_names, schema
-from mirror_model.judge_secrets import REFERENCE, exposed_properties
+from mirror_model import kafka_names
+from mirror_model.secret_names import HIDDEN_KEYS, REFERENCE, SECRET_KEYS, exposed_properties
 
-from tests.model.conftest import Kafka, Site
-from tests.model.test_judge import PAIR, mentioned, refused
+from tests.model.conftest import PAIR, Kafka, Site, mentioned, refused
 
 OWN = "/run/credentials/mirrormaker.service"
 NAME = "ssl.endpoint.identification.algorithm"
@@ -25,7 +24,7 @@ def of_cluster(site: Site, **properties: Any) -> str:
 # Secrets in clear
 
 
-@pytest.mark.parametrize("key", sorted(schema.SECRET_KEYS))
+@pytest.mark.parametrize("key", sorted(SECRET_KEYS))
 @pytest.mark.parametrize("layer", ["cluster", "flow", "instance"])
 def test_a_secret_in_clear_is_refused(site: Site, layer: str, key: str) -> None:
     if layer == "cluster":
@@ -34,7 +33,7 @@ def test_a_secret_in_clear_is_refused(site: Site, layer: str, key: str) -> None:
         site.flow["properties"] = {f"producer.{key}": "CANARY"}
     else:
         site.instance["producer_properties"] = {key: "CANARY"}
-    refused(site, key, "must not stand in clear", schema.SECRET_KEYS[key])
+    refused(site, key, "must not stand in clear", SECRET_KEYS[key])
 
 
 def test_the_password_of_a_truststore_is_no_secret(site: Site) -> None:
@@ -75,7 +74,7 @@ def test_kafka_hides_exactly_what_may_be_a_reference(kafka: Kafka) -> None:
         keys = kafka.class_named(f"org.apache.kafka.clients.{kind}").configDef().configKeys()
         kind_of = keys["bootstrap.servers"].getClass().getField("type")
         hidden |= {name for name in keys if str(kind_of.get(keys[name])) == "PASSWORD"}
-    assert hidden == schema.HIDDEN_KEYS & kafka_names.SECURITY[kafka.line]
+    assert hidden == HIDDEN_KEYS & kafka_names.SECURITY[kafka.line]
 
 
 # References

@@ -132,7 +132,7 @@ def kafka_advisories(version: str, process: str, accept: Sequence[str] = ()) -> 
 
 def kafka_exposed_properties(properties: Mapping[str, Any]) -> Any:
     """Names of a broker's properties that hold a secret in clear or a reference."""
-    return _call("judge_secrets", "exposed_properties", properties)
+    return _call("secret_names", "exposed_properties", properties)
 
 
 def to_java_properties(properties: Mapping[str, Any]) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mirror_report import __version__
-from mirror_report.checks.verdict import failure
+from mirror_report.checks.verdict import failure, verdict, worst_first
 from mirror_report.config.settings import Settings
 from mirror_report.model.document import LagDocument, Report
 from mirror_report.model.findings import Finding
@@ -18,16 +19,16 @@ from mirror_report.render import prometheus
 from mirror_report.render.prometheus import Plane, Sample
 from mirror_report.state.store import LockedError, StateError, read_below, write_atomically
 
+D = TypeVar("D", LagDocument, Report)
 FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
 MODE = 0o644
-"""Whoever collects metrics is no member of the report's group."""
+"""The collector of metrics is no member of the report's group."""
 
 
 class Metrics:
-    """What one run of a command tells Prometheus.
+    """What one run of a command leaves for Prometheus.
 
-    :param path: the file; ``None``: nobody asked for one, or the command is about one flow and
-        cannot speak for all.
+    :param path: the file; ``None``: none is configured, or the command is about one flow alone.
     """
 
     def __init__(self, path: Path | None, plane: Plane, settings: Settings) -> None:
@@ -36,13 +37,20 @@ class Metrics:
         self._settings = settings
         self._started = time.time()
 
-    def write(self, document: LagDocument | Report) -> Finding | None:
-        """Replace the file by what a document says; returns why that failed."""
-        return self._replace(lambda run: self._samples(render_json.document(document), run))
+    def write(self, document: D) -> D:
+        """Replace the file by what a document says.
 
-    def write_failure(self) -> Finding | None:
-        """Replace the file by the word that there is no report."""
-        return self._replace(lambda run: prometheus.of_failure(self._plane, run, __version__))
+        :returns: the document; if that failed, with a finding that says so.
+        """
+        problem = self._replace(lambda run: self._samples(render_json.document(document), run))
+        if problem is None:
+            return document
+        findings = worst_first([*document.findings, problem])
+        return replace(document, findings=findings, verdict=verdict(findings))
+
+    def write_failure(self) -> None:
+        """Replace the file by one that says only that there is no report."""
+        self._replace(lambda run: prometheus.of_failure(self._plane, run, __version__))
 
     def _samples(self, plain: Mapping[str, Any], run: Mapping[str, float]) -> Iterator[Sample]:
         if self._plane == "run":
@@ -85,7 +93,7 @@ def recorded(settings: Settings, plane: Plane, flow: str | None) -> Iterator[Met
     try:
         yield metrics
     except LockedError:
-        # The run that holds the state will tell.
+        # The run that holds the state writes them.
         raise
     except Exception:
         metrics.write_failure()

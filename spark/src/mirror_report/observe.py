@@ -16,25 +16,23 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
-from mirror_report.kafka import groups, mm2, syncs
-from mirror_report.kafka.snapshot import ClusterClient, connect
+from mirror_report.kafka import offset_syncs, positions
+from mirror_report.kafka.metadata import ClusterClient, connect
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
-from mirror_report.model.mirror import OffsetSync, Standing
-
-Memories = dict[str, mm2.Memory]
-"""Flow -> what was read of its mirror's own topics."""
+from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One look at a flow.
+    """One observation of a flow.
 
     :param auto_creation: whether the target creates topics by itself; ``None``: not known.
     """
 
     source: ClusterSnapshot
-    standing: Standing
+    mirror: MirrorStatus
     group: GroupSnapshot
     target: ClusterSnapshot
     target_brokers: int
@@ -43,7 +41,7 @@ class Observed:
     @property
     def positions(self) -> Positions:
         """Committed positions."""
-        return self.standing.positions
+        return self.mirror.positions
 
 
 class Clients:
@@ -99,7 +97,7 @@ def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitSt
 
 def literals(flow: Flow) -> Collection[str]:
     """Topics a flow names one by one and mirrors."""
-    return sorted({one for one in flow.named if flow.matches(one)})
+    return sorted({name for name in flow.named if flow.matches(name)})
 
 
 def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:
@@ -120,39 +118,36 @@ def target_snapshot(
     return client.snapshot(None, [flow.target_topic(name) for name in source.topics])
 
 
-def group_of(clients: Clients, flow: Flow) -> GroupSnapshot:
+def worker_group(clients: Clients, flow: Flow) -> GroupSnapshot:
     """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    if flow.engine == "mm2":
-        return groups.workers(clients.get(flow.target), flow.group_id)
-    return groups.consumers(clients.get(flow.source), flow.group_id)
+    return positions.worker_group(clients.get, flow)
 
 
-def standing_of(clients: Clients, flow: Flow, memories: Memories) -> Standing:
-    """Where the mirror stands."""
-    if flow.engine == "mm2":
-        memory = memories.setdefault(flow.name, {})
-        return mm2.standing(clients.get(flow.target), clients.credentials, flow, memory)
-    committed = groups.committed(clients.get(flow.source), [flow.group_id])
-    return Standing(committed.get(flow.group_id, {}))
+def mirror_status(clients: Clients, flow: Flow, tails: FlowTails) -> MirrorStatus:
+    """Committed positions, and what else the mirror says of itself.
+
+    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
+    """
+    return positions.mirror_status(clients.get, clients.credentials, flow, tails)
 
 
-def look(clients: Clients, flow: Flow, memories: Memories) -> Observed:
-    """Look once at everything a flow touches.
+def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
+    """Ask for everything a flow touches, in the order source, positions, target.
 
-    :param memories: what earlier looks read of the mirrors' own topics; brought up to date.
+    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
     :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     # A target that is away is known before time is spent on the source.
     client = clients.get(flow.target)
     source = source_snapshot(clients, flow)
-    group = group_of(clients, flow)
-    standing = standing_of(clients, flow, memories)
+    group = worker_group(clients, flow)
+    mirror = mirror_status(clients, flow, tails)
     target = target_snapshot(clients, flow, source)
-    return Observed(source, standing, group, target, client.brokers(), client.auto_creates_topics())
+    return Observed(source, mirror, group, target, client.brokers(), client.auto_creates_topics())
 
 
-def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
-    """Look once as :func:`look` does, but at both clusters at once and at no settings.
+def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
+    """Ask as :func:`observe_flow` does, but both clusters at once, and for no settings.
 
     The sides are not in order here: what lies below a position need not be in the snapshot of the
     target, so nothing about content may be concluded from it.
@@ -160,27 +155,23 @@ def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
     :raises ReportError: a cluster, the group or the positions cannot be read.
     """
     here, there = clients.get(flow.source), clients.get(flow.target)
-    mm2_engine = flow.engine == "mm2"
-
-    def mirror() -> tuple[GroupSnapshot, Standing]:
-        return group_of(clients, flow), standing_of(clients, flow, memories)
-
-    def target() -> tuple[tuple[GroupSnapshot, Standing] | None, ClusterSnapshot, int]:
-        found = mirror() if mm2_engine else None
-        snapshot = there.snapshot(lambda name: flow.source_topic(name) is not None, settings=False)
-        return found, snapshot, there.brokers()
-
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        pending = pool.submit(target)
-        source = here.snapshot(flow.matches, literals(flow), settings=False)
-        found = None if mm2_engine else mirror()
-        theirs, seen, brokers = pending.result()
-    group, standing = found or theirs or mirror()
+    with ThreadPoolExecutor(1) as at_source, ThreadPoolExecutor(1) as at_target:
+        sides = {"source": at_source, "target": at_target}
+        ours = at_source.submit(here.snapshot, flow.matches, literals(flow), settings=False)
+        workers = sides[flow.engine.workers_side].submit(worker_group, clients, flow)
+        status = sides[flow.engine.positions_side].submit(mirror_status, clients, flow, tails)
+        theirs = at_target.submit(
+            there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
+        )
+        brokers = at_target.submit(there.brokers)
+    # The first that failed in this order says why.
+    source, group, mirror = ours.result(), workers.result(), status.result()
+    seen = theirs.result()
     wanted = {flow.target_topic(name) for name in source.topics}
     snapshot = dataclasses.replace(
         seen,
-        topics={name: one for name, one in seen.topics.items() if name in wanted},
-        errors={name: one for name, one in seen.errors.items() if name in wanted},
+        topics={name: topic for name, topic in seen.topics.items() if name in wanted},
+        errors={name: why for name, why in seen.errors.items() if name in wanted},
         refused=seen.refused & wanted,
     )
     missing = wanted - snapshot.topics.keys() - snapshot.errors.keys()
@@ -193,11 +184,11 @@ def glance(clients: Clients, flow: Flow, memories: Memories) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, standing, group, snapshot, brokers, None)
+    return Observed(source, mirror, group, snapshot, brokers.result(), None)
 
 
-def caught_up(clients: Clients, flow: Flow, observed: Observed) -> Observed:
-    """The same look with the ends of now where the mirror was ahead of those seen.
+def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:
+    """The same observation with the ends of now where the mirror was ahead of those seen.
 
     A mirror at work commits past a snapshot that is older than its positions; only a position past
     the end that the log has afterwards is one of another log.
@@ -214,23 +205,23 @@ def caught_up(clients: Clients, flow: Flow, observed: Observed) -> Observed:
         return observed
     again = clients.get(flow.source).snapshot(None, ahead, settings=False)
     topics = {
-        name: dataclasses.replace(source.topics[name], partitions=one.partitions)
-        for name, one in again.topics.items()
+        name: dataclasses.replace(source.topics[name], partitions=topic.partitions)
+        for name, topic in again.topics.items()
     }
     return dataclasses.replace(
         observed, source=dataclasses.replace(source, topics=source.topics | topics)
     )
 
 
-class Take:
-    """Fresh snapshots for the parity engine; every call connects anew, for runs are long.
+class Snapshots:
+    """Fresh snapshots for the parity engine; every call connects again, for runs are long.
 
-    :param memories: see :func:`look`.
+    :param tails: see :func:`observe_flow`.
     """
 
-    def __init__(self, settings: Settings, memories: Memories | None = None) -> None:
+    def __init__(self, settings: Settings, tails: FlowTails | None = None) -> None:
         self._settings = settings
-        self._memories: Memories = {} if memories is None else memories
+        self._tails: FlowTails = {} if tails is None else tails
 
     def source(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the source's matched topics."""
@@ -239,9 +230,8 @@ class Take:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        holder = flow.target if flow.engine == "mm2" else flow.source
-        with open_clients(self._settings, [holder]) as clients:
-            return standing_of(clients, flow, self._memories).positions
+        with open_clients(self._settings, positions.clusters(flow)) as clients:
+            return mirror_status(clients, flow, self._tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target's mirrored topics."""
@@ -251,12 +241,12 @@ class Take:
     def syncs(
         self, flow: Flow, memory: Mapping[str, Any]
     ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
-        """Take the offset syncs since an earlier look, see :func:`kafka.syncs.since`."""
+        """Take the offset syncs written since an earlier call, as ``kafka.offset_syncs`` does."""
         with open_clients(self._settings, [flow.target]) as clients:
-            return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
+            return offset_syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those topics of the source known to hold records with timestamps."""
         with open_clients(self._settings, [flow.source]) as clients:
             client = clients.get(flow.source)
-            return {one for one in topics if client.newest_record(one) is not None}
+            return {name for name in topics if client.newest_record(name) is not None}

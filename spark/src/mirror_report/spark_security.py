@@ -1,4 +1,4 @@
-"""What Spark's processes demand of whoever speaks to them, and what of it nothing may loosen.
+"""What Spark's processes demand of their peers, and what no setting may loosen.
 
 Taken from the standard library alone: the role judges the inventory with this file, too.
 """
@@ -14,7 +14,7 @@ DEFAULTS_FILE = "spark-defaults.conf"
 SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _TLS = "spark.ssl.rpc.enabled"
 _TRUST = "spark.ssl.rpc.trustStore"
-# Whoever reads Spark's web page needs no login: it must not end jobs.
+# Spark's web page needs no login: it must not end jobs.
 _ALWAYS = {"spark.authenticate": "true", "spark.ui.killEnabled": "false"}
 _ENCRYPTED = {
     "spark.network.crypto.enabled": "true",

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from mirror_report import commands
+from mirror_report.commands.measure_lag import LagResult, measure_lag
 from mirror_report.config.load import parse
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.observe import Observed, look, open_clients
+from mirror_report.observe import Observed, observe_flow, open_clients
 from mirror_report.state.store import Store
 
 PATIENCE = 120
@@ -112,12 +112,12 @@ class Lab:
         """Everything as it is now."""
         settings = self.settings()
         with open_clients(settings, ["east", "west"]) as clients:
-            return look(clients, settings.flows[0], {})
+            return observe_flow(clients, settings.flows[0], {})
 
-    def lag(self) -> commands.LagResult:
+    def lag(self) -> LagResult:
         """Measure lag, remembering what a second look needs."""
         settings = self.settings()
-        return commands.lag(settings, Store(settings.state_directory))
+        return measure_lag(settings, Store(settings.state_directory))
 
     def counts(self) -> Counts:
         """Where both logs and the mirror stand."""

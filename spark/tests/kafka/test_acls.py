@@ -22,8 +22,9 @@ from kafka.admin import (
     ResourceType,
 )
 
-from mirror_report import commands
 from mirror_report.checks.verdict import EXIT_CODES, verdict
+from mirror_report.commands.check import check_flows
+from mirror_report.commands.confirm import confirm_flows
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.load import parse
@@ -121,7 +122,7 @@ class Lab:
 
     def check(self, engine: str, needed: list[Row], **changes: Any) -> list[Finding]:
         """Findings about permissions."""
-        found = commands.check(self.settings(engine, needed, **changes)).findings
+        found = check_flows(self.settings(engine, needed, **changes)).findings
         return [one for one in found if "permission" in one.kind]
 
     def allow(self, *granted: Row) -> None:
@@ -248,7 +249,7 @@ FLOWS = {"mm1": MM1, "mm2": MM2}
 
 def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) -> None:
     for engine, needed in FLOWS.items():
-        checked = commands.check(lab.settings(engine, needed))
+        checked = check_flows(lab.settings(engine, needed))
         assert {one.kind for one in checked.findings} <= {"missing_permission", "no_topics",
                                                         "no_groups"}  # fmt: skip
         named = [one for one in checked.findings if one.kind == "missing_permission"]
@@ -258,7 +259,7 @@ def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) ->
 
 @pytest.mark.parametrize("engine", FLOWS)
 def test_with_every_permission_nothing_is_missing(granted: Lab, engine: str) -> None:
-    found = commands.check(granted.settings(engine, FLOWS[engine])).findings
+    found = check_flows(granted.settings(engine, FLOWS[engine])).findings
     # Neither engine may, nor has to, read the settings of these topics.
     (one,) = found
     assert (one.kind, one.severity) == ("not_checked", "warning")
@@ -392,7 +393,7 @@ def test_report_that_lacks_a_permission_is_unknown(granted: Lab) -> None:
     secrets = {f"{alias}.report.password": granted.password for alias in clusters}
     settings = dataclasses.replace(settings, clusters=clusters, credentials=Credentials(secrets))
     with without(granted, MM1[0]):
-        found = commands.check(settings).findings
+        found = check_flows(settings).findings
     assert ("missing_permission", "unknown") in {(one.kind, one.severity) for one in found}
     assert verdict(found).exit_code == EXIT_CODES["unknown"]
 
@@ -413,7 +414,7 @@ def test_confirm_works_with_what_mirror_maker_1_needs(granted: Lab) -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        (found,) = commands.confirm(granted.settings("mm1", MM1), None, [], 20, lambda _: None)
+        (found,) = confirm_flows(granted.settings("mm1", MM1), None, [], 20, lambda _: None).flows
     finally:
         stop.set()
         thread.join(20)
@@ -422,7 +423,7 @@ def test_confirm_works_with_what_mirror_maker_1_needs(granted: Lab) -> None:
 
 def test_confirm_works_with_what_mirror_maker_2_needs(granted: Lab) -> None:
     # Without a process it waits in vain; a refusal would be an error instead.
-    (found,) = commands.confirm(granted.settings("mm2", MM2), None, [], 1, lambda _: None)
+    (found,) = confirm_flows(granted.settings("mm2", MM2), None, [], 1, lambda _: None).flows
     assert not found.ok
     assert "group psrc-mm2 is Dead; members from none" in found.text
 
@@ -437,9 +438,9 @@ def test_missing_topic_that_may_not_be_created_blocks_the_mirror(granted: Lab) -
     settings = granted.settings("mm1", [*needed, *writes], **topics)
     creates = rows("pdst", "topic", "mm2.one", "CREATE")
     try:
-        assert "topic_missing" in {one.kind for one in commands.check(settings).findings}
+        assert "topic_missing" in {one.kind for one in check_flows(settings).findings}
         granted.allow(*creates)
-        found = commands.check(settings).findings
+        found = check_flows(settings).findings
     finally:
         granted.deny(*writes, *creates)
     assert "topic_missing" not in {one.kind for one in found}
@@ -453,7 +454,7 @@ def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
     (flow,) = settings.flows
     both = dataclasses.replace(settings, flows=(flow, dataclasses.replace(flow, name="other")))
     with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
-        found = commands.check(both).findings
+        found = check_flows(both).findings
     assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
 
 
@@ -463,7 +464,7 @@ def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str)
         alias: Cluster(alias, (address,), identity="mirror")
         for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
     }
-    found = commands.check(dataclasses.replace(settings, clusters=anybody)).findings
+    found = check_flows(dataclasses.replace(settings, clusters=anybody)).findings
     (unknown,) = [one for one in found if "permission" in one.kind]
     assert unknown.kind == "permission_unknown"
     # None of its topics exists, and about those Kafka does not say.

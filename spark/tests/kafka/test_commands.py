@@ -10,18 +10,25 @@ import pytest
 from kafka import TopicPartition
 from pairs import Pair, admin, kinds, member, need, produce
 
-from mirror_report import cli, commands
-from mirror_report.commands import confirmed
+from mirror_report import cli
+from mirror_report.commands import confirm
+from mirror_report.commands.baseline import record_baselines
+from mirror_report.commands.check import check_flows
+from mirror_report.commands.confirm import confirm_flows
+from mirror_report.commands.groups import judge_groups
+from mirror_report.commands.measure_lag import measure_lag
+from mirror_report.commands.run import make_report
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups
-from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
+from mirror_report.kafka.errors import AuthenticationError, DeniedError
+from mirror_report.kafka.metadata import connect
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError
 
 
 def test_lag_of_a_stopped_mirror_equals_what_was_produced(mirrored: Pair) -> None:
-    result = commands.lag(mirrored.settings(), mirrored.store())
+    result = measure_lag(mirrored.settings(), mirrored.store())
     rows = {one.partition: one for one in result.rows}
     assert (rows[0].lag_records, rows[0].state) == (3, "STOPPED")
     assert (rows[1].lag_records, rows[1].state) == (0, "IDLE")
@@ -32,69 +39,69 @@ def test_lag_of_a_stopped_mirror_equals_what_was_produced(mirrored: Pair) -> Non
 
 def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
     mirrored.mirror(3)
-    result = commands.lag(mirrored.settings(), mirrored.store())
+    result = measure_lag(mirrored.settings(), mirrored.store())
     assert [one.lag_records for one in result.rows] == [0, 0]
     assert result.findings == []
 
 
 def test_groups_of_a_flow_that_takes_none_along_are_not_whole(mirrored: Pair) -> None:
-    found = commands.groups(mirrored.settings(), None, lambda _: None)
+    found = judge_groups(mirrored.settings(), None, lambda _: None)
     assert [(one.kind, one.severity) for one in found.findings] == [("no_groups", "warning")]
     assert "MirrorMaker 1 takes no groups along" in found.findings[0].message
 
 
 def test_lag_leaves_a_history(mirrored: Pair) -> None:
-    commands.lag(mirrored.settings(), mirrored.store())
+    measure_lag(mirrored.settings(), mirrored.store())
     (line,) = History(mirrored.settings().state_directory, 30).lines("f")
     assert line["seen"][mirrored.topic] == [0, 10, 7, None, 1, 0, 0, None]
 
 
 def test_running_mirror_that_does_not_move_is_stalled(running: Pair) -> None:
     settings = running.settings(warn={"stalled_seconds": 1})
-    commands.lag(settings, running.store())
+    measure_lag(settings, running.store())
     time.sleep(1.2)
-    assert kinds(commands.lag(settings, running.store()).findings) == ["stalled"]
+    assert kinds(measure_lag(settings, running.store()).findings) == ["stalled"]
 
 
 def test_records_deleted_before_they_were_mirrored_are_lost_by_number(mirrored: Pair) -> None:
     with admin(mirrored.source) as client:
         client.delete_records({TopicPartition(mirrored.topic, 0): 9})
-    found = {one.kind: one.count for one in commands.lag(mirrored.settings(),
+    found = {one.kind: one.count for one in measure_lag(mirrored.settings(),
                                                         mirrored.store()).findings}  # fmt: skip
     assert found == {"truncated": 2, "stopped": 1}
 
 
 def test_recreated_source_topic_is_a_reset(mirrored: Pair) -> None:
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=False)
     mirrored.delete("source")
     mirrored.create("source")
     mirrored.produce(20)
-    found = commands.lag(mirrored.settings(), mirrored.store()).findings
+    found = measure_lag(mirrored.settings(), mirrored.store()).findings
     assert kinds(found) == ["reset"]
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
-    found = commands.lag(mirrored.settings(), mirrored.store()).findings
+    record_baselines(mirrored.settings(), None, full_history=False, renew=True)
+    found = measure_lag(mirrored.settings(), mirrored.store()).findings
     assert "reset" not in kinds(found)
 
 
 def test_recreated_target_topic_is_a_reset(mirrored: Pair) -> None:
     mirrored.mirror(3)
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=False)
     mirrored.delete("target")
     mirrored.create("target")
-    assert kinds(commands.lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
+    assert kinds(measure_lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
 
 
 @pytest.mark.usefixtures("no_spark")
 def test_topic_ids_first_seen_by_a_run_are_remembered(mirrored: Pair) -> None:
     mirrored.mirror(3)
-    commands.run(mirrored.settings(), None, lambda _: None)
+    make_report(mirrored.settings(), None, lambda _: None)
     mirrored.delete("target")
     mirrored.create("target")
-    assert kinds(commands.lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
+    assert kinds(measure_lag(mirrored.settings(), mirrored.store()).findings) == ["reset"]
 
 
 def test_check_of_a_good_flow_finds_nothing(mirrored: Pair) -> None:
-    checked = commands.check(mirrored.settings())
+    checked = check_flows(mirrored.settings())
     assert checked.findings == []
     (flow,) = checked.flows
     assert flow.source_cluster_id != flow.target_cluster_id
@@ -102,23 +109,23 @@ def test_check_of_a_good_flow_finds_nothing(mirrored: Pair) -> None:
 
 def test_check_tells_a_cluster_mirrored_into_itself(mirrored: Pair) -> None:
     mirrored.target = mirrored.source
-    assert "same_cluster" in kinds(commands.check(mirrored.settings()).findings)
+    assert "same_cluster" in kinds(check_flows(mirrored.settings()).findings)
 
 
 def test_check_tells_a_topic_missing_on_the_target(pair: Pair) -> None:
     pair.create("source")
-    assert kinds(commands.check(pair.settings()).findings) == ["topic_missing"]
+    assert kinds(check_flows(pair.settings()).findings) == ["topic_missing"]
 
 
 def test_check_tells_that_nothing_matches(pair: Pair) -> None:
-    assert kinds(commands.check(pair.settings()).findings) == ["no_topics"]
+    assert kinds(check_flows(pair.settings()).findings) == ["no_topics"]
 
 
 def test_check_tells_what_the_target_cannot_hold(pair: Pair) -> None:
     pair.create("source", partitions=3)
     configs = {"cleanup.policy": "compact", "max.message.bytes": "1000"}
     pair.create("target", partitions=1, **configs)
-    assert kinds(commands.check(pair.settings()).findings) == [
+    assert kinds(check_flows(pair.settings()).findings) == [
         "compact_null_keys", "message_size", "partitions_fewer",
     ]  # fmt: skip
 
@@ -126,9 +133,9 @@ def test_check_tells_what_the_target_cannot_hold(pair: Pair) -> None:
 def test_check_refuses_a_regex_into_a_cluster_that_creates_nothing(mirrored: Pair) -> None:
     regex = f"{mirrored.topic}.*"
     mirrored.flow = {"topics": [regex], "include": regex}
-    assert kinds(commands.check(mirrored.settings()).findings) == ["regex_without_auto_creation"]
+    assert kinds(check_flows(mirrored.settings()).findings) == ["regex_without_auto_creation"]
     mirrored.flow["accept"] = ["regex-without-auto-creation:f"]
-    assert commands.check(mirrored.settings()).findings == []
+    assert check_flows(mirrored.settings()).findings == []
 
 
 def test_check_asks_the_target_whether_it_creates_topics(
@@ -138,12 +145,12 @@ def test_check_asks_the_target_whether_it_creates_topics(
     pair.create("source")
     regex = f"{pair.topic}.*"
     pair.flow = {"topics": [regex], "include": regex}
-    assert commands.check(pair.settings()).findings == []
+    assert check_flows(pair.settings()).findings == []
 
 
 def test_check_without_known_permissions_says_so(mirrored: Pair) -> None:
     mirrored.flow = {"permissions": []}
-    (found,) = commands.check(mirrored.settings()).findings
+    (found,) = check_flows(mirrored.settings()).findings
     assert (found.severity, found.kind) == ("warning", "permission_unknown")
 
 
@@ -151,9 +158,9 @@ def test_check_tells_an_edited_environment_file(mirrored: Pair) -> None:
     path = mirrored.directory / "sysconfig"
     path.write_text('MM_INCLUDE="somethingelse"\n')
     mirrored.flow = {"sysconfig": str(path)}
-    assert kinds(commands.check(mirrored.settings()).findings) == ["sysconfig_drift"]
+    assert kinds(check_flows(mirrored.settings()).findings) == ["sysconfig_drift"]
     path.write_text(f'MM_INCLUDE="{mirrored.topic}"\n')
-    assert commands.check(mirrored.settings()).findings == []
+    assert check_flows(mirrored.settings()).findings == []
 
 
 def sasl(user: str) -> dict[str, Any]:
@@ -208,7 +215,7 @@ def test_wrong_password_is_refusal_not_absence(
         connect(settings.clusters["east"], settings.credentials),
     ):
         pass
-    assert kinds(commands.check(settings).findings) == ["authentication"]
+    assert kinds(check_flows(settings).findings) == ["authentication"]
     out, err = capfd.readouterr()
     assert (out, err) == ("", ""), "the client library's own log stays quiet"
 
@@ -223,9 +230,9 @@ def test_forbidden_topic_and_group_are_named_permissions(
         pytest.raises(DeniedError, match=rf"DESCRIBE on groups {group}"),
     ):
         groups.committed(client, [group])
-    assert kinds(commands.check(settings).findings) == ["missing_permission"] * 2
+    assert kinds(check_flows(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
-    (found,) = commands.check(settings).findings
+    (found,) = check_flows(settings).findings
     assert (found.severity, found.kind, found.topic) == (
         "unknown", "missing_permission", mirrored.topic,
     )  # fmt: skip
@@ -240,19 +247,19 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
     allow(
         plain, "reader", ("GROUP", mirrored.group, "DESCRIBE"), ("TOPIC", topic, "DESCRIBE"),
     )  # fmt: skip
-    lacking, hidden = commands.check(settings).findings
+    lacking, hidden = check_flows(settings).findings
     assert (lacking.kind, hidden.kind) == ("missing_permission", "not_checked")
     assert "lacks READ" in lacking.message
     assert f"settings of {topic} on east" in hidden.message
     rules = (("TOPIC", topic, "READ"), ("TOPIC", topic, "DESCRIBE_CONFIGS"))
     allow(plain, "reader", *rules)
-    assert commands.check(settings).findings == []
-    result = commands.lag(settings, mirrored.store())
+    assert check_flows(settings).findings == []
+    result = measure_lag(settings, mirrored.store())
     assert [one.lag_records for one in result.rows] == [3, 0]
 
 
 def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> None:
-    (found,) = commands.confirm(running.settings(), "f", ["localhost"], 5, lambda _: None)
+    (found,) = confirm_flows(running.settings(), "f", ["localhost"], 5, lambda _: None).flows
     assert (found.ok, found.flowing) == (False, False)
     assert "3 records wait" in found.text
 
@@ -260,7 +267,7 @@ def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> 
 def test_confirm_is_content_with_an_idle_mirror(pair: Pair) -> None:
     pair.create("source")
     with member(pair):
-        (found,) = commands.confirm(pair.settings(), "f", [], 20, lambda _: None)
+        (found,) = confirm_flows(pair.settings(), "f", [], 20, lambda _: None).flows
     assert (found.ok, found.flowing) == (True, None)
     assert "flow not observed" in found.text
 
@@ -272,12 +279,12 @@ def test_confirm_sees_records_flow(mirrored: Pair) -> None:
             if "watching the position" in text:
                 commits.set()
 
-        (found,) = commands.confirm(mirrored.settings(), "f", ["localhost"], 20, progress)
+        (found,) = confirm_flows(mirrored.settings(), "f", ["localhost"], 20, progress).flows
     assert (found.ok, found.flowing) == (True, True)
 
 
 def test_confirm_fails_without_an_own_member(running: Pair) -> None:
-    (found,) = commands.confirm(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None)
+    (found,) = confirm_flows(running.settings(), "f", ["192.0.2.7"], 2, lambda _: None).flows
     assert not found.ok
     assert "expected one from 192.0.2.7" in found.text
 
@@ -291,16 +298,16 @@ def test_confirm_asks_for_addresses_until_a_name_resolves(
         asked.append(host)
         return groups.addresses("localhost", cluster) if len(asked) > 1 else set()
 
-    monkeypatch.setattr(confirmed, "addresses", not_yet)
+    monkeypatch.setattr(confirm, "addresses", not_yet)
     pair.create("source")
     with member(pair):
-        (found,) = commands.confirm(pair.settings(), "f", ["elsewhere"], 20, lambda _: None)
+        (found,) = confirm_flows(pair.settings(), "f", ["elsewhere"], 20, lambda _: None).flows
     assert found.ok
     assert len(asked) > 1
 
 
 def test_confirm_fails_when_nobody_mirrors(mirrored: Pair) -> None:
-    (found,) = commands.confirm(mirrored.settings(), "f", [], 1, lambda _: None)
+    (found,) = confirm_flows(mirrored.settings(), "f", [], 1, lambda _: None).flows
     assert not found.ok
     assert f"unassigned: {mirrored.topic}-0" in found.text
 
@@ -310,7 +317,7 @@ def test_baseline_of_a_new_mirror_starts_at_both_logs(pair: Pair) -> None:
     pair.create("target")
     pair.produce(5)
     produce(pair.target, pair.topic, 2)
-    assert commands.baseline(pair.settings(), None, full_history=False, renew=False) == {"f": True}
+    assert record_baselines(pair.settings(), None, full_history=False, renew=False) == {"f": True}
     entry = pair.store().load("baseline")["f"]
     recorded = entry["topics"][pair.topic]
     assert entry["group_existed"] is False
@@ -323,14 +330,14 @@ def test_baseline_of_a_new_latest_mirror_starts_at_the_source_end(pair: Pair) ->
     pair.flow = {"start": "latest"}
     pair.create("source")
     pair.produce(5)
-    commands.baseline(pair.settings(), None, full_history=False, renew=False)
+    record_baselines(pair.settings(), None, full_history=False, renew=False)
     recorded = pair.store().load("baseline")["f"]["topics"][pair.topic]
     assert recorded["source"] == recorded["required"] == {"0": 5, "1": 0}
     assert (recorded["target"], recorded["target_id"]) == ({}, None)
 
 
 def test_baseline_of_a_mirror_that_stands_still_starts_at_its_position(mirrored: Pair) -> None:
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=False)
     entry = mirrored.store().load("baseline")["f"]
     recorded = entry["topics"][mirrored.topic]
     assert entry["group_existed"] is True
@@ -343,14 +350,14 @@ def test_baseline_of_another_release_is_refused_with_the_command_that_renews_it(
     mirrored: Pair,
 ) -> None:
     settings = mirrored.settings()
-    commands.baseline(settings, None, full_history=False, renew=False)
+    record_baselines(settings, None, full_history=False, renew=False)
     recorded = mirrored.store().load("baseline")
     del recorded["f"]["topics"][mirrored.topic]["required"]
     mirrored.store().commit("baseline", recorded)
     with pytest.raises(StateError, match="mirror-report baseline --flow f --renew"):
-        commands.baseline(settings, None, full_history=False, renew=False)
+        record_baselines(settings, None, full_history=False, renew=False)
     assert mirrored.store().load("baseline") == recorded
-    assert commands.baseline(settings, None, full_history=False, renew=True) == {"f": True}
+    assert record_baselines(settings, None, full_history=False, renew=True) == {"f": True}
 
 
 def test_a_flow_that_joins_later_renews_the_topics_it_shares(mirrored: Pair) -> None:
@@ -362,11 +369,11 @@ def test_a_flow_that_joins_later_renews_the_topics_it_shares(mirrored: Pair) -> 
         flows=[flow, joined], clusters={**clusters, "north": clusters["east"]}
     )
     asked = {"full_history": False, "renew": False}
-    assert commands.baseline(settings, "f", **asked) == {"f": True}
+    assert record_baselines(settings, "f", **asked) == {"f": True}
     first = mirrored.store().load("baseline")["f"]
     mirrored.mirror(2)
     said: list[str] = []
-    assert commands.baseline(settings, "g", progress=said.append, **asked) == {"g": True}
+    assert record_baselines(settings, "g", progress=said.append, **asked) == {"g": True}
     assert said == [
         f"flow f feeds {mirrored.topic} too: verification of it starts again for all that feed it"
     ]
@@ -377,7 +384,7 @@ def test_a_flow_that_joins_later_renews_the_topics_it_shares(mirrored: Pair) -> 
     assert recorded["f"]["recorded_at_ms"] == first["recorded_at_ms"]
     assert ours["recorded_at_ms"] > first["topics"][mirrored.topic]["recorded_at_ms"]
     said.clear()
-    assert commands.baseline(settings, None, progress=said.append, **asked) == {
+    assert record_baselines(settings, None, progress=said.append, **asked) == {
         "f": False, "g": False,
     }  # fmt: skip
     assert said == []
@@ -390,8 +397,8 @@ def test_full_history_takes_back_no_loss(mirrored: Pair) -> None:
         client.delete_records({TopicPartition(mirrored.topic, 0): 10})
     settings = mirrored.settings()
     for _ in range(2):
-        commands.baseline(settings, None, full_history=True, renew=False)
-        measured = commands.lag(settings, mirrored.store())
+        record_baselines(settings, None, full_history=True, renew=False)
+        measured = measure_lag(settings, mirrored.store())
         (found,) = [one for one in measured.findings if one.kind == "truncated"]
         assert found.count == 3
     recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
@@ -400,13 +407,13 @@ def test_full_history_takes_back_no_loss(mirrored: Pair) -> None:
 
 def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
     settings = mirrored.settings()
-    commands.baseline(settings, None, full_history=False, renew=False)
+    record_baselines(settings, None, full_history=False, renew=False)
     first = mirrored.store().load("baseline")
     mirrored.mirror(3)
-    again = commands.baseline(settings, None, full_history=False, renew=False)
+    again = record_baselines(settings, None, full_history=False, renew=False)
     assert again == {"f": False}
     assert mirrored.store().load("baseline") == first
-    assert commands.baseline(settings, None, full_history=True, renew=False) == {"f": True}
+    assert record_baselines(settings, None, full_history=True, renew=False) == {"f": True}
     recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
     assert recorded["source"] == {"0": 0, "1": 0}
     assert recorded["target"] == recorded["required"] == {"0": 0, "1": 0}
@@ -425,8 +432,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_run_that_saw_nothing_is_not_whole(pair: Pair) -> None:
     pair.create("source")
     pair.create("target")
-    commands.baseline(pair.settings(), None, full_history=False, renew=False)
-    report = commands.run(pair.settings(), None, lambda _: None)
+    record_baselines(pair.settings(), None, full_history=False, renew=False)
+    report = make_report(pair.settings(), None, lambda _: None)
     assert "nothing_seen" in kinds(report.findings)
     assert report.verdict.exit_code != 0
 
@@ -452,7 +459,7 @@ def test_run_writes_one_document_and_one_page(
 @pytest.mark.usefixtures("no_spark")
 def test_run_without_spark_says_how_to_install_it(mirrored: Pair) -> None:
     mirrored.mirror(3)
-    report = commands.run(mirrored.settings(), None, lambda _: None)
+    report = make_report(mirrored.settings(), None, lambda _: None)
     assert report.verdict.exit_code == 3
     assert kinds(report.findings) == ["parity_unavailable"]
     assert "package pyspark is missing" in report.findings[0].message

@@ -13,15 +13,16 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
-from mirror_report import commands
+from mirror_report.commands.groups import judge_groups
+from mirror_report.commands.run import make_report
 from mirror_report.config.settings import Settings, Warn
-from mirror_report.kafka import checkpoints
+from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
 from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError
 from mirror_report.model.groups import GroupParity, GroupPartition
 from mirror_report.model.topics import TopicStatus
-from mirror_report.observe import open_clients, standing_of
+from mirror_report.observe import mirror_status, open_clients
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 POSITIONS = {
@@ -50,7 +51,7 @@ class Followed:
 
     def report(self) -> Report:
         """The whole report, as far as it needs no Spark."""
-        return commands.run(self.settings, None, lambda _: None)
+        return make_report(self.settings, None, lambda _: None)
 
 
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
@@ -71,7 +72,7 @@ def _translates(lab: Lab) -> bool:
     settings = lab.settings()
     try:
         with open_clients(settings, ["west"]) as clients:
-            workers = standing_of(clients, settings.flows[0], {}).workers
+            workers = mirror_status(clients, settings.flows[0], {}).workers
     except ReportError:
         # Its own topics are just being created.
         return False
@@ -210,14 +211,14 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
     assert reports
     # MirrorMaker 2 does not take this one along, so there is no checkpoint of it either.
     commit(followed.lab.source, "alone", followed.lab.topic, 257)
-    monkeypatch.setattr(checkpoints, "SYNCS_READ", 1)
+    monkeypatch.setattr(offset_syncs, "SYNCS_READ", 1)
     (flow,) = followed.settings.flows
     settings = replace(
         followed.settings,
         flows=(replace(flow, consumer_groups=("alone", "follow-.*")),),
         state_directory=followed.bulk.directory / "blind",
     )
-    found = {one.group: one for one in commands.groups(settings, None, lambda _: None).groups}
+    found = {one.group: one for one in judge_groups(settings, None, lambda _: None).groups}
     assert found["alone"].state == "unmapped"
     # The mirror is through, so this one needs none.
     assert found["follow-end"].state == "ready"

@@ -10,7 +10,9 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
-from mirror_report import commands
+from mirror_report.commands.baseline import record_baselines
+from mirror_report.commands.measure_lag import LagResult, measure_lag
+from mirror_report.commands.run import make_report
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.kafka.records import oldest_waiting
@@ -18,11 +20,11 @@ from mirror_report.model.errors import ReportError
 from mirror_report.model.lag import PartitionLag
 
 
-def measured(pair: Pair, **changes: Any) -> commands.LagResult:
-    return commands.lag(pair.settings(**changes), pair.store())
+def measured(pair: Pair, **changes: Any) -> LagResult:
+    return measure_lag(pair.settings(**changes), pair.store())
 
 
-def first(result: commands.LagResult) -> PartitionLag:
+def first(result: LagResult) -> PartitionLag:
     return next(one for one in result.rows if one.partition == 0)
 
 
@@ -83,7 +85,7 @@ def test_what_is_not_committed_waits_for_a_mirror_that_copies_it(
 
 
 def test_certain_loss_stays_after_the_mirror_moved_on_until_a_new_baseline(mirrored: Pair) -> None:
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=False)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=False)
     measured(mirrored)
     truncate(mirrored, 9)
     result = measured(mirrored)
@@ -95,14 +97,14 @@ def test_certain_loss_stays_after_the_mirror_moved_on_until_a_new_baseline(mirro
     result = measured(mirrored)
     assert {one.kind: one.count for one in result.findings} == {"truncated": 2}
     assert (first(result).state, first(result).lag_records) == ("IDLE", 0)
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=True)
     assert measured(mirrored).findings == []
 
 
 def test_new_baseline_accepts_a_loss_the_mirror_has_not_passed_yet(mirrored: Pair) -> None:
     truncate(mirrored, 9)
     assert "truncated" in kinds(measured(mirrored).findings)
-    commands.baseline(mirrored.settings(), None, full_history=False, renew=True)
+    record_baselines(mirrored.settings(), None, full_history=False, renew=True)
     assert kinds(measured(mirrored).findings) == ["stopped"]
 
 
@@ -140,10 +142,10 @@ def test_looks_tell_rates_and_when_the_mirror_is_through(mirrored: Pair) -> None
 
 
 def test_lag_over_time_is_in_the_report(mirrored: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirror_report.commands.reported._parity", lambda *_: (None, None))
+    monkeypatch.setattr("mirror_report.commands.run._parity", lambda *_: (None, []))
     measured(mirrored)
     mirrored.mirror(1)
-    report = commands.run(mirrored.settings(), None, lambda _: None)
+    report = make_report(mirrored.settings(), None, lambda _: None)
     assert [(one.topic, one.lag_records) for one in report.history][-1] == (mirrored.topic, 2)
 
 

@@ -20,7 +20,12 @@ from kafka.admin import (
 )
 from mm2_lab import PATIENCE, Lab, admin, until
 
-from mirror_report import commands
+from mirror_report.commands.baseline import record_baselines
+from mirror_report.commands.check import check_flows
+from mirror_report.commands.confirm import confirm_flows
+from mirror_report.commands.measure_lag import LagResult, measure_lag
+from mirror_report.commands.run import make_report
+from mirror_report.model.document import Confirmation
 from mirror_report.state.store import Store
 
 LOCALHOST = "127.0.0.1"
@@ -28,7 +33,7 @@ LOCALHOST = "127.0.0.1"
 pytestmark = pytest.mark.usefixtures("without_spark")
 
 
-def found(result: commands.LagResult) -> dict[str, int | None]:
+def found(result: LagResult) -> dict[str, int | None]:
     return {one.kind: one.count for one in result.findings}
 
 
@@ -57,7 +62,7 @@ def test_workers_are_members_without_consumer_assignments(whole: Lab) -> None:
 
 
 def test_connector_and_task_run(whole: Lab) -> None:
-    states = {(one.connector, one.task): one.state for one in whole.look().standing.workers}
+    states = {(one.connector, one.task): one.state for one in whole.look().mirror.workers}
     assert states["MirrorSourceConnector", None] == "RUNNING"
     assert states["MirrorSourceConnector", 0] == "RUNNING"
 
@@ -80,7 +85,7 @@ def test_second_look_reads_on_where_the_first_ended(whole: Lab) -> None:
 
 
 def test_check_of_a_running_mirror_finds_nothing(whole: Lab) -> None:
-    checked = commands.check(whole.settings())
+    checked = check_flows(whole.settings())
     assert checked.findings == []
     assert [one.target_brokers for one in checked.flows] == [1]
 
@@ -91,7 +96,7 @@ def test_check_tells_what_cannot_be(whole: Lab) -> None:
         "consumer_groups": ["nobody-.*"],
         "parallelism": 5,
     }  # fmt: skip
-    assert {one.kind: one.count for one in commands.check(whole.settings(changes)).findings} == {
+    assert {one.kind: one.count for one in check_flows(whole.settings(changes)).findings} == {
         "replication_factor": 3, "no_groups": None, "idle_tasks": 3,
     }  # fmt: skip
 
@@ -101,7 +106,7 @@ def test_check_tells_an_offsets_topic_that_is_not_compacted(whole: Lab) -> None:
     with admin(whole.target) as client:
         client.create_topics([NewTopic(name, 1, 1, topic_configs={"cleanup.policy": "delete"})])
         client.wait_for_topics([name])
-    found = commands.check(whole.settings({"config_topic": name})).findings
+    found = check_flows(whole.settings({"config_topic": name})).findings
     assert [(one.kind, one.topic) for one in found] == [("internal_topic", name)]
 
 
@@ -110,15 +115,15 @@ def test_confirm_sees_records_flow(whole: Lab) -> None:
         return
 
     whole.produce(2000)
-    (found,) = commands.confirm(whole.settings(), None, [LOCALHOST], 60, progress)
+    (found,) = confirm_flows(whole.settings(), None, [LOCALHOST], 60, progress).flows
     assert found.ok, found.text
     whole.drained()
-    (found,) = commands.confirm(whole.settings(), None, [LOCALHOST], 60, progress)
+    (found,) = confirm_flows(whole.settings(), None, [LOCALHOST], 60, progress).flows
     assert (found.ok, found.flowing) == (True, None)
 
 
 def test_confirm_wants_the_own_member(whole: Lab) -> None:
-    (found,) = commands.confirm(whole.settings(), None, ["192.0.2.7"], 1, lambda _: None)
+    (found,) = confirm_flows(whole.settings(), None, ["192.0.2.7"], 1, lambda _: None).flows
     assert not found.ok
     assert f"members from {LOCALHOST}, expected one from 192.0.2.7" in found.text
 
@@ -132,7 +137,7 @@ def test_transactions_are_neither_lag_nor_shift(make: Callable[[str, str], Lab])
     ) as producer:
         producer.init_transactions()
 
-        def mirrored(transactions: int) -> commands.LagResult:
+        def mirrored(transactions: int) -> LagResult:
             for _ in range(transactions):
                 producer.begin_transaction()
                 producer.send(lab.topic, value=b"one")
@@ -141,7 +146,7 @@ def test_transactions_are_neither_lag_nor_shift(make: Callable[[str, str], Lab])
             return lab.lag()
 
         assert found(mirrored(5)) == {}
-        commands.run(lab.settings(), None, lambda _: None)
+        make_report(lab.settings(), None, lambda _: None)
         result = mirrored(5)
     (row,) = result.rows
     assert (row.log_end, row.position, row.lag_records) == (20, 19, 0)
@@ -159,7 +164,7 @@ def test_permissions_that_are_missing_are_named(
     store = Store(whole.directory / "as-reader")
 
     def messages() -> list[str]:
-        result = commands.lag(settings, store)
+        result = measure_lag(settings, store)
         assert {one.kind for one in result.findings} == {"permission"}
         return [one.message for one in result.findings]
 
@@ -177,7 +182,7 @@ def test_permissions_that_are_missing_are_named(
     first, second = messages()
     assert "mm2-offset-syncs.east.internal" in first
     assert "mm2-status.east.internal" in second
-    assert [one.position for one in commands.lag(settings, store).rows] == [1500, 1500]
+    assert [one.position for one in measure_lag(settings, store).rows] == [1500, 1500]
 
 
 @dataclass
@@ -187,9 +192,9 @@ class Story:
     crashed: Lab
     truncated: Lab
     recreated: Lab
-    down: dict[str, commands.LagResult] = field(default_factory=dict)
-    back: dict[str, commands.LagResult] = field(default_factory=dict)
-    confirmed: commands.Confirmation | None = None
+    down: dict[str, LagResult] = field(default_factory=dict)
+    back: dict[str, LagResult] = field(default_factory=dict)
+    confirmed: Confirmation | None = None
     uncommitted: int = 0
     surplus: int = 0
 
@@ -221,8 +226,8 @@ def story(whole: Lab, make: Callable[[str, str], Lab]) -> Story:
         lab.produce(1000)
     for lab in labs.values():
         lab.drained()
-        commands.baseline(lab.settings(), None, full_history=False, renew=False)
-        commands.run(lab.settings(), None, lambda _: None)
+        record_baselines(lab.settings(), None, full_history=False, renew=False)
+        make_report(lab.settings(), None, lambda _: None)
     told.uncommitted = crash(told.crashed)
     told.truncated.produce(1000)
     told.truncated.truncate(1500)
@@ -230,7 +235,7 @@ def story(whole: Lab, make: Callable[[str, str], Lab]) -> Story:
     told.recreated.produce(1500)
     until(lambda: not whole.look().group.members)
     told.down = {name: lab.lag() for name, lab in labs.items()}
-    (told.confirmed,) = commands.confirm(whole.settings(), None, [LOCALHOST], 1, lambda _: None)
+    (told.confirmed,) = confirm_flows(whole.settings(), None, [LOCALHOST], 1, lambda _: None).flows
     whole.mirror.start("prefix")
     for lab in labs.values():
         lab.drained()
@@ -288,7 +293,7 @@ def test_shift_rises_by_what_was_passed_over(story: Story) -> None:
 
 def test_shift_is_said_until_a_run_has_said_it(story: Story) -> None:
     assert found(story.truncated.lag()) == {"offset_shift": 500, "truncated": 500}
-    report = commands.run(story.truncated.settings(), None, lambda _: None)
+    report = make_report(story.truncated.settings(), None, lambda _: None)
     assert "offset_shift" in {one.kind for one in report.findings}
     assert found(story.truncated.lag()) == {"truncated": 500}, "the loss stays"
 
@@ -318,6 +323,6 @@ def test_failed_task_is_told_with_its_reason(identity: Lab) -> None:
     (one,) = [one for one in identity.lag().findings if one.kind == "task_failed"]
     assert "task 0 of MirrorSourceConnector" in one.message
     assert "Exception" in one.message
-    (confirmed,) = commands.confirm(identity.settings(), None, [], 1, lambda _: None)
+    (confirmed,) = confirm_flows(identity.settings(), None, [], 1, lambda _: None).flows
     assert not confirmed.ok
     assert "task 0 of MirrorSourceConnector is FAILED" in confirmed.text

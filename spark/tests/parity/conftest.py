@@ -15,7 +15,7 @@ from parity_mirror import Mirror
 from parity_records import jars_directory
 
 from mirror_report.config.settings import Spark
-from mirror_report.parity.session import open_session
+from mirror_report.parity.spark.session import open_session
 
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",

@@ -22,8 +22,8 @@ from mirror_report.config.settings import Budget, Settings
 from mirror_report.config.settings import Spark as SparkSettings
 from mirror_report.model.content import CLASSES, ParityResult, TopicParity
 from mirror_report.model.findings import Finding
-from mirror_report.observe import Take
-from mirror_report.parity.engine import ParityRequest, run_parity
+from mirror_report.observe import Snapshots
+from mirror_report.parity.run import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
 # Recent, or retention would remove the records at once.
@@ -202,7 +202,7 @@ class Mirror:
         self.runs += 1
         settings = replace(self.settings, budget=replace(self.settings.budget, **budget))
         request = ParityRequest(
-            settings, take or Take(self.settings), self.store, f"run-{self.runs}"
+            settings, take or Snapshots(self.settings), self.store, f"run-{self.runs}"
         )
 
         @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.model.content import TopicParity
-from mirror_report.parity import alignment
+from mirror_report.parity.frames import align
 
 MINUTE = 60_000
 MASK = (1 << 64) - 1
@@ -96,7 +96,7 @@ def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
 
 def placed(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     """The records with their buckets, minutes."""
-    return alignment.place(frame(spark, records), MINUTE)
+    return align.place(frame(spark, records), MINUTE)
 
 
 def xxh64(data: bytes, seed: int) -> int:

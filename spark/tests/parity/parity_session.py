@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from mirror_report.config.settings import Spark
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.session import open_session
+from mirror_report.parity.spark.session import open_session
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ import pytest
 from parity_records import MINUTE, Record, frame
 from pyspark.sql import SparkSession
 
-from mirror_report.parity import alignment, digest
-from mirror_report.parity.session import table
+from mirror_report.parity.frames import align, digest
+from mirror_report.parity.frames.tables import table
 
 TIME = 1_700_000_000_000
 # Spans of very different widths, some of them within one block of offsets and some across many.
@@ -38,13 +38,13 @@ def spans(spark: SparkSession) -> Any:
         for a, b in itertools.pairwise(BOUNDS)
     ]  # fmt: skip
     nothing = {**rows[0], "flow": "open", "span_start": 0, "span_end": 0, "label": 0}
-    return table(spark, alignment.SPANS_SCHEMA, [*rows, nothing])
+    return table(spark, align.SPANS_SCHEMA, [*rows, nothing])
 
 
 def test_offsets_choose_the_bucket_where_a_log_is_cut_and_times_elsewhere(
     spark: SparkSession, spans: Any
 ) -> None:
-    found = alignment.place(frame(spark, RECORDS), MINUTE, spans).collect()
+    found = align.place(frame(spark, RECORDS), MINUTE, spans).collect()
     assert len(found) == len(RECORDS)
     for row in found:
         time = TIME + row["offset"]
@@ -59,17 +59,17 @@ def test_offsets_choose_the_bucket_where_a_log_is_cut_and_times_elsewhere(
 def test_digests_follow_their_records_into_the_bucket_that_is_left(
     spark: SparkSession, spans: Any
 ) -> None:
-    digested = digest.digest(alignment.place(frame(spark, RECORDS), MINUTE, spans))
+    digested = digest.digest(align.place(frame(spark, RECORDS), MINUTE, spans))
     # The cuts at 11 and 4100 are gone, and with the first of all what lies before 500.
     fewer = table(
-        spark, alignment.SPANS_SCHEMA,
+        spark, align.SPANS_SCHEMA,
         [
             {"flow": "cut", "side": "source", "origin": "t", "partition": 0, "span_start": a,
              "span_end": b, "label": LABELS[a]}
             for a, b in ((500, 4096), (4096, 9000), (9000, 50_000))
         ],
     )  # fmt: skip
-    rows = digest.merge(alignment.realign(digested.filter("bucket is not null"), fewer)).collect()
+    rows = digest.merge(align.realign(digested.filter("bucket is not null"), fewer)).collect()
     found = {(row["flow"], row["bucket"]): row for row in rows}
     assert {key: row["n"] for key, row in found.items() if key[0] == "cut"} == {
         ("cut", LABELS[500]): 2, ("cut", LABELS[4096]): 5, ("cut", LABELS[9000]): 1,
@@ -87,7 +87,7 @@ def test_hashes_choose_the_bucket_of_topics_at_rest(spark: SparkSession) -> None
         for topic in ("timed", "untimed")
         for side, time in (("source", TIME), ("target", TIME + 1))
     ]
-    rows = alignment.place_by_hash(frame(spark, twins), ["untimed"], 16).collect()
+    rows = align.place_by_hash(frame(spark, twins), ["untimed"], 16).collect()
     for row in rows:
         assert 0 <= row["bucket"] < 16
         assert (row["compared_ms"] is None) == (row["topic"] == "untimed")

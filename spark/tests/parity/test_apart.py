@@ -18,9 +18,11 @@ from parity_mirror import T0, Mirror
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
-from mirror_report import cli, commands
-from mirror_report.model.document import ApartDocument, ApartTopic
-from mirror_report.parity import archives, bundle, session
+from mirror_report import cli
+from mirror_report.commands.compare import compare_bundles
+from mirror_report.model.document import CompareDocument, CompareTopic
+from mirror_report.parity.spark import class_archive, session
+from mirror_report.parity.state import bundle
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -38,9 +40,9 @@ class Apart:
 
     mirror: Mirror
     directory: Path
-    document: ApartDocument
+    document: CompareDocument
 
-    def of(self, name: str, document: ApartDocument | None = None) -> ApartTopic:
+    def of(self, name: str, document: CompareDocument | None = None) -> CompareTopic:
         """What is said of one topic."""
         wanted = f"{self.mirror.prefix}.{name}"
         (found,) = [one for one in (document or self.document).topics if one.topic == wanted]
@@ -55,9 +57,9 @@ class Apart:
         """Where the bundle of one side lies."""
         return self.directory / f"flow-{side}.digest"
 
-    def compare(self, source: Path, target: Path) -> ApartDocument:
+    def compare(self, source: Path, target: Path) -> CompareDocument:
         """Compare other bundles."""
-        return commands.compare(self.mirror.settings, source, target, quiet)
+        return compare_bundles(self.mirror.settings, source, target, quiet)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,7 +104,7 @@ def apart(
     for side in ("source", "target"):
         made = cli.main([*with_config, "digest", "--side", side, "--output", str(directory)])
         assert made == 0
-    document = commands.compare(
+    document = compare_bundles(
         mirror.settings, directory / "flow-target.digest", directory / "flow-source.digest", quiet
     )
     yield Apart(mirror, directory, document)
@@ -188,12 +190,12 @@ def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
 ) -> None:
     settings = apart.mirror.settings
     settings = replace(settings, spark=replace(settings.spark, class_archive=str(tmp_path)))
-    path = archives.location(settings.spark)
+    path = class_archive.location(settings.spark)
     assert path is not None
     path.touch()
     os.chown(path, 65534, 65534)
     said: list[str] = []
-    commands.compare(settings, apart.path("source"), apart.path("target"), said.append)
+    compare_bundles(settings, apart.path("source"), apart.path("target"), said.append)
     assert "belongs to another user" in said[0]
 
 

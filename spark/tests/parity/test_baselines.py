@@ -22,14 +22,15 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
-from mirror_report import commands
+from mirror_report.commands.baseline import record_baselines
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Budget, Settings
 from mirror_report.config.settings import Spark as SparkSettings
+from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, TopicParity
-from mirror_report.observe import Take, group_of, open_clients
-from mirror_report.parity.engine import ParityRequest, run_parity
+from mirror_report.observe import Snapshots, open_clients, worker_group
+from mirror_report.parity.run import ParityRequest, run_parity
 from mirror_report.state.store import Store
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -75,7 +76,7 @@ class Series:
 
     def positions(self) -> dict[int, int]:
         """What the mirror has committed."""
-        return Take(self.settings).positions(self.flow).get(self.topic, {})
+        return Snapshots(self.settings).positions(self.flow).get(self.topic, {})
 
     def drained(self) -> bool:
         """Whether the mirror has committed everything."""
@@ -85,7 +86,7 @@ class Series:
     def nobody(self) -> bool:
         """Whether the mirror's group has no members."""
         with open_clients(self.settings, self.settings.clusters) as clients:
-            return not group_of(clients, self.flow).members
+            return not worker_group(clients, self.flow).members
 
     def round(self, *, killed: bool) -> None:
         """Take a baseline while records flow, harm what comes after it, and hold the report to it.
@@ -96,7 +97,7 @@ class Series:
             before = self.positions()
             until(lambda: self.positions() != before)
             time.sleep(self.chance.random())  # any moment between two commits
-            commands.baseline(self.settings, None, full_history=False, renew=True)
+            record_baselines(self.settings, None, full_history=False, renew=True)
             self.engine.end(signal.SIGKILL if killed else signal.SIGTERM)
             until(self.nobody)
             stood = self._copied()
@@ -138,7 +139,7 @@ class Series:
         """Compare."""
         self.runs += 1
         request = ParityRequest(
-            self.settings, Take(self.settings), self.store, f"run-{self.runs:03}"
+            self.settings, Snapshots(self.settings), self.store, f"run-{self.runs:03}"
         )
 
         @contextlib.contextmanager
@@ -206,7 +207,7 @@ def series(
         process: Engine = MirrorMaker1(kafka3_home, directory, two_brokers, flow)
         if engine == "mm2":
             flow = replace(
-                flow, engine="mm2", group_id="east-mm2", commit_interval_ms=2000,
+                flow, engine=MM2, group_id="east-mm2", commit_interval_ms=2000,
                 offset_topic="mm2-offsets.east.internal", status_topic="mm2-status.east.internal",
                 config_topic="mm2-configs.east.internal",
                 offset_syncs_topic="mm2-offset-syncs.east.internal",

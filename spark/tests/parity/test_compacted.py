@@ -10,8 +10,8 @@ import pytest
 from parity_records import KEPT, Record, placed
 from pyspark.sql import SparkSession
 
-from mirror_report.parity import compacted, compare
-from mirror_report.parity.session import table
+from mirror_report.parity.frames import compare, latest_by_key
+from mirror_report.parity.frames.tables import table
 
 TIME = 1_700_000_000_000
 
@@ -127,23 +127,24 @@ def told(spark: SparkSession) -> dict[str, Any]:
                 for partition in (0, 1)
             ]  # fmt: skip
     kept = sorted({one.flow for one in records if one.flow.startswith(KEPT)})
-    keys = compacted.by_key(
+    keys = latest_by_key.by_key(
         compare.with_lanes(placed(spark, records), kept),
-        table(spark, compacted.PLACES_SCHEMA, places),
+        table(spark, latest_by_key.PLACES_SCHEMA, places),
     )
-    judged = compacted.judge(keys, table(spark, compacted.EXPIRY_SCHEMA, expiry))
-    collapsed = compacted.collapse(judged).persist()
-    changed = compacted.with_keys(
+    judged = latest_by_key.judge(keys, table(spark, latest_by_key.EXPIRY_SCHEMA, expiry))
+    collapsed = latest_by_key.collapse(judged).persist()
+    changed = latest_by_key.with_keys(
         compare.with_lanes(
             placed(spark, [replace(one, flow="stale value") for one in log("source", ("a", "3"))]),
             kept,
         )
-    ).select(*compacted.KEY)
+    ).select(*latest_by_key.KEY)
     found = {
-        "counts": [row.asDict() for row in compacted.count(collapsed).collect()],
-        "samples": [row.asDict() for row in compacted.samples(collapsed).collect()],
+        "counts": [row.asDict() for row in latest_by_key.count(collapsed).collect()],
+        "samples": [row.asDict() for row in latest_by_key.samples(collapsed).collect()],
         "changed": [
-            row.asDict() for row in compacted.count(compacted.without(collapsed, changed)).collect()
+            row.asDict()
+            for row in latest_by_key.count(latest_by_key.without(collapsed, changed)).collect()
         ],
     }
     collapsed.unpersist()

@@ -17,8 +17,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
 from mirror_report.model.content import CLASSES
-from mirror_report.parity import compare, digest, drill, summary, totals
-from mirror_report.parity.session import table
+from mirror_report.parity.frames import classify, compare, digest, totals
+from mirror_report.parity.frames.tables import table
+from mirror_report.parity.results import summaries
 
 CLASSES = tuple(one for one in CLASSES if one != "unverifiable")
 NOTHING = dict.fromkeys((*CLASSES, "in_flight"), 0)
@@ -157,7 +158,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
     expected = classes(records, mirrored)
     everywhere = table(
         spark,
-        drill.CANDIDATES_SCHEMA,
+        classify.CANDIDATES_SCHEMA,
         [
             {
                 "flow": flow, "topic": "t", "lane": lane, "bucket": bucket, "pair": "p",
@@ -169,7 +170,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
         ],
     )  # fmt: skip
     names = [name for name in NOTHING if name not in ("deleted_early", "expired")]
-    left = drill.leftovers(read, everywhere, at).groupBy(*compare.BUCKET).agg(
+    left = classify.leftovers(read, everywhere, at).groupBy(*compare.BUCKET).agg(
         *(F.sum(name).alias(name) for name in names)
     )  # fmt: skip
     assert {
@@ -307,7 +308,7 @@ class Step:
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
-        :data:`drill.CANDIDATES_SCHEMA`.
+        :data:`classify.CANDIDATES_SCHEMA`.
     """
 
     records: list[Record]
@@ -460,15 +461,15 @@ def compared(
         return compare.judge(buckets, known, table(spark, compare.RESULTS_SCHEMA, results), run_id)
 
     def summaries(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        found = summary.by_topic(totals.summarise(judged(results), MINUTE).collect())
+        found = summaries.by_topic(totals.summarise(judged(results), MINUTE).collect())
         return {row["flow"]: row for row in found}
 
     chosen = table(
         spark,
-        drill.CANDIDATES_SCHEMA,
+        classify.CANDIDATES_SCHEMA,
         [
             {
-                **drill.candidate(row),
+                **classify.candidate(row),
                 **{
                     name: name in steps[row["flow"]].hidden
                     for name in ("source_gap", "target_gap", "source_gone", "target_gone")
@@ -479,9 +480,9 @@ def compared(
         ],
     )
     seen = rows(lambda one: one.records if one.seen is None else one.seen)
-    left = drill.leftovers(seen, chosen, mirrored).persist()
-    drilled = [row.asDict() for row in drill.outcome(left, chosen, run_id).collect()]
-    samples = [row.asDict() for row in drill.samples(left).collect()]
+    left = classify.leftovers(seen, chosen, mirrored).persist()
+    drilled = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
+    samples = [row.asDict() for row in classify.samples(left).collect()]
     results = {tuple(row[name] for name in compare.BUCKET): row for row in [*earlier, *drilled]}
     before, after = summaries(earlier), summaries(list(results.values()))
     earlier[:] = results.values()
@@ -512,11 +513,11 @@ def test_a_record_beyond_a_cut_by_offsets_is_out_of_order_and_not_moved(
          "n_target": 10, "disordered": False, **clear}
         for bucket in (0, 1)
     ]  # fmt: skip
-    candidates = table(spark, drill.CANDIDATES_SCHEMA, both)
-    left = drill.leftovers(
+    candidates = table(spark, classify.CANDIDATES_SCHEMA, both)
+    left = classify.leftovers(
         compare.with_lanes(cut, [flow]), candidates, positions(spark, {(flow, 0): 20})
     )
-    found = drill.outcome(left, candidates, "run").orderBy("bucket").collect()
+    found = classify.outcome(left, candidates, "run").orderBy("bucket").collect()
     assert [wrong(row.asDict()) for row in found] == [{"reordered": 1}, {"reordered": 1}]
 
 
@@ -544,7 +545,7 @@ def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind:
     assert wrong(after) == expected
     assert after["source_records"] == 30
     assert after["candidates"] == 0
-    lasting = sum(expected.get(name, 0) for name in summary.LASTING)
+    lasting = sum(expected.get(name, 0) for name in summaries.LASTING)
     assert after["verified_records"] == 30 - lasting
     assert (after["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (after["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
@@ -561,10 +562,10 @@ def test_order_is_that_of_a_partition_or_else_of_a_key(
     (name,) = first["lanes"]
     assert name == ("0" if keeps(kind) else "*")
     assert first["lanes"][name]["counts"] == expected
-    accounted = {name: again[f"accounted_{name}"] for name in summary.NEWS}
+    accounted = {name: again[f"accounted_{name}"] for name in summaries.NEWS}
     assert accounted == {name: expected.get(name, 0) - later.get(name, 0) for name in accounted}
     assert told[kind][1].drilled == [], "settled"
-    assert wrong(summary.as_next(first)) == later, "as it is foretold"
+    assert wrong(summaries.as_next(first)) == later, "as it is foretold"
     assert again["buckets_verified"] == (2 if later else 3)
     assert again["verified_records"] == 30 - sum(later.values())
 

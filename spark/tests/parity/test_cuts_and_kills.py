@@ -21,12 +21,13 @@ from pyspark.sql import SparkSession
 
 import mirror_report
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, ParityResult
-from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.spark.rows import Shelf
 from mirror_report.state.store import Store
 
 LOOSE = Flow(name="loose", source="a", target="z", include="l.", group_id="g")
-KEPT = Flow(name="kept", source="a", target="z", include="k.", group_id="g", engine="mm2")
+KEPT = Flow(name="kept", source="a", target="z", include="k.", group_id="g", engine=MM2)
 TOPICS = {"l0": LOOSE, "l1": LOOSE, "k0": KEPT, "k1": KEPT}
 STEPS = 6
 

@@ -12,7 +12,8 @@ from parity_records import MASK, MINUTE, Record, digests, placed, record_hash, x
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import FINGERPRINT_VERSION, digest, fingerprint
+from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity.frames import digest, fingerprint
 
 BATCH = settings(
     max_examples=2,

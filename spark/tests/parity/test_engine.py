@@ -11,12 +11,12 @@ from kafka.admin import NewTopic
 from parity_mirror import RECORDS, T0, Mirror, Tale, counts, eventually, only
 from parity_records import jars_directory
 
-from mirror_report import commands
+from mirror_report.commands.baseline import record_baselines
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.model.cluster import ClusterSnapshot, Positions
 from mirror_report.model.errors import ReportError
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -231,7 +231,7 @@ def test_what_comes_after_a_baseline_counts_whatever_the_times_of_records(mirror
     now = int(time.time() * 1000)
     mirror.producers[0].send(topic, value=b"ahead", timestamp_ms=now + 50 * 60_000).get(30)
     mirror.copy(topic)
-    commands.baseline(mirror.settings, None, full_history=False, renew=False)
+    record_baselines(mirror.settings, None, full_history=False, renew=False)
     mirror.produce(topic, 120)
     newest = now + 55 * 60_000
     mirror.producers[0].send(topic, value=b"newest", timestamp_ms=newest).get(30)
@@ -251,7 +251,7 @@ def test_copies_of_what_the_source_removed_before_the_first_look_are_no_alarm(
     mirror.copy(topic)
     mirror.admins[0].delete_records({TopicPartition(topic, 0): 30})
     if full_history:
-        commands.baseline(mirror.settings, None, full_history=True, renew=False)
+        record_baselines(mirror.settings, None, full_history=True, renew=False)
     result = mirror.run()
     found = only(result)
     assert (found.status, counts(found), found.verified_records) == ("verified", {}, 30)
@@ -270,7 +270,7 @@ def test_what_is_left_open_about_a_baseline_is_a_warning_that_counts_it(mirror: 
     topic = mirror.topic("open", 1)
     mirror.produce(topic, 20)
     mirror.copy(topic, limit=10)
-    commands.baseline(mirror.settings, None, full_history=False, renew=False)
+    record_baselines(mirror.settings, None, full_history=False, renew=False)
     recorded = mirror.store.load("baseline")
     recorded["flow"]["topics"][topic]["required"] = {"0": 15}
     mirror.store.commit("baseline", recorded)
@@ -291,7 +291,7 @@ def test_a_mirror_that_runs_meanwhile_is_no_difference(mirror: Mirror) -> None:
     mirror.produce(topic, 120)
     mirror.copy(topic)
 
-    class Meanwhile(Take):
+    class Meanwhile(Snapshots):
         def __init__(self, settings: Settings) -> None:
             super().__init__(settings)
             self.next = 120
@@ -360,7 +360,7 @@ def test_what_no_report_told_of_is_news_until_one_does(mirror: Mirror) -> None:
 
 
 def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirror) -> None:
-    class Away(Take):
+    class Away(Snapshots):
         def positions(self, flow: Flow) -> Positions:  # noqa: ARG002
             raise ReportError("a does not answer")
 

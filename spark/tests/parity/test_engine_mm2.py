@@ -17,15 +17,16 @@ from pyspark.sql import SparkSession
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
-from mirror_report.parity.summary import TOLD_ONCE
+from mirror_report.observe import Snapshots
+from mirror_report.parity.results.summaries import TOLD_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots, and the positions a test tells."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:
@@ -47,7 +48,7 @@ class Keeper(Mirror):
     def __init__(self, spark: SparkSession, brokers: tuple[str, str], state: Path) -> None:
         super().__init__(spark, brokers, state)
         kept = Flow(
-            name="east", source="a", target="b", include=f"{self.prefix}\\..*", engine="mm2",
+            name="east", source="a", target="b", include=f"{self.prefix}\\..*", engine=MM2,
             replication_policy="prefix", group_id="a-mm2",
         )  # fmt: skip
         loose = Flow(

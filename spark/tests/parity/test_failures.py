@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.errors import ReportError
-from mirror_report.parity.engine import Run
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.shelf import Shelf
+from mirror_report.parity.run import Run
+from mirror_report.parity.spark.rows import Shelf
 
 EAST = Flow(name="east", source="a", target="z", include="e.*", group_id="g")
 WEST = Flow(name="west", source="b", target="z", include="w.*", group_id="g")
@@ -120,7 +120,7 @@ def test_a_topic_that_vanishes_while_it_is_read_is_unknown_and_the_others_are_ju
         return whole(self, session, ranges, connect)
 
     # Patched where the engine looks it up.
-    from mirror_report.parity import source
+    from mirror_report.parity.spark import source
 
     with monkeypatch.context() as patch:
         patch.setattr(source, "read", lambda *given: vanished(world, *given))

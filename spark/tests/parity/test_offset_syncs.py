@@ -21,9 +21,10 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -31,7 +32,7 @@ EVERY = 20
 """Records from sync to sync."""
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots and syncs, and the positions a test tells."""
 
     def __init__(self, settings: Settings, positions: Positions) -> None:
@@ -54,7 +55,7 @@ class Story:
         self.lab = Mirror(spark, brokers, state)
         self.syncs = f"{self.lab.prefix}-syncs"
         flow = Flow(
-            name="east", source="a", target="b", include=f"{self.lab.prefix}\\..*", engine="mm2",
+            name="east", source="a", target="b", include=f"{self.lab.prefix}\\..*", engine=MM2,
             replication_policy="prefix", group_id="a-mm2", offset_syncs_topic=self.syncs,
         )  # fmt: skip
         self.lab.settings = replace(self.lab.settings, flows=(flow,))

@@ -16,12 +16,16 @@ from hypothesis import strategies as st
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Spark
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.parity import FINGERPRINT_VERSION, plan, session, source
-from mirror_report.parity.errors import ParityError, explain
-from mirror_report.parity.memory import Gap, Memory, SideMemory, basis
-from mirror_report.parity.ranges import Range, chunks, join, within_budget
+from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan import topics as plan
+from mirror_report.parity.plan.ranges import Range, chunks, join, within_budget
+from mirror_report.parity.spark import session, source
+from mirror_report.parity.spark.errors import explain
+from mirror_report.parity.state.manifest import Gap, Memory, SideMemory, basis
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -297,7 +301,7 @@ def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
 
 
 def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None:
-    mm2 = replace(FLOW, engine="mm2")
+    mm2 = replace(FLOW, engine=MM2)
     bases = [
         basis(FLOW, BASELINE),
         basis(FLOW, {}),

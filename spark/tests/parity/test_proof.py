@@ -14,19 +14,20 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
-from mirror_report.commands.proved import Proof, prove
+from mirror_report.commands.prove import prove_topics
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Positions
 from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.observe import Take
+from mirror_report.model.document import ProofDocument
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 FAULTS = {"missing": 3, "duplicate": 2, "corrupt_value": 1, "extra": 4}
 
 
-class Moving(Take):
+class Moving(Snapshots):
     """A target that gets a record between two looks."""
 
     def __init__(self, mirror: Mirror, topic: str) -> None:
@@ -40,7 +41,7 @@ class Moving(Take):
         return seen
 
 
-class Past(Take):
+class Past(Snapshots):
     """Positions of a topic that was there before, as MirrorMaker 2 keeps them."""
 
     def positions(self, flow: Flow) -> Positions:
@@ -82,7 +83,7 @@ class Story:
         """Make one run of the engine."""
         return self.mirror.run()
 
-    def prove(self, name: str | None = None, take: Take | None = None) -> Proof:
+    def prove(self, name: str | None = None, take: Snapshots | None = None) -> ProofDocument:
         """Prove all topics, or one."""
         mirror = self.mirror
 
@@ -91,11 +92,12 @@ class Story:
             yield mirror.spark
 
         topic = None if name is None else f"{mirror.prefix}.{name}"
-        return prove(mirror.settings, "flow", topic, mirror.said.append, take, ours)
+        return prove_topics(mirror.settings, "flow", topic, mirror.said.append, take, ours)
 
-    def of(self, found: Proof | ParityResult, name: str) -> TopicParity:
+    def of(self, found: ProofDocument | ParityResult, name: str) -> TopicParity:
         """What was said of a topic."""
-        (one,) = [one for one in found.topics if one.topic == f"{self.mirror.prefix}.{name}"]
+        rows = found.parity if isinstance(found, ProofDocument) else found.topics
+        (one,) = [one for one in rows if one.topic == f"{self.mirror.prefix}.{name}"]
         return one
 
 
@@ -149,7 +151,7 @@ def test_a_topic_that_is_not_at_rest_is_not_proved(story: Story) -> None:
     name = f"{story.mirror.prefix}.moving"
     moved = story.prove("moving", Moving(story.mirror, name))
     (told,) = moved.findings
-    assert (moved.topics[0].status, told.kind) == ("in_flight", "not_proved")
+    assert (moved.parity[0].status, told.kind) == ("in_flight", "not_proved")
     assert verdict(moved.findings).exit_code == 1
     with pytest.raises(ConfigError, match="mirrors no topic"):
         story.prove("other")

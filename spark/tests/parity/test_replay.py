@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import CLASSES, ParityResult
-from mirror_report.observe import Take
+from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -32,7 +33,7 @@ HOUR = 3_600_000
 PARTITIONS = 2
 
 
-class Told(Take):
+class Told(Snapshots):
     """Real snapshots, and the positions of the replay's own mirrors."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:
@@ -57,7 +58,7 @@ class Replay(Mirror):
         super().__init__(spark, brokers, state)
         self.chance = random.Random(seed)  # noqa: S311
         loose = replace(self.settings.flows[0], name="loose", include=f"{self.prefix}\\.loose-.*")
-        kept = replace(loose, name="kept", engine="mm2", include=f"{self.prefix}\\.kept-.*")
+        kept = replace(loose, name="kept", engine=MM2, include=f"{self.prefix}\\.kept-.*")
         self.settings = replace(self.settings, flows=(loose, kept))
         self.told: dict[str, Positions] = {"loose": {}, "kept": {}}
         self.copied: dict[str, dict[int, int]] = {}

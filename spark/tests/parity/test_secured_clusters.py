@@ -27,9 +27,10 @@ from pyspark.sql import SparkSession
 from mirror_report import cli
 from mirror_report.config.load import parse
 from mirror_report.config.settings import Settings
-from mirror_report.parity import session, source
-from mirror_report.parity.errors import ParityError, spark_errors
-from mirror_report.parity.ranges import Range
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.spark import session, source
+from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 

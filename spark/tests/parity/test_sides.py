@@ -8,15 +8,19 @@ from typing import Any
 import pytest
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity import FINGERPRINT_VERSION, looking, plan, watched
-from mirror_report.parity.looking import Look
-from mirror_report.parity.memory import NEVER, Memory, Removal, SideMemory
-from mirror_report.parity.ranges import Range, feeder, guest, join
+from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity.plan import cofed as looking
+from mirror_report.parity.plan import topics as plan
+from mirror_report.parity.plan.cofed import Look
+from mirror_report.parity.plan.ranges import Range, feeder, guest, join
+from mirror_report.parity.results import retention
+from mirror_report.parity.state.manifest import NEVER, Memory, Removal, SideMemory
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
-EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", engine="mm2")
+EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", engine=MM2)
 WEST = Flow(name="west", source="b", target="z", include=".*", group_id="g")
 
 
@@ -158,11 +162,11 @@ def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> No
 def test_time_to_the_breach_is_that_of_the_shorter_retention() -> None:
     here = topic("t", "i", retention_ms=str(5 * HOUR))
     there = topic("t", "i", retention_ms=str(3 * HOUR))
-    assert watched.breach_seconds(NOW - HOUR, [here], there, NOW) == 2 * 3600
-    assert watched.breach_seconds(NOW - 6 * HOUR, [here], None, NOW) == -3600, "it has begun"
-    assert watched.breach_seconds(None, [here], there, NOW) is None
-    assert watched.breach_seconds(NOW, [topic("t", "i", retention_ms="-1")], None, NOW) is None
-    assert watched.breach_seconds(NOW, [topic("t", "i")], None, NOW) is None, "not known"
+    assert retention.breach_seconds(NOW - HOUR, [here], there, NOW) == 2 * 3600
+    assert retention.breach_seconds(NOW - 6 * HOUR, [here], None, NOW) == -3600, "it has begun"
+    assert retention.breach_seconds(None, [here], there, NOW) is None
+    assert retention.breach_seconds(NOW, [topic("t", "i", retention_ms="-1")], None, NOW) is None
+    assert retention.breach_seconds(NOW, [topic("t", "i")], None, NOW) is None, "not known"
 
 
 def test_what_waits_unread_and_is_mirrored_is_due() -> None:
@@ -170,5 +174,5 @@ def test_what_waits_unread_and_is_mirrored_is_due() -> None:
         Range("east", "source", "t", "t", 0, 5, 20),
         Range("east", "target", "t", "t", 0, 0, 9),
     ]
-    assert watched.unread_below(waiting, {"east": {"t": {0: 12}}}) == 7
-    assert watched.unread_below(waiting, {}) == 0
+    assert retention.unread_below(waiting, {"east": {"t": {0: 12}}}) == 7
+    assert retention.unread_below(waiting, {}) == 0

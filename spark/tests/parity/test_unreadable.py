@@ -17,17 +17,23 @@ from parity_mirror import T0, Mirror, Tale, counts, only
 from parity_records import assert_partitions_add_up, jars_directory
 from pyspark.sql import SparkSession
 
-from mirror_report import commands
 from mirror_report.checks.verdict import verdict
-from mirror_report.commands.proved import prove
+from mirror_report.commands.compare import compare_bundles
+from mirror_report.commands.digest import digest_side
+from mirror_report.commands.measure_lag import measure_lag
+from mirror_report.commands.prove import prove_topics
+from mirror_report.commands.run import make_report
 from mirror_report.config.flow import Flow
-from mirror_report.kafka.snapshot import ClusterError
+from mirror_report.engines import MM2
+from mirror_report.kafka.errors import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
-from mirror_report.observe import Take
-from mirror_report.parity import reading, session
-from mirror_report.render import html, nagios, prometheus, terminal
+from mirror_report.observe import Snapshots
+from mirror_report.parity.spark import session
+from mirror_report.parity.steps import read
+from mirror_report.render import html, nagios, prometheus, sections, terminal
 from mirror_report.render import json as render_json
+from mirror_report.render.formats import judged
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -190,9 +196,9 @@ def same_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("same_session")
 def test_a_proof_reads_around_them(story: Poisoned) -> None:
-    found = prove(story.mirror.settings, "flow", None, story.mirror.said.append)
-    assert_partitions_add_up(found.topics)
-    told = {one.topic.rpartition(".")[2]: one for one in found.topics}
+    found = prove_topics(story.mirror.settings, "flow", None, story.mirror.said.append)
+    assert_partitions_add_up(found.parity)
+    told = {one.topic.rpartition(".")[2]: one for one in found.parity}
     assert counts(told["lost"]) == {"missing": 5, "unverifiable": 1}
     assert told["lost"].verified_records == 35
     assert counts(told["target"]) == {"unverifiable": 1}
@@ -205,12 +211,12 @@ def test_bundles_say_what_their_digests_do_not_hold(story: Poisoned, tmp_path: P
     paths = []
     for side in ("source", "target"):
         path = tmp_path / side
-        commands.digest(
+        digest_side(
             story.mirror.settings, None, side, lambda _, path=path: path.open("wb"),
             story.mirror.said.append,
         )  # fmt: skip
         paths.append(path)
-    document = commands.compare(story.mirror.settings, *paths, story.mirror.said.append)
+    document = compare_bundles(story.mirror.settings, *paths, story.mirror.said.append)
     told = {one.topic.rpartition(".")[2]: one for one in document.topics}
     assert (told["many"].status, told["target"].status) == ("unknown", "unverifiable")
     assert told["lost"].fewer == 5
@@ -222,14 +228,14 @@ def test_bundles_say_what_their_digests_do_not_hold(story: Poisoned, tmp_path: P
 
 @pytest.mark.usefixtures("same_session")
 def test_a_report_is_written_in_every_form(story: Poisoned) -> None:
-    report = commands.run(story.mirror.settings, None, story.mirror.said.append)
+    report = make_report(story.mirror.settings, None, story.mirror.said.append)
     assert report.verdict.exit_code == 2, report.verdict
     plain = render_json.document(report)
     jsonschema.validate(json.loads(render_json.dumps(plain)), render_json.schema())
     assert "9300000000000000" in html.render(plain)
-    assert nagios.answer(plain).startswith("MIRROR CRITICAL")
+    assert nagios.summary(plain).startswith("MIRROR CRITICAL")
     shown = io.StringIO()
-    terminal.show(plain, terminal.console(shown), None, wide=True)
+    terminal.write(judged(report), shown, wide=True)
     assert "9300000000000000" in shown.getvalue()
     run = {"at": 1.0, "duration": 1.0, "interval": 60.0}
     assert 'class="unverifiable"' in prometheus.text(prometheus.of_run(plain, run, "1"))
@@ -241,7 +247,7 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
     for name, timestamp in zip(names, timestamps, strict=True):
         mirror.producers[0].send(name, value=b"v", timestamp_ms=timestamp).get(30)
     for _ in range(2):
-        measured = commands.lag(mirror.settings, mirror.store, None)
+        measured = measure_lag(mirror.settings, mirror.store, None)
         assert [one.lag_records for one in measured.rows] == [1] * len(names)
     ages = {one.topic: one.lag_seconds for one in measured.rows}
     assert [ages[name] for name in names if ages[name] == 0] == [0] * 3, "they are of the future"
@@ -253,15 +259,15 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
         render_json.schema() | {"$ref": "#/$defs/LagDocument"},
     )
     shown = io.StringIO()
-    terminal.lag(plain["lag"], terminal.console(shown), wide=True)
+    sections.lag(plain["lag"], terminal.console(shown), wide=True)
     assert "t0" in shown.getvalue()
     run = {"at": 1.0, "duration": 1.0, "interval": 60.0}
     text = prometheus.text(prometheus.of_lag(plain, run, "1", partitions=True))
     assert text.count("\nkafka_mirror_lag_records{") == len(names)
-    assert nagios.answer(plain)
+    assert nagios.summary(plain)
 
 
-class Kept(Take):
+class Kept(Snapshots):
     """Real snapshots, and a MirrorMaker 2 that has committed everything."""
 
     def positions(self, flow: Flow) -> Positions:
@@ -275,7 +281,7 @@ class Kept(Take):
 
 def test_where_partitions_are_kept_each_of_them_counts(mirror: Mirror) -> None:
     (flow,) = mirror.settings.flows
-    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine="mm2"),))
+    mirror.settings = replace(mirror.settings, flows=(replace(flow, engine=MM2),))
     topic = mirror.topic("t", partitions=2, **FOREVER)
     for side, beyond in ((0, (0, 0, 1)), (1, (0, 1))):
         for partition in (0, 1):
@@ -299,7 +305,7 @@ def test_spark_alone_suffices_to_read_around_them(
     def refuse(*_: Any) -> list[Any]:
         raise ClusterError("cluster a: could not read records: no such codec")
 
-    monkeypatch.setattr(reading, "fetched_at", refuse)
+    monkeypatch.setattr(read, "fetched_at", refuse)
     names = [
         mirror.topic(name, partitions=1, cleanup_policy=policy, **FOREVER)
         for name, policy in (("t", "delete"), ("table", "compact"))
@@ -322,7 +328,7 @@ def test_one_that_comes_while_a_difference_is_looked_at(mirror: Mirror) -> None:
     mirror.produce(topic, 40)
     mirror.copy(topic, faults={"missing": 2})
 
-    class Late(Take):
+    class Late(Snapshots):
         """A source that gets a record just before it is looked at again."""
 
         looks = 0

@@ -13,12 +13,14 @@ from parity_world import T0, World, no_kafka
 from pyspark.sql import SparkSession
 
 from mirror_report.config.flow import Flow
+from mirror_report.engines import MM1, MM2
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.model.findings import Finding
-from mirror_report.parity import sealing, watched
-from mirror_report.parity.memory import Gone
+from mirror_report.parity.results import retention
+from mirror_report.parity.state.manifest import Gone
+from mirror_report.parity.steps import seal
 
-EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine="mm2")
+EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine=MM2)
 WEST = Flow(name="west", source="b", target="z", include="w.*|shared", group_id="g")
 HOUR = 3_600_000
 NOW = int(time.time() * 1000)
@@ -131,8 +133,8 @@ def test_records_that_leave_the_target_too_early_are_told_until_they_would_have_
             ("deleted_early", "critical", 75)
         ]
     lasting = [Gone("f", "t", 0, 5, 7, None), Gone("f", "t", 1, 0, 3, NOW + 1000)]
-    assert watched.gone(lasting, NOW) == ({0: 7, 1: 3}, {0: 5})
-    assert watched.gone(lasting, NOW + 2000) == ({0: 7}, {0: 5, 1: 3})
+    assert retention.gone(lasting, NOW) == ({0: 7, 1: 3}, {0: 5})
+    assert retention.gone(lasting, NOW + 2000) == ({0: 7}, {0: 5, 1: 3})
 
 
 @pytest.mark.parametrize("topic", ["aged", "raised", "sized"])
@@ -201,7 +203,7 @@ def test_time_is_left_until_retention_takes_what_waits(spark: SparkSession, tmp_
 def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealing, "MAX_DIRECTORIES", 1)
+    monkeypatch.setattr(seal, "MAX_DIRECTORIES", 1)
     long_ago = T0 - 72 * HOUR
     world = World(spark, tmp_path, EAST)
     with no_kafka(world):
@@ -228,7 +230,7 @@ def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
 def test_first_records_without_timestamps_do_not_decide_for_those_that_follow(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    plain = replace(EAST, engine="mm1")
+    plain = replace(EAST, engine=MM1)
     world = World(spark, tmp_path, plain)
     world.write("a", "e1", 0, (b"k", b"untimed", -1, None))
     world.copy(plain, "e1")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, get_args
 
-from mirror_report.checks.verdict import TABLE, finding, verdict, worst_first
+from mirror_report.checks.kinds import TABLE
+from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.model.document import FlowStatus, Report
 from mirror_report.model.groups import GroupParity, GroupPartition, GroupState

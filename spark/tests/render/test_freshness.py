@@ -44,7 +44,7 @@ def test_a_report_that_is_too_old_is_unknown_and_none_of_its_numbers_is_known() 
     assert plain["verdict"]["text"].startswith("unknown: the last report is too old")
     assert plain["verdict"]["text"].endswith("(made 13 d 2 h ago)")
     assert [one["kind"] for one in plain["findings"]] == ["outdated"]
-    line = nagios.answer(plain)
+    line = nagios.summary(plain)
     assert line.startswith("MIRROR UNKNOWN - unknown: the last report is too old")
     values = dict(one.split("=") for one in line.partition(" | ")[2].split())
     assert values.pop("age") == f"{314 * 3600}s;;;0"
@@ -68,7 +68,7 @@ def test_a_warning_that_is_too_old_is_unknown() -> None:
 def test_age_survives_a_sentence_that_is_cut() -> None:
     lost = [finding("missing", "x" * 1000, "look")]
     plain = shown(whole(findings=lost, verdict=verdict(lost)), timedelta(days=13))
-    assert nagios.answer(plain).partition(" | ")[0].endswith("xx (made 13 d 0 h ago)")
+    assert nagios.summary(plain).partition(" | ")[0].endswith("xx (made 13 d 0 h ago)")
 
 
 def test_a_report_of_the_time_to_come_is_not_believed() -> None:

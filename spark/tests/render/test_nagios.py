@@ -13,7 +13,7 @@ from mirror_report.render import nagios
 
 
 def line(one: Report) -> str:
-    return nagios.answer(render_json.document(one))
+    return nagios.summary(render_json.document(one))
 
 
 def data(text: str) -> dict[str, str]:
@@ -80,8 +80,8 @@ def test_lag_and_check_have_their_line_too() -> None:
     one = whole()
     lag = LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
     check = CheckDocument(one.schema_version, one.verdict, one.flows, one.findings)
-    assert "lag_records" in data(nagios.answer(render_json.document(lag)))
-    assert list(data(nagios.answer(render_json.document(check)))) == ["critical", "warning"]
+    assert "lag_records" in data(nagios.summary(render_json.document(lag)))
+    assert list(data(nagios.summary(render_json.document(check)))) == ["critical", "warning"]
 
 
 def test_what_would_end_the_line_early_is_replaced() -> None:

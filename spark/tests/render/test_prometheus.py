@@ -5,7 +5,6 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sample_reports import NOW, empty, partition_lag, report, whole
@@ -14,6 +13,7 @@ from mirror_report import metrics
 from mirror_report.config.load import load
 from mirror_report.config.settings import Settings
 from mirror_report.model.document import LagDocument, Report
+from mirror_report.model.findings import Finding
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.state.store import LockedError, StateError
@@ -148,16 +148,18 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return load("-")
 
 
-def written(settings: Settings, document: Any, flow: str | None = None) -> Any:
+def written(settings: Settings, document: LagDocument, flow: str | None = None) -> list[Finding]:
+    """Findings that the document has more than it had before."""
     with metrics.recorded(settings, "lag", flow) as recorded:
-        return recorded.write(document)
+        after = recorded.write(document)
+    return [one for one in after.findings if one not in document.findings]
 
 
 def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
     settings: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "mirror_report.prom"
-    assert written(settings, lag_document(report())) is None
+    assert written(settings, lag_document(report())) == []
     assert path.stat().st_mode & 0o777 == 0o644
     assert value(path.read_text(), "kafka_mirror_lag_records", topic="payments") == 1200
     written(settings, lag_document(whole()))
@@ -166,7 +168,7 @@ def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
 
 
 def test_one_flow_does_not_speak_for_all(settings: Settings, tmp_path: Path) -> None:
-    assert written(settings, lag_document(whole()), flow="orders") is None
+    assert written(settings, lag_document(whole()), flow="orders") == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -198,6 +200,6 @@ def test_run_that_finds_another_at_work_leaves_its_metrics_alone(
 
 def test_directory_that_cannot_be_written_is_a_finding(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "mirror_report.prom").mkdir()
-    found = written(settings, lag_document(whole()))
+    (found,) = written(settings, lag_document(whole()))
     assert (found.kind, found.severity) == ("state", "unknown")
     assert "mirror_report.prom" in found.message

@@ -12,8 +12,8 @@ from mirror_report.checks.verdict import finding
 from mirror_report.model.content import CLASSES
 from mirror_report.model.document import FlowStatus, Report
 from mirror_report.model.groups import GroupParity
+from mirror_report.render import formats, sections, terminal
 from mirror_report.render import json as render_json
-from mirror_report.render import terminal
 
 
 class Screen(io.StringIO):
@@ -26,14 +26,15 @@ class Screen(io.StringIO):
 
 def text_of(one: Report, *, wide: bool = False, stream: io.StringIO | None = None) -> str:
     stream = stream or io.StringIO()
-    terminal.show(render_json.document(one), terminal.console(stream), "/x/latest.html", wide=wide)
+    answer = formats.report(render_json.document(one), "/x/latest.html")
+    terminal.write(answer, stream, wide=wide)
     return stream.getvalue()
 
 
 def lag_text(*rows: Any, wide: bool = False) -> str:
     stream = io.StringIO()
     plain = render_json.document(report(lag=list(rows)))["lag"]
-    terminal.lag(plain, terminal.console(stream), wide=wide)
+    sections.lag(plain, terminal.console(stream), wide=wide)
     return stream.getvalue()
 
 
@@ -96,7 +97,7 @@ def test_a_command_is_neither_wrapped_nor_cut(stream: type[io.StringIO]) -> None
 
 def test_many_findings_are_counted_not_listed() -> None:
     text = text_of(report())
-    assert text.count("what to do next") <= terminal.FINDINGS
+    assert text.count("what to do next") <= sections.FINDINGS
     assert re.search(r"and \d+ more findings: .*1 duplicate.*\(--wide\)", text)
 
 
@@ -154,7 +155,7 @@ def test_lag_shows_the_worst_topics_and_sums_the_others() -> None:
     ]
     lines = lag_text(*rows).strip().splitlines()
     assert lines[2].split()[0] == "t30"
-    assert len(lines) == 2 + terminal.TOP + 1
+    assert len(lines) == 2 + sections.TOP + 1
     assert lines[-1] == "... and 20 more: 20 LAGGING, 210 records behind (--wide)"
     assert len(table(lag_text(*rows, wide=True), "Lag by partition")) == 31
 
@@ -236,5 +237,5 @@ def test_states_this_release_does_not_know_are_shown() -> None:
     for rows, key in (("lag", "state"), ("parity", "status"), ("groups", "state")):
         plain[rows][0][key] = "NOVEL"
     stream = io.StringIO()
-    terminal.show(plain, terminal.console(stream), wide=True)
+    terminal.write(formats.report(plain, "/x/latest.html"), stream, wide=True)
     assert stream.getvalue().count("NOVEL") >= 4

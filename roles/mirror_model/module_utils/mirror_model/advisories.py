@@ -1,33 +1,13 @@
 """Known security advisories of Kafka releases."""
 
-from __future__ import annotations
-
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .engines import ENGINES
 from .errors import ModelError
+from .kafka_names import release
 
-PROCESSES = ("mm1", "mm2", "connect", "broker", "client")
-
-
-def release(version: Any) -> tuple[int, int, int]:
-    """The numbers of a release.
-
-    :raises ModelError: not of the form 3.9.2.
-    """
-    found = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)", str(version))
-    if found is None:
-        raise ModelError(f"Kafka version '{version}': write three numbers, such as 3.9.2")
-    return int(found[1]), int(found[2]), int(found[3])
-
-
-def line_of(version: Any) -> str:
-    """The release line whose key tables hold for a release: 3.9 or 4.3.
-
-    :raises ModelError: not of the form 3.9.2.
-    """
-    return "3.9" if release(version) < (4, 0, 0) else "4.3"
+OTHER_PROCESSES = ("connect", "broker", "client")
 
 
 def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
@@ -51,14 +31,16 @@ def kafka_advisories(
     """The advisories that concern one process of one release.
 
     :param version: the release that is to run.
-    :param process: ``mm1``, ``mm2``, ``connect``, ``broker`` or ``client`` (any other Java client).
+    :param process: an engine or one of :data:`OTHER_PROCESSES`; ``client`` is any other Java
+        client.
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
     :param table: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.
     :raises ModelError: an unknown process or a malformed version.
     """
-    if process not in PROCESSES:
-        raise ModelError(f"process '{process}' is not one of {', '.join(PROCESSES)}")
+    processes = (*ENGINES, *OTHER_PROCESSES)
+    if process not in processes:
+        raise ModelError(f"process '{process}' is not one of {', '.join(processes)}")
     found = []
     for entry in table:
         verdict = entry["processes"].get(process)

@@ -1,20 +1,19 @@
 """How clients reach a cluster: credentials, Java properties, kafka-python's connection."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from .errors import ModelError
-from .filled import cluster_of, filled
+from .filled import Clusters, cluster_of, filled
+from .keys import defaults_of
 from .render import to_jaas
-from .schema import IDENTITY, defaults_of
+from .schema import IDENTITY
 
 CREDENTIALS = "/run/credentials"
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 
 
-def identity_of(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
+def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
     """Who connects to a cluster for one purpose; ``mirror`` stands in for what is not defined.
 
     :returns: every key of an identity; ``None`` for what the cluster does not ask for.
@@ -34,7 +33,7 @@ def uses_tls(cluster: Mapping[str, Any]) -> bool:
     return str(cluster["security_protocol"]).endswith("SSL")
 
 
-def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, str]:
+def kafka_credentials(clusters: Clusters, alias: str, identity: str) -> dict[str, str]:
     """The credential files with which one identity reaches one cluster.
 
     :param clusters: ``kafka_clusters``.
@@ -68,7 +67,7 @@ def kafka_credentials(clusters: Mapping[str, Any], alias: str, identity: str) ->
     return files
 
 
-def kafka_python_client(clusters: Mapping[str, Any], alias: str, identity: str) -> dict[str, Any]:
+def kafka_python_client(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
     """How kafka-python reaches one cluster.
 
     :param clusters: ``kafka_clusters``.
@@ -106,7 +105,7 @@ def credentials_directory(unit: str) -> str:
 
 
 def client_properties(
-    clusters: Mapping[str, Any], alias: str, identity: str, directory: str
+    clusters: Clusters, alias: str, identity: str, directory: str
 ) -> dict[str, Any]:
     """Java client properties with which a process reaches one cluster.
 

@@ -1,23 +1,22 @@
 """Everything one mirror process is made of, and what of it must not change unnoticed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .clusters import kafka_credentials
+from .engine import Engine
+from .engines import ENGINES
 from .errors import ModelError
-from .filled import flow_of, instance_of, kafka_version_of, member
-from .mm1 import mm1_process
-from .mm2 import mm2_process
-from .schema import NOT_YET, SUPPORTED_ENGINES
+from .filled import Clusters, member
+from .owner import Owner, instance_of
+from .placement import flow_of
 
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
 
 
 def mirrormaker_instance(
-    clusters: Mapping[str, Any],
+    clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     instances: Mapping[str, Any],
     name: str,
@@ -36,55 +35,68 @@ def mirrormaker_instance(
         ``arguments`` as a unit spells them, ``environment`` (the variables the arguments name),
         ``files`` (file name to properties, secrets as references), ``credentials`` (file name to
         content, SECRET), ``identity`` (what must not change unnoticed) and ``positions`` (words for
-        where it is remembered how far the mirror came). An absent instance has the first five and
+        where the mirror's positions are kept). An absent instance has the first five and
         empty others.
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
-    instance = instance_of(instances, name)
+    return _process(clusters, flows, instance_of(instances, name), node or {})
+
+
+def _process(
+    clusters: Clusters,
+    flows: Sequence[Mapping[str, Any]],
+    owner: Owner,
+    node: Mapping[str, Any],
+) -> dict[str, Any]:
     by_name = {flow["name"]: flow for flow in flows}
-    chosen = [flow_of(by_name[flow]) for flow in instance["flows"] if flow in by_name]
-    engine = chosen[0]["engine"] if chosen else "mm1"
+    chosen = [flow_of(by_name[flow]) for flow in owner.flows if flow in by_name]
+    # An absent owner may name no flow any more; which engine it had makes no difference then.
+    engine = ENGINES[chosen[0]["engine"]] if chosen else next(iter(ENGINES.values()))
     result: dict[str, Any] = {
-        "name": name, "engine": engine, "state": instance["state"], "hosts": instance["hosts"],
-        "kafka_version": kafka_version_of(instance, engine), "heap": "", "flows": [], "target": "",
-        "description": "", "script": "", "arguments": [], "environment": {}, "files": {},
-        "credentials": {}, "identity": {}, "positions": "",
+        "name": owner.name, "engine": engine.name, "state": owner.state, "hosts": owner.hosts,
+        "kafka_version": owner.version(engine.kafka_version), "heap": "", "flows": [],
+        "target": "", "description": "", "script": "", "arguments": [], "environment": {},
+        "files": {}, "credentials": {}, "identity": {}, "positions": "",
     }  # fmt: skip
-    if instance["state"] == "absent":
+    if owner.state == "absent":
         return result
-    for flow in instance["flows"]:
+    for flow in owner.flows:
         member("mirror_flows", by_name, flow)
-    _check_flows(f"mirrormaker_instances.{name}.flows", engine, chosen)
+    _check_flows(f"{owner.path}.flows", engine, chosen)
     target = chosen[0]["target"]
-    result |= {
-        "heap": instance["heap"],
-        "flows": chosen,
-        "target": target,
-        "description": description_of(chosen),
-        "credentials": {
-            file: content
-            for alias in dict.fromkeys([*(flow["source"] for flow in chosen), target])
-            for file, content in kafka_credentials(clusters, alias, "mirror").items()
-        },
+    aliases = dict.fromkeys([*(flow["source"] for flow in chosen), target])
+    rendered = engine.render(clusters, chosen, owner, node)
+    identity = {
+        "engine": engine.name, "flows": [flow["name"] for flow in chosen], "target": target,
+        "policy": chosen[0]["replication_policy"], **rendered["identity"],
+    }  # fmt: skip
+    credentials = {
+        file: content
+        for alias in aliases
+        for file, content in kafka_credentials(clusters, alias, "mirror").items()
     }
-    if engine == "mm1":
-        return result | mm1_process(clusters, chosen[0], instance, name)
-    return result | mm2_process(clusters, chosen, instance, name, node)
+    return {
+        **result, "heap": owner.settings["heap"], "flows": chosen, "target": target,
+        "description": description_of(chosen), "credentials": credentials,
+        **rendered, "identity": identity,
+    }  # fmt: skip
 
 
-def _check_flows(path: str, engine: str, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse flows that no process could run, whoever forgot to judge the inventory."""
-    if engine not in SUPPORTED_ENGINES:
-        raise ModelError(f"{path}: engine {engine} is {NOT_YET}")
-    if not flows or (engine == "mm1" and len(flows) > 1):
-        raise ModelError(f"{path}: name exactly one flow of engine mm1, or flows of engine mm2")
+def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse flows that no process could run, in an inventory that nobody judged."""
+    if not flows or not (engine.several_flows or len(flows) == 1):
+        runs = ", or ".join(
+            f"{'flows' if known.several_flows else 'exactly one flow'} of engine {known.name}"
+            for known in ENGINES.values()
+        )
+        raise ModelError(f"{path}: name {runs}")
     shared = {(flow["engine"], flow["target"], flow["replication_policy"]) for flow in flows}
     if len(shared) > 1:
         raise ModelError(f"{path}: the flows differ in engine, target or replication_policy")
 
 
 def description_of(flows: Sequence[Mapping[str, Any]]) -> str:
-    """What an instance mirrors, in a few words."""
+    """What an owner mirrors, in a few words."""
     names = ", ".join(flow["name"] for flow in flows)
     if len(flows) == 1:
         return f"{names} from {flows[0]['source']} to {flows[0]['target']}"
@@ -92,7 +104,7 @@ def description_of(flows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
-    """What would mirror everything again, or leave a gap, if an instance went on as it now is.
+    """What would mirror everything again, or leave a gap, if an owner went on as it now is.
 
     :param remembered: the identity its host remembers; empty on a new host.
     :param current: its identity now. Both may lack what only the clusters know: the keys

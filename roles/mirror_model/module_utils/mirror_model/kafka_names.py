@@ -1,9 +1,13 @@
-"""Names of the client properties of Kafka 3.9 and 4.3; tests compare them with the libraries' own.
+"""Kafka's releases and client properties; tests compare the names with the libraries' own.
 
 What is security belongs to a cluster, whoever connects.
 """
 
-from __future__ import annotations
+import re
+from typing import Any
+
+from .errors import ModelError
+from .filled import Properties
 
 LINES = ("3.9", "4.3")
 
@@ -92,3 +96,40 @@ ADMIN = {
     "3.9": _EVERY["3.9"] | _ADMIN,
     "4.3": _EVERY["4.3"] | _ADMIN,
 }
+CLIENTS = {"consumer": CONSUMER, "producer": PRODUCER, "admin": ADMIN}
+ANY_CLIENT = frozenset().union(*(names[line] for names in CLIENTS.values() for line in LINES))
+# Begins the properties of a Connect worker's own REST server with TLS.
+REST_TLS = "listeners.https."
+
+
+def of_client(properties: Properties, client: str, line: str) -> dict[str, Any]:
+    """What of a cluster's properties one of its clients knows; a plug-in's own go to all.
+
+    :param properties: name to value.
+    :param client: ``consumer``, ``producer`` or ``admin``.
+    :param line: one of :data:`LINES`.
+    """
+    return {
+        key: value
+        for key, value in properties.items()
+        if key not in SECURITY[line] and (key in CLIENTS[client][line] or key not in ANY_CLIENT)
+    }
+
+
+def release(version: Any) -> tuple[int, int, int]:
+    """The numbers of a release.
+
+    :raises ModelError: not of the form 3.9.2.
+    """
+    found = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)", str(version))
+    if found is None:
+        raise ModelError(f"Kafka version '{version}': write three numbers, such as 3.9.2")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def line_of(version: Any) -> str:
+    """The release line whose key tables hold for a release: 3.9 or 4.3.
+
+    :raises ModelError: not of the form 3.9.2.
+    """
+    return "3.9" if release(version) < (4, 0, 0) else "4.3"

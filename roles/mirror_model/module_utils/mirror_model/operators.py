@@ -1,21 +1,18 @@
 """What an operator's tools get to reach clusters as chosen identities."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from . import kafka_names
 from .clusters import client_properties, kafka_credentials
 from .errors import ModelError
-from .filled import cluster_of, layered, member
-from .judge_secrets import REFERENCE
-from .mm2 import of_client
-from .schema import suggestion
+from .filled import Clusters, cluster_of, layered, member
+from .keys import suggestion
+from .secret_names import REFERENCE
 
 
 def operator_files(
-    clusters: Mapping[str, Any], identities: Mapping[str, Any], directory: str
+    clusters: Clusters, identities: Mapping[str, Any], directory: str
 ) -> dict[str, dict[str, Any]]:
     """The files with which Kafka's scripts reach clusters as chosen identities.
 
@@ -47,14 +44,14 @@ def operator_files(
             properties[f"{alias}.{identity}.properties" if identity else f"{alias}.properties"] = (
                 layered(
                     client_properties(clusters, alias, who, directory),
-                    of_client(own, "admin", line),
+                    kafka_names.of_client(own, "admin", line),
                     security,
                 )
             )
     return {"properties": properties, "credentials": credentials}
 
 
-def _check(clusters: Mapping[str, Any], alias: str, chosen: Any) -> None:
+def _check(clusters: Clusters, alias: str, chosen: Any) -> None:
     """Refuse what is not defined, naming what is."""
     where = f"kafka_as_identities.{alias}"
     if alias not in clusters:

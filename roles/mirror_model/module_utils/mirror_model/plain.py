@@ -1,7 +1,5 @@
 """Plain Python values out of whatever an inventory hands over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

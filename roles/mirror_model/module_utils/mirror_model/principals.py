@@ -1,13 +1,8 @@
 """Whom a broker takes a client for: the principal that permissions are given to."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 from .clusters import identity_of, uses_sasl
 from .errors import ModelError
-from .filled import cluster_of
+from .filled import Clusters, cluster_of
 
 ANONYMOUS = "User:ANONYMOUS"
 # Attribute types that RFC 2253 has a word for; any other is written as a number.
@@ -28,7 +23,7 @@ ENCODINGS = {BMP_STRING: "utf-16-be", UNIVERSAL_STRING: "utf-32-be"}
 KEYSTORES = ("ssl.keystore.location", "ssl.keystore.certificate.chain")
 
 
-def principal_of(clusters: Mapping[str, Any], alias: str, identity: str) -> str | None:
+def principal_of(clusters: Clusters, alias: str, identity: str) -> str | None:
     """The principal by which a cluster's brokers know an identity.
 
     :param clusters: ``kafka_clusters``.

@@ -30,6 +30,20 @@ MOST_BEGINNINGS = 8
 MOST_STATES = 20_000
 
 _ESCAPES = {"d": DIGITS, "w": WORD, ".": frozenset("."), "-": frozenset("-"), "_": frozenset("_")}
+_NO_ATOMS = {
+    ",": "MirrorMaker 1 turns a comma into '|'; write one list entry per topic",
+    **{char: f"'{char}' repeats nothing; write '.*' for any name" for char in "*+?{"},
+    **{char: f"'{char}' is not needed: patterns always match the whole topic name"
+       for char in "^$"},
+}  # fmt: skip
+_NO_SECOND_QUANTIFIERS = {
+    "?": "lazy quantifiers are not portable; whole names match either way",
+    "+": "possessive quantifiers are not portable; drop the second '+'",
+    **dict.fromkeys(
+        "*{", "a quantifier follows a quantifier; put the inner part in '(?:...)'"
+    ),
+}  # fmt: skip
+_RANGES = (string.digits, string.ascii_uppercase, string.ascii_lowercase)
 _GROUPS = {
     "?=": "lookahead", "?!": "negative lookahead", "?<=": "lookbehind", "?<!": "lookbehind",
     "?P": "named group or reference", "?<": "named group", "?>": "atomic group",
@@ -289,12 +303,8 @@ class _Parser:
         else:
             return node
         after = self.peek()
-        if after == "?":
-            raise self.error("lazy quantifiers are not portable; whole names match either way")
-        if after == "+":
-            raise self.error("possessive quantifiers are not portable; drop the second '+'")
-        if after and after in "*{":
-            raise self.error("a quantifier follows a quantifier; put the inner part in '(?:...)'")
+        if after in _NO_SECOND_QUANTIFIERS:
+            raise self.error(_NO_SECOND_QUANTIFIERS[after])
         return node
 
     def atom(self) -> _Node:
@@ -310,12 +320,8 @@ class _Parser:
         return _Node("chars", ALPHABET if char == "." else frozenset(char))
 
     def refuse(self, char: str) -> None:
-        if char == ",":
-            raise self.error("MirrorMaker 1 turns a comma into '|'; write one list entry per topic")
-        if char in ("*", "+", "?", "{"):
-            raise self.error(f"'{char}' repeats nothing; write '.*' for any name")
-        if char in ("^", "$"):
-            raise self.error(f"'{char}' is not needed: patterns always match the whole topic name")
+        if char in _NO_ATOMS:
+            raise self.error(_NO_ATOMS[char])
         if char not in ALPHABET:
             raise self.error(
                 "a topic name holds only letters, digits, '.', '_' and '-'; remove this character"
@@ -375,6 +381,3 @@ class _Parser:
             raise self.error("a range runs upwards within digits, capitals or small letters")
         self.at += 3
         return frozenset(chr(code) for code in range(ord(low), ord(high) + 1))
-
-
-_RANGES = (string.digits, string.ascii_uppercase, string.ascii_lowercase)

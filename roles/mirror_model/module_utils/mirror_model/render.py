@@ -1,7 +1,5 @@
 """Text that other programs read back: Java properties, systemd environment files, JAAS values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

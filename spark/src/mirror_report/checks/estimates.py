@@ -1,4 +1,4 @@
-"""Where MirrorMaker 2 probably stands, ahead of what it has committed: no I/O, and no decision."""
+"""Probable positions ahead of the committed ones, from offset syncs: no I/O, and no decision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Place
-from mirror_report.model.mirror import Standing
+from mirror_report.model.mirror import MirrorStatus
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ def estimates(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
-    standing: Standing,
+    mirror: MirrorStatus,
     reset_topics: Collection[str],
 ) -> dict[Place, Estimate]:
     """Probable positions of the partitions that have an offset sync.
 
     Every record on the target past the one of a sync was copied after it: that many offsets
-    further the mirror stands. A sync older than the committed position never takes it back.
+    further the mirror is. A sync older than the committed position never takes it back.
 
-    :param reset_topics: source topics made anew on either side, whose syncs mean nothing.
+    :param reset_topics: source topics recreated on either side, whose syncs mean nothing.
     """
     found: dict[Place, Estimate] = {}
-    for (name, partition), sync in standing.syncs.items():
+    for (name, partition), sync in mirror.syncs.items():
         ours = source.topics.get(name)
         theirs = target.topics.get(flow.target_topic(name))
         if ours is None or theirs is None or name in reset_topics:
@@ -50,8 +50,8 @@ def estimates(
             continue
         # The source was asked first: under load the sync may be ahead of that.
         position = min(here.end, sync.upstream + there.end - sync.downstream)
-        committed = standing.positions.get(name, {}).get(partition)
-        committed_at_ms = standing.committed_at_ms.get((name, partition), 0)
+        committed = mirror.positions.get(name, {}).get(partition)
+        committed_at_ms = mirror.committed_at_ms.get((name, partition), 0)
         if committed is not None and sync.timestamp_ms < committed_at_ms and committed > position:
             found[name, partition] = Estimate(committed, "connect_offsets", committed_at_ms)
         else:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mirror_report.checks.topics import settings_not_read
+from mirror_report.checks.topic_settings import settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
+from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Positions
 from mirror_report.model.findings import Finding
+
+
+def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
+    """Whether source and target are one cluster."""
+    if source.cluster_id != target.cluster_id:
+        return []
+    return [
+        finding(
+            "same_cluster",
+            f"{flow.source} and {flow.target} are one cluster ({source.cluster_id}): "
+            "the mirror would feed itself",
+            f"Correct bootstrap_servers of kafka_clusters.{flow.source} or "
+            f"kafka_clusters.{flow.target}",
+            flow=flow.name,
+        )
+    ]
 
 
 def takeover(
@@ -21,12 +38,12 @@ def takeover(
     filled = sorted(
         name
         for name, topic in target.topics.items()
-        if any(one.end > one.log_start for one in topic.partitions.values())
+        if any(log.end > log.log_start for log in topic.partitions.values())
     )
     if not filled:
         return []
     shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
-    where = flow.source if flow.engine == "mm1" else flow.target
+    where = flow.alias(flow.engine.workers_side)
     return [
         finding(
             "takeover",
@@ -46,14 +63,14 @@ def idle_tasks(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
     partitions = sum(len(topic.partitions) for topic in source.topics.values())
     if not partitions or flow.parallelism <= partitions:
         return []
-    key = "tasks_max" if flow.engine == "mm2" else "num_streams"
-    what = "tasks" if flow.engine == "mm2" else "streams"
+    parallelism = flow.engine.parallelism
     return [
         finding(
             "idle_tasks",
-            f"flow {flow.name} has {flow.parallelism} {what} for {partitions} partition(s): "
+            f"flow {flow.name} has {flow.parallelism} {parallelism.word} for {partitions} "
+            f"partition(s): "
             f"{flow.parallelism - partitions} of them stay idle",
-            f"Lower {key}, or give the topics more partitions on both sides",
+            f"Lower {parallelism.key}, or give the topics more partitions on both sides",
             flow=flow.name,
             count=flow.parallelism - partitions,
         )
@@ -78,11 +95,19 @@ def replication_factors(flow: Flow, brokers: int) -> list[Finding]:
 
 
 def internal_names(flow: Flow) -> list[str]:
-    """Topics of the target that MirrorMaker 2 keeps for itself."""
-    names = [flow.offset_topic, flow.status_topic, flow.config_topic, flow.offset_syncs_topic]
-    if flow.consumer_groups:
-        names.append(flow.checkpoints_topic)
-    return [one for one in names if one]
+    """Topics of the target that the engine keeps for itself."""
+    engine = flow.engine
+    return [
+        name
+        for name, kept in (
+            (flow.offset_topic, engine.positions is PositionStore.CONNECT_OFFSETS),
+            (flow.status_topic, engine.workers is WorkerStore.STATUS_TOPIC),
+            (flow.config_topic, engine.workers is WorkerStore.STATUS_TOPIC),
+            (flow.offset_syncs_topic, engine.has_offset_syncs),
+            (flow.checkpoints_topic, engine.syncs_groups and flow.consumer_groups),
+        )
+        if name and kept
+    ]
 
 
 def internal_topics(flow: Flow, internal: ClusterSnapshot) -> list[Finding]:

@@ -37,7 +37,7 @@ def journal(flow: Flow) -> str:
 
 def service(flow: Flow, verb: str) -> str:
     """Command that starts, stops or restarts the mirror's process."""
-    return f"systemctl {verb} {flow.instance}.service"
+    return flow.engine.control.format(verb=verb, instance=flow.instance)
 
 
 def host(flow: Flow) -> str:
@@ -51,5 +51,5 @@ def prove(flow: str, topic: str) -> str:
 
 
 def renew(flow: Flow) -> str:
-    """Command that accepts what was lost: verification begins anew from now."""
+    """Command that accepts what was lost: verification begins again from now."""
     return f"mirror-report baseline --flow {flow.name} --renew"

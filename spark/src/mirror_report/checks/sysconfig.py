@@ -1,8 +1,12 @@
-"""Environment files as systemd reads them, for comparing them with the model."""
+"""Environment files as systemd reads them, compared with the model."""
 
 from __future__ import annotations
 
 import re
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config.flow import Flow
+from mirror_report.model.findings import Finding
 
 _LINE = re.compile(r"^\s*([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 
@@ -28,3 +32,22 @@ def read_environment(text: str) -> dict[str, str]:
         else:
             found[name] = re.sub(r"\\(.)", r"\1", raw)
     return found
+
+
+def drift(flow: Flow, text: str) -> list[Finding]:
+    """Whether the mirror was started with other topics than the flow's.
+
+    :param text: its environment file; empty: there is none.
+    """
+    include = read_environment(text).get("MM_INCLUDE")
+    if include in (None, flow.include):
+        return []
+    return [
+        finding(
+            "sysconfig_drift",
+            f"{flow.sysconfig} mirrors {include}, the model says {flow.include}",
+            "Run playbooks/mirrormaker.yml to return to the model, or change topics of flow "
+            f"{flow.name}",
+            flow=flow.name,
+        )
+    ]

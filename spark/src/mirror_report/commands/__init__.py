@@ -1,28 +1,7 @@
-"""What each command does, between the rooms; nothing here prints or ends the process."""
+"""The commands, each in a file named as it is typed, and what several of them share.
 
-from mirror_report.commands.apart import compare, digest
-from mirror_report.commands.archived import archive
-from mirror_report.commands.baselines import baseline
-from mirror_report.commands.checked import CheckResult, check
-from mirror_report.commands.confirmed import Confirmation, confirm
-from mirror_report.commands.measured import LagResult, lag
-from mirror_report.commands.proved import Proof, prove
-from mirror_report.commands.reported import run
-from mirror_report.commands.surveyed import groups
-
-__all__ = [
-    "CheckResult",
-    "Confirmation",
-    "LagResult",
-    "Proof",
-    "archive",
-    "baseline",
-    "check",
-    "compare",
-    "confirm",
-    "digest",
-    "groups",
-    "lag",
-    "prove",
-    "run",
-]
+A command's file holds its options, its question and its answer. Shared are: which flows it is about
+(:mod:`flows`), common options (:mod:`options`), progress (:mod:`progress`), measuring lag
+(:mod:`measure_lag`), checking a flow (:mod:`check_flow`), its topics and groups (:mod:`survey`,
+:mod:`observe_groups`).
+"""

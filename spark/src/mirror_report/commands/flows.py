@@ -1,16 +1,18 @@
-"""Which flows a command is about, and how one of them is named in a report."""
+"""Which flows a command is about, what is remembered of them, and their line in a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from mirror_report.checks.verdict import failure
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.model.document import FlowStatus
+from mirror_report.model.findings import Finding
 from mirror_report.observe import Observed
-
-Progress = Callable[[str], None]
+from mirror_report.state.store import StateError, Store
 
 
 def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:
@@ -30,14 +32,31 @@ def aliases(flows: Sequence[Flow]) -> list[str]:
     return [alias for flow in flows for alias in (flow.source, flow.target)]
 
 
+def load_manifests(
+    store: Store, names: Iterable[str], findings: list[Finding]
+) -> dict[str, dict[str, Any]]:
+    """Manifests by name; one that cannot be used is empty.
+
+    :param findings: a finding is added for each of those.
+    """
+    found = {}
+    for name in names:
+        try:
+            found[name] = store.load(name)
+        except StateError as error:
+            found[name] = {}
+            findings.append(failure(error))
+    return found
+
+
 def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
     """One line of the report about a flow.
 
-    :param observed: ``None``: it could not be looked at.
+    :param observed: ``None``: it could not be observed.
     """
     return FlowStatus(
         name=flow.name,
-        engine=flow.engine,
+        engine=flow.engine.name,
         source=flow.source,
         target=flow.target,
         source_cluster_id=observed.source.cluster_id if observed else None,

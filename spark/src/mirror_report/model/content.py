@@ -51,7 +51,7 @@ class TopicParity:
     """What is known of one mirrored topic's content.
 
     :param counts: class of :data:`CLASSES` -> records found; ``None``: not known, never 0.
-    :param accounted: class -> records an earlier run has told of.
+    :param accounted: class -> records an earlier run has reported.
     :param partitions: class -> source partition (as text) -> records; empty where the engine keeps
         no partitions.
     :param buckets: number of buckets by status.

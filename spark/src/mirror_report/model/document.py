@@ -18,7 +18,7 @@ class FlowStatus:
 
     :param group_id: the group of the mirror's processes.
     :param target_brokers: how many brokers the target has.
-    :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
+    :param heartbeat_age_seconds: age of the newest heartbeat the mirror brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
     :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
     """
@@ -114,8 +114,8 @@ class ProofDocument:
 
 
 @dataclass(frozen=True)
-class ApartTopic:
-    """One target topic as two digest bundles tell it.
+class CompareTopic:
+    """One target topic by two digest bundles.
 
     :param fewer: records that the target lacks at least, summed over the buckets where it has
         fewer; ``more``: records it has too many, likewise.
@@ -154,8 +154,8 @@ class BucketDifference:
 
 
 @dataclass(frozen=True)
-class ApartDocument:
-    """What ``compare`` tells of two digest bundles of one flow.
+class CompareDocument:
+    """What ``compare`` says of two digest bundles of one flow.
 
     :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
     """
@@ -167,7 +167,40 @@ class ApartDocument:
     source_taken_at_ms: int
     target_taken_at_ms: int
     verdict: Verdict
-    topics: list[ApartTopic]
+    topics: list[CompareTopic]
     differences: list[BucketDifference]
     differing_buckets: int
     findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Whether a mirror took up its work.
+
+    :param flowing: the position moved while it was watched; ``None``: no record was waiting.
+    """
+
+    flow: str
+    ok: bool
+    flowing: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ConfirmDocument:
+    """What ``confirm --json`` prints, for the role that starts mirrors."""
+
+    ok: bool
+    flows: list[Confirmation]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What a command says that only did something."""
+
+    lines: tuple[str, ...]
+
+
+Judged = Report | LagDocument | CheckDocument | GroupsDocument | ProofDocument | CompareDocument
+"""Documents with findings, and a verdict that is the exit status."""
+Document = Judged | ConfirmDocument

@@ -1,4 +1,4 @@
-"""What an operator is told of a failure."""
+"""Failures an operator can act on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ class ReportError(Exception):
 
     :param message: what happened, without a full stop.
     :param action: what to do next, with the exact command where there is one.
-    :param kind: of the verdict table (:mod:`mirror_report.checks.verdict`), which says the exit
-        status; by default that of the class.
+    :param kind: of the table of :mod:`mirror_report.checks.kinds`, which says the exit status; by
+        default that of the class.
     """
 
     kind = "unreachable"

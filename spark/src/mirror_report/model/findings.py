@@ -12,7 +12,7 @@ Severity = Literal["ok", "warning", "critical", "unknown"]
 class Finding:
     """One thing the report has to say.
 
-    :param kind: a key of the verdict table (:mod:`mirror_report.checks.verdict`).
+    :param kind: a key of the table of :mod:`mirror_report.checks.kinds`.
     :param count: records or partitions concerned, if countable.
     :param action: what to do next, with the exact command where there is one.
     :param accounted: already reported by an earlier run; no longer raises the verdict.

@@ -36,7 +36,7 @@ class Column:
     :param always: show it even if no row has anything in it.
     :param spare: leave it out of a terminal that is too narrow, the highest first; 0: never.
     :param state: colour the text as a state.
-    :param alarm: anything in it is bad news.
+    :param alarm: anything in it is bad.
     """
 
     title: str
@@ -255,7 +255,7 @@ def _source(value: str | None) -> str:
 
 
 def _topics(one: Row) -> int | None:
-    """How many topics a flow has; not known if it could not be looked at."""
+    """How many topics a flow has; not known if it could not be observed."""
     return None if one["source_cluster_id"] is None else len(one["topics"])
 
 

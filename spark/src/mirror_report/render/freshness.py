@@ -44,7 +44,7 @@ def holds_until(made: datetime, duration_seconds: float, interval_seconds: float
 def shown(
     report: Mapping[str, Any], interval_seconds: float, now: datetime | None = None
 ) -> dict[str, Any]:
-    """A report document as it stands now: its age in the verdict, and unknown once it is too old.
+    """A report document as it is now: its age in the verdict, and unknown once it is too old.
 
     ``critical`` beats ``unknown`` here as everywhere: what an old report proved lost stays said.
 
@@ -56,7 +56,7 @@ def shown(
         until = holds_until(made, report["duration_seconds"], interval_seconds)
     except (ValueError, TypeError, OverflowError):
         raise ReportError(
-            "the last report does not say when it was made. Make a new one: mirror-report run"
+            "the last report does not say when it was made", "Make a new one: mirror-report run"
         ) from None
     now = made if now is None else now
     age = (now - made).total_seconds()

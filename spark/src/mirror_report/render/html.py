@@ -10,12 +10,13 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, TextIO
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from mirror_report.render import charts, columns, figures, rows
+from mirror_report.render.answer import Answer
 from mirror_report.render.columns import Column
 from mirror_report.render.rows import Row
 
@@ -28,6 +29,11 @@ REASONS = 50
 DAY = "%d %b %H:%MZ"
 LONGEST = 2000
 """Characters of a text on the page."""
+
+
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
+    """Write the page of a report."""
+    out.write(render(answer.document))
 
 
 def render(report: Mapping[str, Any]) -> str:
@@ -81,8 +87,8 @@ def _short(text: str) -> str:
 
 def _errors(report: Mapping[str, Any]) -> list[str]:
     """What no finding says already."""
-    told = {one["message"] for one in report["findings"]}
-    return [_short(one) for one in report["errors"] if one not in told][:FINDINGS]
+    reported = {finding["message"] for finding in report["findings"]}
+    return [_short(error) for error in report["errors"] if error not in reported][:FINDINGS]
 
 
 def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,9 +104,9 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The numbers to look at first."""
+    """The numbers to read first."""
     lag, parity, groups = report["lag"], report["parity"], report["groups"]
-    behind = rows.total(lag, "lag_records") if rows.all_looked_at(report) else None
+    behind = rows.total(lag, "lag_records") if rows.all_observed(report) else None
     late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
     never = any(one["catches_up"] is False for one in late)
     etas = [one["eta_seconds"] for one in late]

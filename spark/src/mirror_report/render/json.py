@@ -6,17 +6,11 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, TextIO, cast, get_args, get_type_hints
 
-from mirror_report.model.document import (
-    ApartDocument,
-    CheckDocument,
-    GroupsDocument,
-    LagDocument,
-    ProofDocument,
-    Report,
-)
+from mirror_report.model.document import Document, Report
 from mirror_report.model.errors import ReportError
+from mirror_report.render.answer import Answer
 
 SCHEMA_VERSION = "2.1.0"
 
@@ -24,12 +18,17 @@ SCHEMA_VERSION = "2.1.0"
 class DocumentError(ReportError):
     """A stored report cannot be read."""
 
+    kind = "state"
 
-def document(
-    one: Report | LagDocument | CheckDocument | ApartDocument | GroupsDocument | ProofDocument,
-) -> dict[str, Any]:
+
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
+    """Print a document, as a whole."""
+    out.write(dumps(answer.document))
+
+
+def document(record: Document) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
-    text = json.dumps(dataclasses.asdict(one))
+    text = json.dumps(dataclasses.asdict(record))
     # JSON has no word for what is not a number; nor is it known.
     plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return plain
@@ -50,18 +49,18 @@ def loads(text: str) -> dict[str, Any]:
         version = str(plain["schema_version"])
     except (ValueError, TypeError, KeyError):
         raise DocumentError(
-            "the last report is damaged. Make a new one: mirror-report run"
+            "the last report is damaged", "Make a new one: mirror-report run"
         ) from None
     if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
         raise DocumentError(
-            f"the last report has schema {version}, this release reads {SCHEMA_VERSION}. "
-            "Make a new one: mirror-report run"
+            f"the last report has schema {version}, this release reads {SCHEMA_VERSION}",
+            "Make a new one: mirror-report run",
         )
     try:
         return cast("dict[str, Any]", _completed(plain, Report))
     except (KeyError, TypeError, AttributeError):
         raise DocumentError(
-            "the last report is not whole. Make a new one: mirror-report run"
+            "the last report is not whole", "Make a new one: mirror-report run"
         ) from None
 
 

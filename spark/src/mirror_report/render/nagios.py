@@ -8,19 +8,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from mirror_report.model.content import CLASSES
 from mirror_report.render import figures, freshness, rows
+from mirror_report.render.answer import Answer
 
 LONGEST = 400
 """Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
 END = 40
-"""Characters at the end of a sentence that is cut: there stands how old the report is."""
+"""Characters at the end of a sentence that is cut: they say how old the report is."""
 
 
-def answer(document: Mapping[str, Any]) -> str:
-    """Line of a report, of a lag or a check document."""
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
+    """Print the line of a document that has a verdict and findings."""
+    print(summary(answer.document), file=out)
+
+
+def fail(text: str, out: TextIO) -> None:
+    """Print why there is no answer."""
+    print(line("unknown", text, {}), file=out)
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """Line of a document that has a verdict and findings."""
     found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     values: dict[str, str | None] = {name: str(found[name]) for name in ("critical", "warning")}
     if "lag" in document:
@@ -46,7 +57,7 @@ def line(severity: str, text: str, values: Mapping[str, str]) -> str:
 
 def _lag(document: Mapping[str, Any]) -> dict[str, str | None]:
     """Sum and maximum over partitions; unknown if one of them is, or a whole flow."""
-    whole = rows.all_looked_at(document)
+    whole = rows.all_observed(document)
     records = [one["lag_records"] for one in document["lag"]]
     seconds = [one["lag_seconds"] for one in document["lag"]]
     return {

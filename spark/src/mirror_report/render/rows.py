@@ -93,8 +93,8 @@ def known_minimum(rows: Iterable[Row], key: str) -> Any:
     return min((one[key] for one in rows if one[key] is not None), default=None)
 
 
-def all_looked_at(document: Mapping[str, Any]) -> bool:
-    """Whether every flow could be looked at: the others have no known cluster, and no rows."""
+def all_observed(document: Mapping[str, Any]) -> bool:
+    """Whether every flow could be observed: the others have no known cluster, and no rows."""
     clusters = [one["source_cluster_id"] for one in document["flows"]]
     return bool(clusters) and None not in clusters
 
@@ -103,7 +103,7 @@ def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     """Records verified, ``None`` if no content was compared; and whether no topic is left out."""
     known = [one["verified_records"] for one in report["parity"] if one["status"] != "unknown"]
     left_out = any(one["kind"] == "parity_unavailable" for one in report["findings"])
-    whole = all_looked_at(report) and not left_out and len(known) == len(report["parity"])
+    whole = all_observed(report) and not left_out and len(known) == len(report["parity"])
     return (sum(known) if known else None), whole
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mirror_report.model.document import (
-    ApartDocument,
     CheckDocument,
+    CompareDocument,
     GroupsDocument,
     LagDocument,
     ProofDocument,
@@ -30,7 +30,7 @@ DOCUMENTS: Mapping[str, type] = {
     "check": CheckDocument,
     "groups": GroupsDocument,
     "prove": ProofDocument,
-    "compare": ApartDocument,
+    "compare": CompareDocument,
 }
 """Command -> what it prints with ``--json``."""
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}

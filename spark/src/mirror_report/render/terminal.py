@@ -1,22 +1,31 @@
-"""The report on a terminal: worst first; a whole mirror is one line."""
+"""Answers on a terminal: worst first; a whole mirror is one line."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.text import Text
+from rich.table import Table
 
-from mirror_report.render import columns, figures, rows
-from mirror_report.render.columns import Column, Tone
-from mirror_report.render.rows import Row
+from mirror_report.model.document import (
+    CheckDocument,
+    CompareDocument,
+    ConfirmDocument,
+    GroupsDocument,
+    LagDocument,
+    Lines,
+    ProofDocument,
+    Report,
+)
+from mirror_report.render import columns, figures, rows, sections
+from mirror_report.render.answer import Answer
+from mirror_report.render.sections import line
 from mirror_report.render.tables import STYLES, table
 
 PLAIN_WIDTH = 1000
-TOP = 10
-FINDINGS = 20
+BUCKETS = 20
+"""Differing buckets that are shown."""
 
 
 def console(stream: TextIO) -> Console:
@@ -25,34 +34,32 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
-def show(
-    report: Mapping[str, Any], out: Console, page: str | None = None, *, wide: bool = False
-) -> None:
-    """Print a whole report document.
+def write(answer: Answer, out: TextIO, *, wide: bool) -> None:
+    """Print an answer; ``wide``: every row, and partition by partition."""
+    WRITERS[answer.kind](answer, console(out), wide)
 
-    :param page: where its page lies.
-    :param wide: every row, and partition by partition.
-    """
-    verdict = report["verdict"]
-    whole = verdict["exit_code"] == 0 and not report["findings"] and not wide
-    said = (verdict["text"], STYLES[verdict["severity"]])
-    summary = (_summary(report, page), "")
-    if whole:
-        _line(out, said, ("; ", ""), summary)
+
+def _report(answer: Answer, out: Console, wide: bool) -> None:
+    report = answer.document
+    verdict, found = report["verdict"], report["findings"]
+    headline = (verdict["text"], STYLES[verdict["severity"]])
+    summary = (_summary(report, answer.page), "")
+    if verdict["exit_code"] == 0 and not found and not wide:
+        line(out, headline, ("; ", ""), summary)
         return
-    _line(out, said)
-    _line(out, summary)
-    findings(report["findings"], out, wide=wide)
-    told = {one["message"] for one in report["findings"]}
-    for one in report["errors"]:
-        if one not in told:
-            _line(out, (one, STYLES["unknown"]))
+    line(out, headline)
+    line(out, summary)
+    sections.findings(found, out, wide=wide)
+    reported = {finding["message"] for finding in found}
+    for error in report["errors"]:
+        if error not in reported:
+            line(out, (error, STYLES["unknown"]))
     if wide and report["flows"]:
         table("Flows", columns.flows(), report["flows"], out, wide=True)
-    lag(report["lag"], out, wide=wide)
-    parity(report["parity"], out, wide=wide)
-    groups(report["groups"], out, wide=wide)
-    _topics(report["topics"], out, wide=wide)
+    sections.lag(report["lag"], out, wide=wide)
+    sections.parity(report["parity"], out, wide=wide)
+    sections.groups(report["groups"], out, wide=wide)
+    sections.topics(report["topics"], out, wide=wide)
 
 
 def _summary(report: Mapping[str, Any], page: str | None) -> str:
@@ -77,109 +84,83 @@ def _summary(report: Mapping[str, Any], page: str | None) -> str:
     return ", ".join(parts + ([f"page {page}"] if page else []))
 
 
-def verdict_line(verdict: Row, out: Console) -> None:
-    """Print the verdict."""
-    _line(out, (verdict["text"], STYLES[verdict["severity"]]))
+def _lag(answer: Answer, out: Console, wide: bool) -> None:
+    sections.findings(answer.document["findings"], out, wide=wide)
+    sections.lag(answer.document["lag"], out, wide=wide)
 
 
-def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
-    """Print findings, each with what to do next, in lines of their own that nothing wraps."""
-    shown = found if wide else found[:FINDINGS]
-    width = max((len(one["kind"]) for one in shown), default=0)
-    for one in shown:
-        severity: Tone = "ok" if one["accounted"] else one["severity"]
-        accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
-        _line(out, (f"{one['severity']:<8}", STYLES[severity]),
-              (f" {one['kind']:<{width}}  {figures.said(one)}{accounted}", ""))  # fmt: skip
-        if one["action"] and not one["accounted"]:
-            _line(out, ("         what to do next: ", "dim"), (one["action"], ""))
-    left = Counter(one["kind"] for one in found[len(shown) :])
-    if left:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
-        _line(out, (f"... and {left.total()} more findings: {kinds} (--wide)", "dim"))
+def _check(answer: Answer, out: Console, _wide: bool) -> None:
+    found = answer.document["findings"]
+    if not found:
+        out.print("ok: nothing stands against the flows", markup=False)
+    sections.findings(found, out, wide=True)
 
 
-def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
-    """Print lag: the worst topics and the sum of the others, or everything."""
-    topics = rows.lag_by_topic(partitions)
-    _worst("Lag", columns.lag(topics), topics, "state", out, wide=wide)
-    single = rows.lag_by_partition(partitions)
-    if wide and single:
-        table("Lag by partition", columns.lag_partitions(single), single, out, wide=True)
+def _groups(answer: Answer, out: Console, wide: bool) -> None:
+    _judged(answer, out, wide)
+    sections.groups(answer.document["groups"], out, wide=wide)
 
 
-def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
-    """Print content parity by topic, with the classes that occur."""
-    some = rows.parity_worst_first(topics)
-    _worst("Parity", columns.parity(some, strategy=wide), some, "status", out, wide=wide)
-    for one in some if wide else some[:TOP]:
-        if one["reason"]:
-            _line(out, (f"{one['topic']}: {one['reason']}", "dim"))
-    single = rows.mismatches(some)
-    if wide and single:
-        title = "What does not match, by partition"
-        table(title, columns.mismatches(single), single, out, wide=True)
+def _proof(answer: Answer, out: Console, wide: bool) -> None:
+    _judged(answer, out, wide)
+    sections.parity(answer.document["parity"], out, wide=wide)
 
 
-def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
-    """Print what a failover now would mean for the consumer groups."""
-    some = rows.groups_worst_first(found)
-    _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
-    single = rows.group_partitions(some)
-    if wide and single:
-        table("Failover by partition", columns.group_partitions(), single, out, wide=True)
+def _judged(answer: Answer, out: Console, wide: bool) -> None:
+    sections.verdict_line(answer.document["verdict"], out)
+    sections.findings(answer.document["findings"], out, wide=wide)
 
 
-def _topics(topics: Sequence[Row], out: Console, *, wide: bool) -> None:
-    """Print settings that differ and topics left out; risks always, the rest if asked for."""
-    differ = rows.differences(topics)
-    left_out = rows.not_selected(topics)
-    shown = differ if wide else [one for one in differ if one["kind"] == "risk"][:TOP]
-    if shown:
-        table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
-    if wide and left_out:
-        table("Topics not mirrored", columns.not_selected(left_out), left_out, out, wide=True)
-    hidden = [
-        f"{len(some)} {what}"
-        for some, what in (
-            (differ[len(shown) :], "more settings that differ"),
-            (left_out, "topics not mirrored"),
+def _comparison(answer: Answer, out: Console, wide: bool) -> None:
+    plain = answer.document
+    sections.verdict_line(plain["verdict"], out)
+    verified = rows.total(plain["topics"], "verified_records")
+    waiting = rows.total(plain["topics"], "in_flight_records")
+    out.print(
+        f"flow {plain['flow']}: {figures.number(verified)} records of "
+        f"{len(plain['topics'])} topic(s) agree, {figures.number(waiting)} are not mirrored yet",
+        markup=False,
+    )
+    sections.findings(plain["findings"], out, wide=wide)
+    if plain["differences"]:
+        out.print(_buckets(plain))
+    if plain["differing_buckets"] > BUCKETS:
+        out.print(f"... and {plain['differing_buckets'] - BUCKETS} more: --json names them")
+
+
+def _buckets(plain: Mapping[str, Any]) -> Table:
+    buckets = Table(title=f"{plain['differing_buckets']} buckets differ", title_justify="left")
+    for name in ("topic", "partition", "from", "source", "target", "net"):
+        buckets.add_column(name, justify="left" if name in ("topic", "from") else "right")
+    for bucket in plain["differences"][:BUCKETS]:
+        buckets.add_row(
+            bucket["topic"],
+            "all" if bucket["partition"] is None else str(bucket["partition"]),
+            figures.moment(bucket["bucket_ms"]),
+            figures.number(bucket["source_records"]),
+            figures.number(bucket["target_records"]),
+            f"{bucket['target_records'] - bucket['source_records']:+d}",
         )
-        if some and not wide
-    ]
-    if hidden:
-        _line(out, (f"... and {', '.join(hidden)} (--wide)", "dim"))
+    return buckets
 
 
-def _worst(
-    title: str,
-    its: Sequence[Column],
-    some: Sequence[Row],
-    state: str,
-    out: Console,
-    *,
-    wide: bool,
-) -> None:
-    """Print the worst rows, and what the others add up to.
-
-    :param state: the column that holds the state.
-    """
-    if not some:
-        return
-    shown = some if wide else some[:TOP]
-    table(title, its, shown, out, wide=wide)
-    left = some[len(shown) :]
-    if left:
-        summed = rows.rest(left, state)
-        behind = (
-            f", {figures.number(summed['lag_records'])} records behind"
-            if "lag_records" in summed
-            else ""
-        )
-        _line(out, (f"... and {len(left)} more: {summed['states']}{behind} (--wide)", "dim"))
+def _confirmations(answer: Answer, out: Console, _wide: bool) -> None:
+    for flow in answer.document["flows"]:
+        print(flow["text"], file=out.file)
 
 
-def _line(out: Console, *parts: tuple[str, str]) -> None:
-    """Print a line that is neither wrapped nor cut."""
-    out.print(Text.assemble(*((figures.plain(text), style) for text, style in parts)),
-              soft_wrap=True)  # fmt: skip
+def _lines(answer: Answer, out: Console, _wide: bool) -> None:
+    for text in answer.document["lines"]:
+        print(text, file=out.file)
+
+
+WRITERS: Mapping[type, Callable[[Answer, Console, bool], None]] = {
+    Report: _report,
+    LagDocument: _lag,
+    CheckDocument: _check,
+    GroupsDocument: _groups,
+    ProofDocument: _proof,
+    CompareDocument: _comparison,
+    ConfirmDocument: _confirmations,
+    Lines: _lines,
+}

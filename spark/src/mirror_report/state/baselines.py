@@ -1,11 +1,11 @@
 """The manifest ``baseline``: where verification starts, by flow and topic of the source.
 
-Of a flow: ``recorded_at_ms``, ``losses_since_ms`` (what the source dropped before it was copied is
-told from then on), ``group_existed`` (somebody had committed positions), ``topics``. Of a topic,
-offsets by partition:
+Of a flow: ``recorded_at_ms``, ``losses_since_ms`` (from then on it is reported what the source
+dropped before it was copied), ``group_existed`` (somebody had committed positions), ``topics``. Of
+a topic, offsets by partition:
 
 * ``source``: read from here, the committed position; ``required``: from here on each record has to
-  be on the target; ``untouched``: from here on none was copied before ``target`` was looked at;
+  be on the target; ``untouched``: from here on none was copied before ``target`` was read;
 * ``target``: read from here, the ends of the logs; ``sought``: from here on lies what was copied
   last before that; ``older``: below lie copies of what the source had lost by then;
 * ``log_start``: what the source had dropped up to here is accepted;
@@ -30,6 +30,6 @@ def check(flow: str, entry: Mapping[str, Any]) -> None:
     if any("required" not in one for one in entry.get("topics", {}).values()):
         raise StateError(
             f"the baseline of flow {flow} was recorded by an earlier release, which cut by time "
-            "and left out records that came later. Record it again: "
-            f"mirror-report baseline --flow {flow} --renew"
+            "and left out records that came later",
+            f"Record it again: mirror-report baseline --flow {flow} --renew",
         )

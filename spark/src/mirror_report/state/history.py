@@ -1,7 +1,7 @@
-"""What the looks at the flows saw over time, as lines of JSON: cheap to add to, bounded in size.
+"""Positions and lag of the flows over time, as lines of JSON: cheap to add to, bounded in size.
 
-History supports estimates and the line on the page; content is proved without it. So a line that a
-crash cut off is passed over, and nothing here is forced to the disk.
+History supports estimates and the line on the page; content is proved without it. A line that a
+crash cut off is passed over, and nothing is forced to the disk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class History:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other looks from writing; they take it for milliseconds, so it is waited for.
+        """Keep other processes from writing; each holds it for milliseconds, so it is waited for.
 
         :raises StateError: the directory cannot be written.
         """
@@ -66,7 +66,7 @@ class History:
         before: int,
         shorten: Callable[[list[Line]], list[Line]],
     ) -> None:
-        """Add one look.
+        """Add one observation.
 
         :param before: lines there were before; many enough are shortened, and replaced as a whole.
         :raises StateError: it cannot be written.
@@ -78,7 +78,7 @@ class History:
             _replace(path, shorten([*_read(path), dict(line)]))
 
     def append_lags(self, flow: str, at_ms: int, lags: Mapping[str, int | None]) -> None:
-        """Add the lag of a flow's topics at one time; those without lag take no room.
+        """Add the lag of a flow's topics at one time; those without lag are left out.
 
         :param lags: topic -> records; ``None``: not known.
         :raises StateError: it cannot be written.
@@ -161,7 +161,7 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "ab+", opener=open_plain) as handle:
-            # A line cut off by a crash must not swallow this one.
+            # A line that a crash cut off ends before this one begins.
             size = handle.tell()
             if size and os.pread(handle.fileno(), 1, size - 1) != b"\n":
                 handle.write(b"\n")
@@ -176,6 +176,6 @@ def _replace(path: Path, lines: list[Line]) -> None:
 
 def _unwritable(path: Path, error: OSError) -> StateError:
     return StateError(
-        f"{path} cannot be written: {error.strerror}. Run as root or as the report's user, and "
-        "check the free space"
+        f"{path} cannot be written: {error.strerror}",
+        "Run as root or as the report's user, and check the free space",
     )

@@ -22,18 +22,27 @@ from mirror_report.model.errors import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30
+PUBLISHED = ("latest.html", "latest.json")
+"""What a web server shows."""
 
 
 def anew(directory: Path) -> str:
-    """How an operator leaves the parity state in a directory behind and keeps the baseline."""
+    """What an operator does to leave the parity state behind and keep the baseline."""
     return (
         f"`mv {directory}/parity.json {directory}/parity /var/tmp/`, then mirror-report run "
         "compares everything since the baseline"
     )
 
 
+def latest(suffix: str, flow: str | None) -> str:
+    """Name of the last report; that of one flow does not stand for all of them."""
+    return f"latest.{suffix}" if flow is None else f"latest-{flow}.{suffix}"
+
+
 class StateError(ReportError):
     """The report's own state cannot be used."""
+
+    kind = "state"
 
 
 class LockedError(StateError):
@@ -46,9 +55,9 @@ class Store:
     :param directory: the state directory; it must exist and be writable by the report's user.
 
     Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
-    ``losses`` (records that were never mirrored), ``mirrors`` (what was read of MirrorMaker 2's
-    topics), ``shifts`` (its offset shifts at the last run), ``parity`` (digests verified so far;
-    kept by the parity engine).
+    ``losses`` (records that were never mirrored), ``mirrors`` (what was read of a mirror's own
+    topics), ``shifts`` (offset shifts at the last run), ``survey`` and ``groups`` (what the last
+    run reported of topics and groups), ``parity`` (digests verified so far; written by parity).
     """
 
     def __init__(self, directory: Path) -> None:
@@ -56,7 +65,7 @@ class Store:
 
     @property
     def parity_directory(self) -> Path:
-        """Where the parity engine keeps its files."""
+        """Where parity keeps its files."""
         return self.directory / "parity"
 
     @property
@@ -78,16 +87,17 @@ class Store:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except ValueError as error:
             cure = (
-                f"Start anew: {anew(self.directory)}"
+                f"Start again: {anew(self.directory)}"
                 if name == "parity"
                 else "Move it away and record a new baseline: mirror-report baseline --full-history"
             )
-            raise StateError(f"{path} is damaged. {cure}") from error
+            raise StateError(f"{path} is damaged", cure) from error
         found = document.get("schema") if isinstance(document, dict) else None
         if found != SCHEMA:
             raise StateError(
-                f"{path} has schema {found!r}, this release knows {SCHEMA}. Install the release "
-                f"that wrote it, or move {self.directory} away and start a new baseline"
+                f"{path} has schema {found!r}, this release knows {SCHEMA}",
+                f"Install the release that wrote it, or move {self.directory} away and start a "
+                "new baseline",
             )
         data = document["data"]
         if not isinstance(data, dict):
@@ -115,7 +125,8 @@ class Store:
             handle = os.fdopen(open_plain(path, flags), "a+", encoding="utf-8")
         except OSError as error:
             raise StateError(
-                f"{path} cannot be opened: {error.strerror}. Run as root or as the report's user"
+                f"{path} cannot be opened: {error.strerror}",
+                "Run as root or as the report's user",
             ) from error
         with handle:
             try:
@@ -124,8 +135,8 @@ class Store:
                 handle.seek(0)
                 holder = handle.read().strip() or "another process"
                 raise LockedError(
-                    f"{self.directory} is in use: {holder}. Wait for it to end, or watch it with "
-                    "`journalctl -fu mirror-report`"
+                    f"{self.directory} is in use: {holder}",
+                    "Wait for it to end, or watch it with `journalctl -fu mirror-report`",
                 ) from None
             handle.seek(0)
             handle.truncate()
@@ -161,7 +172,7 @@ class Store:
     def publish(self, directory: str, names: Iterable[str]) -> None:
         """Copy rendered reports to where a web server shows them.
 
-        Who may look into the directory is settled by whoever made it.
+        The directory's own mode says who may read it.
 
         :raises StateError: they cannot be read or written.
         :raises FileNotFoundError: there is no report yet.
@@ -187,7 +198,7 @@ class Store:
 
 
 def open_plain(path: str | os.PathLike[str], flags: int, dir_fd: int | None = None) -> int:
-    """Open a file, also as ``opener`` of :func:`open`: follow no link and wait for no other end.
+    """Open a file, also as ``opener`` of :func:`open`: follow no link, wait for no pipe.
 
     :raises OSError: as of :func:`os.open`, or it is no file; ``strerror`` says so.
     """
@@ -208,8 +219,8 @@ def open_plain(path: str | os.PathLike[str], flags: int, dir_fd: int | None = No
 def read_below(directory: Path, name: str, errors: str = "strict") -> str:
     """Text of a file below a directory that may be another user's.
 
-    He could lead whoever reads there elsewhere: no link below the directory is followed, and what
-    is read belongs to the owner of the directory, unless that is who reads.
+    That user must not lead a reader elsewhere: no link below the directory is followed, and what is
+    read belongs to the owner of the directory, unless that is the reader.
 
     :param name: relative to the directory.
     :param errors: what becomes of bytes that are no text, as of :func:`open`.
@@ -256,6 +267,6 @@ def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
         raise StateError(
-            f"{path} cannot be written: {error.strerror}. Run as root or as the report's user, "
-            "and check the free space"
+            f"{path} cannot be written: {error.strerror}",
+            "Run as root or as the report's user, and check the free space",
         ) from error

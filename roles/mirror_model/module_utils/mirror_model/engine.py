@@ -1,0 +1,67 @@
+"""What the model asks of an engine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .acls import Row
+from .filled import Clusters, Flow
+from .inventory import Inventory
+from .owner import INSTANCES, Owner, OwnerKind
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine: facts that shared code asks for, and functions that only the engine can answer.
+
+    Flows are filled in; functions that return nothing of their own are left out.
+
+    :param name: as an inventory spells it, and ``files/advisories.yml``.
+    :param title: as a person reads it.
+    :param kafka_version: the release it runs from by default.
+    :param policies: the replication policies it has, the default first.
+    :param flow_keys: keys of a flow that not every engine understands, and it does.
+    :param owner_keys: the same of its owner's keys.
+    :param layers: owner's keys that hold properties -> the side (source, target) whose client gets
+        them; empty: they are about no cluster's connection.
+    :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
+    :param render: (clusters, flows of one owner, owner, node) -> ``script``, ``arguments``,
+        ``environment``, ``files``, ``identity`` (its own part) and ``positions`` of
+        ``mirrormaker_instance``; node holds ``address`` and ``brokers`` as far as they are known.
+    :param permissions: rows of ACLs that the mirror needs for a flow of an owner.
+    :param report_permissions: rows that the report needs beyond topics and the size of topics.
+    :param report: (clusters, flow, owner) -> the flow's keys in the report's model that depend on
+        the engine, ``commit_interval_ms``, ``parallelism`` and both isolations at least.
+    :param group: flow -> (alias, group) of the group whose members are the mirror's processes.
+    :param fill: flow -> what the engine fills in beyond the schema's defaults.
+    :param unmirrored: patterns of topics that it leaves out by itself.
+    :param prefix: what stands before a topic's name on the target.
+    :param several_flows: whether one owner runs several flows.
+    :param oldest: the first release in which it works.
+    :param older: what it does wrong in older ones.
+    :param last_line: the last release line that has it; empty: it goes on.
+    :param flow_clients: prefixes of a flow's properties -> the side whose client gets them.
+    """
+
+    name: str
+    title: str
+    kafka_version: str
+    policies: Sequence[str]
+    flow_keys: frozenset[str]
+    owner_keys: frozenset[str]
+    layers: Mapping[str, str]
+    judge: Callable[[Inventory, Sequence[Flow]], None]
+    render: Callable[[Clusters, Sequence[Flow], Owner, Mapping[str, Any]], dict[str, Any]]
+    permissions: Callable[[Flow, Owner], list[Row]]
+    report_permissions: Callable[[Flow, Owner], list[Row]]
+    report: Callable[[Clusters, Flow, Owner], dict[str, Any]]
+    group: Callable[[Flow], tuple[str, str]]
+    fill: Callable[[Flow], Mapping[str, Any]] = lambda _: {}
+    unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
+    prefix: Callable[[Flow, Owner], str] = lambda *_: ""
+    several_flows: bool = False
+    oldest: str = "0.0.0"
+    older: str = ""
+    last_line: str = ""
+    flow_clients: Mapping[str, str] = field(default_factory=dict)
+    owners: OwnerKind = INSTANCES

@@ -1,0 +1,252 @@
+"""MirrorMaker 1: one flow per process, a consumer and a producer, positions of a consumer group."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import acls, kafka_names, regex, tuned
+from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
+from ..clusters import client_properties, credentials_directory
+from ..engine import Engine
+from ..filled import Clusters, Flow, Properties, cluster_of, layered, within
+from ..inventory import Inventory
+from ..keys import suggestion
+from ..owner import Owner
+
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "abort.on.send.failure": (True, "Stop, uncommitted, when a record cannot be written."),
+    "consumer.rebalance.listener": (None, "Class told about rebalances."),
+    "message.handler": (None, "Class that sees, and may change, every record."),
+    "message.handler.args": (None, "Argument of the message handler's constructor."),
+    "offset.commit.interval.ms": (10000, "How often flushed positions are committed."),
+    "rebalance.listener.args": (None, "Argument of the rebalance listener's constructor."),
+}
+CONSUMER_DEFAULTS = tuned.CONSUMER_DEFAULTS | {
+    "enable.auto.commit": False,
+    "heartbeat.interval.ms": 3000,
+    "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "session.timeout.ms": 10000,
+}
+CLIENTS = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
+
+
+def fill(flow: Flow) -> dict[str, Any]:
+    """The group's name, by which positions are found again."""
+    return {"group_id": flow["group_id"] or f"mirrormaker-{flow['name']}"}
+
+
+def group(flow: Flow) -> tuple[str, str]:
+    """The group that reads the source."""
+    return flow["source"], flow["group_id"]
+
+
+def options(owner: Owner) -> dict[str, Any]:
+    """MirrorMaker 1's command line options of one owner, defaults included."""
+    defaults = {name: value for name, (value, _) in OPTIONS.items()}
+    return layered(defaults, owner.settings["mm1_options"])
+
+
+def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The properties of the two clients of one process.
+
+    Lowest layer first: tuned default, derived from the model, ``kafka_clusters.*.properties``,
+    ``mirror_flows[].properties``, the owner's ``consumer_properties``/``producer_properties``.
+
+    :param clusters: ``kafka_clusters``.
+    :param flow: the flow, filled in.
+    :param owner: what runs it.
+    :returns: consumer properties, producer properties; secrets as references.
+    """
+    sides = (
+        ("consumer", flow["source"], CONSUMER_DEFAULTS,
+         {"group.id": flow["group_id"], "auto.offset.reset": flow["start"]}),
+        ("producer", flow["target"], tuned.PRODUCER_DEFAULTS, {"client.id": flow["group_id"]}),
+    )  # fmt: skip
+    consumer, producer = (
+        layered(
+            defaults,
+            client_properties(clusters, alias, "mirror", credentials_directory(owner.name)),
+            derived,
+            cluster_of(clusters, alias)["properties"],
+            within(flow["properties"], f"{client}."),
+            owner.settings[f"{client}_properties"],
+        )
+        for client, alias, defaults, derived in sides
+    )
+    return consumer, producer
+
+
+def render(
+    clusters: Clusters,
+    flows: Sequence[Flow],
+    owner: Owner,
+    _node: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What a MirrorMaker 1 process is started with, as ``Engine`` describes it."""
+    [flow] = flows
+    consumer, producer = clients(clusters, flow, owner)
+    own = {
+        "consumer.config": f"{owner.directory}/consumer.properties",
+        "producer.config": f"{owner.directory}/producer.properties",
+        "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
+        "num.streams": owner.settings["num_streams"],
+        **dict(sorted(options(owner).items())),
+    }
+    variables = {option: f"MM_{option.replace('.', '_').upper()}" for option in own}
+    return {
+        "script": "kafka-mirror-maker.sh",
+        "arguments": [f"--{option} ${{{variable}}}" for option, variable in variables.items()],
+        "environment": {variables[option]: value for option, value in own.items()},
+        "files": {"consumer.properties": consumer, "producer.properties": producer},
+        "identity": {"source": flow["source"], "group_id": flow["group_id"]},
+        "positions": f"group {flow['group_id']} on {flow['source']}",
+    }
+
+
+def judge(found: Inventory, flows: Sequence[Flow]) -> None:
+    """Judge the flows of MirrorMaker 1, and its keys of owners wherever they stand."""
+    for flow in flows:
+        _judge_flow(found, f"{found.paths[flow['name']]}.properties", flow["properties"])
+    for owner in (*found.owners, *found.absent):
+        _judge_options(found, f"{owner.path}.mm1_options", owner.settings["mm1_options"])
+        for client in CLIENTS:
+            key = f"{client}_properties"
+            _judge_client(found, f"{owner.path}.{key}", client, owner.settings[key])
+    for owner, flow in found.running():
+        if flow in flows and {flow["source"], flow["target"]} <= found.sound:
+            _judge_dangers(found, owner, flow)
+
+
+def _judge_flow(found: Inventory, path: str, properties: Properties) -> None:
+    for client in CLIENTS:
+        prefix = f"{client}."
+        _judge_client(found, path, client, within(properties, prefix), prefix)
+    for key in properties:
+        if not key.startswith(tuple(f"{client}." for client in CLIENTS)):
+            found.refuse(
+                f"{path}['{key}']: begin it with 'consumer.' or 'producer.' for engine mm1"
+            )
+
+
+def _judge_client(
+    found: Inventory, path: str, client: str, properties: Properties, prefix: str = ""
+) -> None:
+    for name in properties:
+        if name in OPTIONS:
+            found.refuse(
+                f"{path}['{prefix}{name}']: is a command line option and ignored here; set "
+                "mm1_options of the instance"
+            )
+    judge_names(found, path, properties, CLIENTS[client], prefix)
+
+
+def _judge_options(found: Inventory, path: str, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        where = f"{path}['{name}']"
+        if name in REMOVED_OPTIONS:
+            found.refuse(f"{where}: is not an option (any more); {REMOVED_OPTIONS[name]}")
+        elif name in LEGACY_KEYS:
+            found.refuse(f"{where}: is no longer read by any client; {LEGACY_KEYS[name]}")
+        elif name not in OPTIONS:
+            found.refuse(f"{where}: unknown option; {suggestion(name, OPTIONS)}")
+        elif name == "abort.on.send.failure" and not (value is None or isinstance(value, bool)):
+            found.refuse(f"{where}: must be true or false, without quotes")
+        elif name == "offset.commit.interval.ms" and not _is_interval(value):
+            found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
+
+
+def _is_interval(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+
+
+def _judge_dangers(found: Inventory, owner: Owner, flow: Flow) -> None:
+    """Refuse or mention settings that lose or misplace records."""
+    label, path = flow["name"], owner.path
+    if options(owner).get("abort.on.send.failure") is False:
+        found.danger(
+            "abort.on.send.failure", label,
+            f"{path}.mm1_options['abort.on.send.failure']: false drops records that cannot be "
+            "written and commits past them; set it to true",
+        )  # fmt: skip
+    consumer, producer = clients(found.clusters, flow, owner)
+    if str(consumer.get("enable.auto.commit", False)).lower() != "false":
+        found.danger(
+            "enable.auto.commit", label,
+            f"{path}.consumer_properties['enable.auto.commit']: commits records that may never "
+            "reach the target; remove it",
+        )  # fmt: skip
+    if "producer.type" in producer:
+        found.danger(
+            "producer.type", label,
+            f"{path}.producer_properties['producer.type']: sends one record at a time; "
+            "remove it",
+        )  # fmt: skip
+    if str(producer.get("acks", "all")) not in ("all", "-1"):
+        found.warn(
+            f"{path}.producer_properties['acks']: records are lost when a broker of "
+            f"'{flow['target']}' fails; remove it"
+        )
+
+
+def permissions(flow: Flow, _owner: Owner) -> list[acls.Row]:
+    """What the mirror needs for a flow."""
+    topics = acls.topics(flow)
+    return [
+        *acls.rows(flow["source"], "topic", topics, {
+            "READ": "MirrorMaker 1 ends with status 255, or mirrors nothing and says nothing if it "
+            "may see none of the topics",
+        }),
+        *acls.rows(flow["source"], "group", acls.literal(flow["group_id"]), {
+            "READ": "MirrorMaker 1 ends with status 255",
+        }),
+        *acls.rows(flow["target"], "topic", topics, {
+            "WRITE": "MirrorMaker 1 ends with status 255 at the first record",
+        }),
+    ]  # fmt: skip
+
+
+def report_permissions(flow: Flow, _owner: Owner) -> list[acls.Row]:
+    """What the report needs beyond what it needs for every engine."""
+    return [
+        *acls.rows(flow["source"], "group", acls.literal(flow["group_id"]), {
+            "DESCRIBE": "the report cannot tell how far the mirror is",
+        }),
+        *acls.on_cluster(flow["target"], {
+            "DESCRIBE_CONFIGS": "the report cannot tell whether the brokers create topics",
+        }),
+    ]  # fmt: skip
+
+
+def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
+    """The flow's keys in the report's model that depend on the engine.
+
+    No record of a transaction is written: the target is read as it is.
+    """
+    consumer, _ = clients(clusters, flow, owner)
+    return {
+        "commit_interval_ms": options(owner).get("offset.commit.interval.ms", 60000),
+        "parallelism": owner.settings["num_streams"] * len(owner.hosts),
+        "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
+        "target_isolation": "read_uncommitted",
+    }
+
+
+ENGINE = Engine(
+    name="mm1",
+    title="MirrorMaker 1",
+    kafka_version="3.9.2",
+    last_line="3.9",
+    policies=("identity",),
+    flow_keys=frozenset(("group_id",)),
+    owner_keys=frozenset(
+        ("consumer_properties", "mm1_options", "num_streams", "producer_properties")
+    ),
+    layers={"consumer_properties": "source", "producer_properties": "target"},
+    flow_clients={"consumer": "source", "producer": "target"},
+    fill=fill,
+    group=group,
+    judge=judge,
+    render=render,
+    permissions=permissions,
+    report_permissions=report_permissions,
+    report=report,
+)

@@ -1,0 +1,139 @@
+"""Which keys of flows and workers MirrorMaker 2 reads, and where it reads them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ... import client_names, kafka_names, keys
+from ...filled import Properties
+from ...inventory import Inventory
+from ...owner import Owner
+from . import names, settable, settings
+
+NO_EXACTLY_ONCE = (
+    "exactly-once is not offered: it takes two rolling restarts, group positions stay "
+    "at-least-once, and its markers make offsets useless for proving that nothing is missing; "
+    "remove it"
+)
+
+
+def judge_flow_keys(found: Inventory, path: str, properties: Properties, version: str) -> None:
+    """Judge ``properties`` of a flow.
+
+    :param version: the release that reads them.
+    """
+    line = kafka_names.line_of(version)
+    clients: dict[str, dict[str, Any]] = {"consumer.": {}, "producer.override.": {}}
+    for key, value in properties.items():
+        prefix = next(filter(key.startswith, clients), "")
+        if key in settable.OWNED_FLOW_KEYS or key in settable.REMOVED_FLOW_KEYS:
+            _obsolete(found, path, key, settable.OWNED_FLOW_KEYS, settable.REMOVED_FLOW_KEYS)
+        elif key in settable.connector_keys(line):
+            continue  # some of these look like a client's: consumer.poll.timeout.ms
+        elif prefix:
+            clients[prefix][key.removeprefix(prefix)] = value
+        elif key.startswith(("source.cluster.", "target.cluster.", "config.providers.")):
+            found.refuse(f"{path}['{key}']: is written from the model; set kafka_clusters instead")
+        elif misplaced := _misplaced_client_key(key):
+            found.refuse(f"{path}['{key}']: {misplaced}")
+        elif not key.startswith(tuple(f"{kind}." for kind in names.CONNECTOR_PLUGINS)):
+            of_worker = key in names.WORKER["3.9"] | names.WORKER["4.3"]
+            place = "it belongs into worker_properties of the instance" if of_worker else ""
+            _judge_known(found, path, key, settable.connector_keys(line), version, place)
+    for prefix, of_client in clients.items():
+        _judge_client(found, path, prefix, of_client, version)
+
+
+def _misplaced_client_key(key: str) -> str:
+    for prefix, cure in settable.CLIENT_KEYS.items():
+        if key.startswith(prefix):
+            return cure.format(key.removeprefix(prefix))
+    return ""
+
+
+def _obsolete(
+    found: Inventory, path: str, key: str, owned: Mapping[str, str], removed: Mapping[str, str]
+) -> None:
+    if key in owned:
+        found.refuse(f"{path}['{key}']: is written from the model; {owned[key]}")
+    else:
+        found.refuse(f"{path}['{key}']: is not read by MirrorMaker 2; {removed[key]}")
+
+
+def _judge_known(
+    found: Inventory, path: str, key: str, known: frozenset[str], version: str, elsewhere: str
+) -> None:
+    """Refuse a key that the release does not know: gone, of another place, or mistyped.
+
+    :param elsewhere: where it belongs; empty if it belongs nowhere.
+    """
+    if kafka_names.line_of(version) != "3.9" and key in settable.REMOVED_IN_4:
+        judge_removed(found, path, [key], version)
+    elif key not in known:
+        cure = elsewhere or keys.suggestion(key, known)
+        found.refuse(f"{path}['{key}']: Kafka {version} does not know it here; {cure}")
+
+
+def _judge_client(
+    found: Inventory, path: str, prefix: str, properties: Properties, version: str
+) -> None:
+    line = kafka_names.line_of(version)
+    belongs = "set kafka_clusters.<alias>, or its properties"
+    owned = {**dict.fromkeys(kafka_names.SECURITY[line], belongs), **settable.OWNED_CLIENT_KEYS}
+    known = kafka_names.CLIENTS[prefix.partition(".")[0]][line]
+    client_names.judge_names(found, path, properties, known, prefix, owned)
+    judge_removed(found, path, properties, version, prefix)
+
+
+def judge_removed(
+    found: Inventory, path: str, properties: Iterable[str], version: str, prefix: str = ""
+) -> None:
+    """Refuse keys that ended with 3.9, if the release is a later one."""
+    for key in properties:
+        if kafka_names.line_of(version) != "3.9" and key in settable.REMOVED_IN_4:
+            cure = settable.REMOVED_IN_4[key]
+            found.refuse(f"{path}['{prefix}{key}']: Kafka {version} no longer reads it; {cure}")
+
+
+def judge_worker_keys(found: Inventory, owner: Owner) -> None:
+    """Judge ``worker_properties`` of an owner."""
+    path, version = f"{owner.path}.worker_properties", owner.version(settings.KAFKA_VERSION)
+    line = kafka_names.line_of(version)
+    clients: dict[str, dict[str, Any]] = {f"{client}.": {} for client in kafka_names.CLIENTS}
+    for key, value in owner.settings["worker_properties"].items():
+        prefix = next(filter(key.startswith, clients), "")
+        if key in settable.OWNED_WORKER_KEYS or key in settable.REMOVED_WORKER_KEYS:
+            _obsolete(found, path, key, settable.OWNED_WORKER_KEYS, settable.REMOVED_WORKER_KEYS)
+        elif key in kafka_names.SECURITY[line]:
+            found.refuse(
+                f"{path}['{key}']: belongs to the cluster; set it in kafka_clusters.<alias>, or "
+                "its properties"
+            )
+        elif key.startswith("producer.override."):
+            found.refuse(
+                f"{path}['{key}']: write producer.{key.removeprefix('producer.override.')}"
+            )
+        elif prefix:
+            clients[prefix][key.removeprefix(prefix)] = value
+        elif key.startswith("config.providers."):
+            found.refuse(f"{path}['{key}']: {settable.OWNED_WORKER_KEYS['config.providers']}")
+        elif key == "exactly.once.source.support" and value not in (None, "disabled"):
+            found.refuse(f"{path}['{key}']: {NO_EXACTLY_ONCE}")
+        elif not (
+            key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in settable.worker_keys(line)
+        ):
+            of_flow = key in names.CONNECTOR["3.9"] | names.CONNECTOR["4.3"]
+            place = "it belongs into properties of the flows in mirror_flows" if of_flow else ""
+            _judge_known(found, path, key, settable.worker_keys(line), version, place)
+        elif names.is_rest(key) and len(owner.hosts) < 2:
+            found.warn(f"{path}['{key}']: means nothing to an instance on one host; remove it")
+    for prefix, properties in clients.items():
+        _judge_client(found, path, prefix, properties, version)
+    interval = settings.worker_value(owner, "offset.flush.interval.ms")
+    if interval is not None:
+        judge_number(found, f"{path}['offset.flush.interval.ms']", interval)
+
+
+def judge_number(found: Inventory, path: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        found.refuse(f"{path}: must be a whole number of at least 1, without quotes")

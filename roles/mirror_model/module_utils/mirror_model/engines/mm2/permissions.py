@@ -1,0 +1,98 @@
+"""What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
+
+from ... import acls
+from ...filled import Flow
+from ...owner import Owner
+from .settings import is_on
+from .topics import group, internal_topics, prefix, unmirrored
+
+
+def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+    """What the mirror needs for a flow."""
+    source, target = flow["source"], flow["target"]
+    groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, owner)
+    own = internal_topics(flow, owner)
+    workers = [own[f"{topic}_topic"] for topic in ("config", "offset", "status")]
+    topics = {
+        "CREATE": "MirrorMaker 2 does not create the topics on the target and only warns",
+        "WRITE": "MirrorMaker 2's tasks fail at the first record",
+        "ALTER": "MirrorMaker 2 does not add the source's new partitions and only warns",
+    }
+    if is_on(flow, "sync.topic.configs.enabled"):
+        topics["ALTER_CONFIGS"] = "topic configs do not follow; MirrorMaker 2 only warns"
+    if groups:
+        topics["READ"] = "group offsets do not follow: 'Unable to sync offsets', without a reason"
+    rows = [
+        *acls.rows(source, "topic", acls.topics(flow, excluded), {
+            "READ": "MirrorMaker 2 cannot read the topics, or does not see them",
+            "DESCRIBE_CONFIGS": "MirrorMaker 2 creates no new topic on the target",
+        }),
+        *acls.rows(source, "group", groups, {
+            "DESCRIBE": "group offsets do not follow: 'Error querying offsets'",
+        }),
+        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+            "READ": "MirrorMaker 2 ends with status 1 after most of a minute",
+        }),
+        *acls.rows(
+            target, "topic", acls.literal(*workers),
+            dict.fromkeys(("CREATE", "READ", "WRITE"), "MirrorMaker 2 ends with status 1"),
+        ),
+        *acls.rows(target, "topic", acls.topics(flow, excluded, prefix(flow, owner)), topics),
+        *acls.rows(target, "group", groups, {
+            "READ": "group offsets do not follow: 'Error querying for consumer group'",
+        }),
+    ]  # fmt: skip
+    if is_on(flow, "emit.offset-syncs.enabled"):
+        syncs = dict.fromkeys(("CREATE", "WRITE"), "MirrorMaker 2 cannot keep offset syncs")
+        if groups:
+            syncs["READ"] = "MirrorMaker 2 floods its journal, and group offsets do not follow"
+        rows += acls.rows(target, "topic", acls.literal(own["offset_syncs_topic"]), syncs)
+    if groups:
+        rows += acls.rows(target, "topic", acls.literal(own["checkpoints_topic"]), {
+            "CREATE": "group offsets do not follow",
+            "WRITE": "group offsets do not follow",
+            "READ": "group offsets are translated less exactly after a start",
+        })  # fmt: skip
+    if is_on(flow, "emit.heartbeats.enabled"):
+        beats = dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails")
+        rows += acls.rows(target, "topic", acls.literal("heartbeats"), beats)
+    if is_on(flow, "sync.topic.acls.enabled"):
+        every = "ACLs do not follow: an error at every interval"
+        rows += acls.on_cluster(source, {"DESCRIBE": every})
+        rows += acls.on_cluster(target, {"ALTER": "ACLs do not follow"})
+    return rows
+
+
+def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+    """What the report needs beyond what it needs for every engine."""
+    source, target = flow["source"], flow["target"]
+    groups, own = acls.names(flow["consumer_groups"]), internal_topics(flow, owner)
+    read = {
+        own["offset_topic"]: "the report cannot tell how far the mirror is",
+        own["status_topic"]: "the report cannot tell which task failed",
+    }
+    if is_on(flow, "emit.offset-syncs.enabled"):
+        read[own["offset_syncs_topic"]] = "the report cannot estimate between two commits"
+    rows = []
+    if groups:
+        read[own["checkpoints_topic"]] = "the report cannot tell whether group offsets follow"
+        rows = acls.on_cluster(source, {
+            "DESCRIBE": "the report does not see the groups whose offsets follow",
+        })  # fmt: skip
+    for alias in (source, target):
+        rows += acls.rows(alias, "group", groups, {
+            "DESCRIBE": "the report cannot tell what a group would lose or read again after a "
+            "failover",
+        })  # fmt: skip
+    for topic, why in read.items():
+        rows += acls.rows(target, "topic", acls.literal(topic), {"READ": why})
+    return [
+        *rows,
+        *acls.rows(target, "topic", acls.literal(*read, own["config_topic"]), {
+            "DESCRIBE": "the report cannot tell whether MirrorMaker 2's topics are there",
+            "DESCRIBE_CONFIGS": "the report cannot tell whether they are compacted",
+        }),
+        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+            "DESCRIBE": "the report cannot tell whether the mirror runs",
+        }),
+    ]  # fmt: skip

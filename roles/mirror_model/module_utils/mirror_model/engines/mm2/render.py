@@ -1,0 +1,198 @@
+"""MirrorMaker 2, dedicated: one properties file in which every key stands where it is read.
+
+Prefixes, as ``MirrorMakerConfig`` of Kafka 3.9 and 4.3 reads them: a cluster's connection and
+security stand under ``<alias>.``, its clients under ``<alias>.consumer.`` and the like, the Connect
+workers of all flows under ``<target>.``, a flow under ``<source>-><target>.``. Without a prefix
+count only the clusters, config providers, replication policy, plug-ins and the nodes' REST server.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ... import kafka_names, regex, tuned
+from ...clusters import client_properties, credentials_directory
+from ...filled import Clusters, Flow, Properties, cluster_of, layered, within
+from ...owner import Owner
+from . import names, settable, settings, topics
+
+PORT = 8083
+CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
+
+
+def _under(prefix: str, properties: Properties) -> dict[str, Any]:
+    return {f"{prefix}.{key}": value for key, value in properties.items()}
+
+
+def _connection(
+    clusters: Clusters, alias: str, owner: Owner, line: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Config providers for the file, and connection and security of one cluster."""
+    connection = client_properties(clusters, alias, "mirror", credentials_directory(owner.name))
+    providers = {k: v for k, v in connection.items() if k.startswith("config.providers")}
+    own = cluster_of(clusters, alias)["properties"]
+    security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
+    return providers, layered(
+        {k: v for k, v in connection.items() if k not in providers}, security
+    )  # fmt: skip
+
+
+def _flow(
+    clusters: Clusters,
+    flow: Flow,
+    line: str,
+    factor: int,
+) -> dict[str, Any]:
+    """The keys of one flow: its connectors and the consumer that reads its source."""
+    source, target = flow["source"], flow["target"]
+    cluster = cluster_of(clusters, source)["properties"]
+    # Some keys of a connector look like a client's: consumer.poll.timeout.ms.
+    of_connector = {
+        key: value
+        for key, value in flow["properties"].items()
+        if key in settable.connector_keys(line) or not key.startswith("consumer.")
+    }
+    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
+    groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
+    connector = layered(
+        {
+            key: value
+            for key, value in settings.FLOW_DEFAULTS.items()
+            if key in settable.connector_keys(line)
+        },
+        dict.fromkeys(settings.FLOW_FACTORS, factor),
+        {
+            "enabled": True,
+            "topics": [regex.as_regex(topic) for topic in flow["topics"]],
+            "topics.exclude": [
+                *topics.TOPICS_EXCLUDE,
+                *map(regex.as_regex, flow["topics_exclude"]),
+            ],
+            "tasks.max": flow["tasks_max"],
+            "offset-syncs.topic.location": "target",
+            "emit.checkpoints.enabled": bool(groups),
+            "sync.group.offsets.enabled": bool(groups),
+            "groups": groups or None,
+        },
+        of_connector,
+    )
+    if str(connector.get("emit.offset-syncs.enabled", True)).lower() == "false":
+        # Kafka refuses to start when more is said about a topic that is not to be written.
+        connector = {k: v for k, v in connector.items() if not k.startswith("offset-syncs.")}
+    consumer = layered(
+        tuned.CONSUMER_DEFAULTS,
+        {"auto.offset.reset": flow["start"]},
+        kafka_names.of_client(cluster, "consumer", line),
+        within(of_consumer, "consumer."),
+    )
+    admin = layered(kafka_names.of_client(cluster, "admin", line))
+    return (
+        _under(f"{source}->{target}", connector)
+        | _under(f"{source}.consumer", consumer)
+        | _under(f"{source}.admin", admin)
+        | {
+            f"{target}->{source}.enabled": False,
+            f"{target}->{source}.emit.heartbeats.enabled": False,
+        }
+    )
+
+
+def _worker(
+    clusters: Clusters, target: str, own: Properties, line: str, factor: int
+) -> dict[str, Any]:
+    """The keys of the Connect workers, which live on the target, and of their clients."""
+    cluster = cluster_of(clusters, target)["properties"]
+    defaults = {"producer": tuned.PRODUCER_DEFAULTS}
+    of_worker = {
+        key: value
+        for key, value in own.items()
+        if not names.is_unprefixed(key) and not key.startswith(CLIENTS)
+    }
+    rendered = _under(
+        target,
+        layered(
+            settings.WORKER_DEFAULTS, dict.fromkeys(settings.WORKER_FACTORS, factor), of_worker
+        ),
+    )
+    for client in kafka_names.CLIENTS:
+        of_cluster = kafka_names.of_client(cluster, client, line)
+        properties = layered(defaults.get(client, {}), of_cluster, within(own, f"{client}."))
+        rendered |= _under(f"{target}.{client}", properties)
+    return rendered
+
+
+def _nodes(owner: Owner, own: Properties, address: str | None) -> dict[str, Any]:
+    """The server by which several nodes of one owner hand work to each other."""
+    if len(owner.hosts) < 2:
+        return {}
+    derived: dict[str, Any] = {"dedicated.mode.enable.internal.rest": True}
+    if address:
+        host = f"[{address}]" if ":" in address else address
+        derived |= {
+            "listeners": f"http://{host}:{PORT}",
+            "rest.advertised.host.name": address,
+        }
+    return layered(derived, {k: v for k, v in own.items() if names.is_rest(k)})
+
+
+def properties_of(
+    clusters: Clusters,
+    flows: Sequence[Flow],
+    owner: Owner,
+    node: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The whole ``mm2.properties`` of one node.
+
+    Lowest layer first: tuned default, derived from the model, ``kafka_clusters.*.properties``,
+    ``mirror_flows[].properties``, the owner's ``worker_properties``.
+
+    :param clusters: ``kafka_clusters``.
+    :param flows: the owner's flows, filled in, all into one target.
+    :param owner: what runs them.
+    :param node: ``address`` of this host, ``brokers`` of the target; each may be missing.
+    :returns: property name to value; secrets as references.
+    """
+    line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
+    factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
+    own, target = owner.settings["worker_properties"], flows[0]["target"]
+    aliases = list(dict.fromkeys([*(flow["source"] for flow in flows), target]))
+    rendered: dict[str, Any] = {
+        "clusters": aliases,
+        "emit.heartbeats.enabled": False,
+        "replication.policy.class": settings.POLICIES[flows[0]["replication_policy"]],
+        **layered({k: v for k, v in own.items() if k in names.AGREED}),
+        **layered({key: settings.worker_value(owner, key) for key in names.PLUGINS}),
+        **_nodes(owner, own, node.get("address")),
+    }
+    for alias in aliases:
+        providers, connection = _connection(clusters, alias, owner, line)
+        rendered |= providers | _under(alias, connection)
+    rendered |= _worker(clusters, target, own, line, factor)
+    for flow in flows:
+        rendered |= _flow(clusters, flow, line, factor)
+    return rendered
+
+
+def render(
+    clusters: Clusters,
+    flows: Sequence[Flow],
+    owner: Owner,
+    node: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
+    target = flows[0]["target"]
+    positions = [topics.internal_topics(flow, owner)["offset_topic"] for flow in flows]
+    return {
+        "script": "connect-mirror-maker.sh",
+        "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
+        "environment": {
+            "MM_CONFIG": f"{owner.directory}/mm2.properties",
+            "MM_CLUSTERS": target,
+        },
+        "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
+        "identity": {
+            "sources": [flow["source"] for flow in flows],
+            "separator": topics.separator_of(owner),
+        },
+        "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
+        f"{' and '.join(positions)} on {target}",
+    }

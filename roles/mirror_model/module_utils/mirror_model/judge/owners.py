@@ -1,0 +1,128 @@
+"""Owners: their shape, the flows they list, and the inventory groups that deploy and prove them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..engines import ENGINES, engine_of, instance_keys
+from ..inventory import Inventory
+from ..keys import check_map, suggestion
+from ..owner import Owner, instance_of
+from ..schema import INSTANCE_NAME, LONGEST_INSTANCE_NAME
+from .flows import judge_foreign_keys
+
+
+def judge_instances(found: Inventory, instances: Any, hosts: Sequence[str]) -> None:
+    """Judge ``mirrormaker_instances`` one by one; those of the right shape are noted.
+
+    :param hosts: every host of the inventory.
+    """
+    if not isinstance(instances, Mapping):
+        found.refuse("mirrormaker_instances: must be a map of instance name to instance")
+        return
+    for name, instance in instances.items():
+        path = f"mirrormaker_instances.{name}"
+        if (
+            not isinstance(name, str)
+            or not INSTANCE_NAME.fullmatch(name)
+            or len(name) > LONGEST_INSTANCE_NAME
+        ):
+            found.refuse(
+                f"{path}: an instance is called mirrormaker or mirrormaker-<small letters and "
+                f"digits>, at most {LONGEST_INSTANCE_NAME} characters; rename it"
+            )
+            continue
+        before = len(found.errors)
+        if check_map(path, instance, instance_keys(), found.refuse) and len(found.errors) == before:
+            _judge_owner(found, instance_of(instances, name), instance, hosts)
+
+
+def _judge_owner(
+    found: Inventory, owner: Owner, written: Mapping[str, Any], hosts: Sequence[str]
+) -> None:
+    for host in owner.hosts:
+        if host not in hosts:
+            found.refuse(f"{owner.path}.hosts: '{host}' is no host; {suggestion(host, hosts)}")
+    if owner.state == "absent":
+        found.absent.append(owner)
+        return
+    found.owners.append(owner)
+    if not owner.hosts:
+        found.refuse(f"{owner.path}.hosts: is empty; name hosts, or set state to absent")
+    for flow in owner.flows:
+        if flow not in found.named:
+            found.refuse(
+                f"{owner.path}.flows: '{flow}' is no flow of mirror_flows; "
+                f"{suggestion(flow, found.named)}"
+            )
+    engines = sorted({flow["engine"] for flow in found.flows_of(owner)})
+    if not owner.flows:
+        found.refuse(
+            f"{owner.path}.flows: is empty; name flows of mirror_flows, or set state to absent"
+        )
+    elif len(engines) > 1:
+        kind = owner.kind.name
+        found.refuse(
+            f"{owner.path}.flows: flows of several engines ({', '.join(engines)}); one {kind} "
+            "runs one engine, so give each its own"
+        )
+    elif engines:
+        engine = ENGINES[engines[0]]
+        if not engine.several_flows and len(owner.flows) > 1:
+            found.refuse(
+                f"{owner.path}.flows: {engine.title} runs exactly one flow; give every flow its "
+                f"own {owner.kind.name}"
+            )
+        judge_foreign_keys(found, owner.path, written, instance_keys(), engine)
+
+
+def judge_placement(found: Inventory) -> None:
+    """Judge that a flow has one owner, and a group of its own where the inventory names it."""
+    owners: dict[str, Owner] = {}
+    for owner in found.owners:
+        for name in owner.flows:
+            if name in owners:
+                found.refuse(
+                    f"{owner.path}.flows: '{name}' already runs in '{owners[name].name}'; list all "
+                    "hosts there, they share the work"
+                )
+            owners.setdefault(name, owner)
+    for name in found.flows:
+        if name not in owners:
+            kind = engine_of(found.flows[name]).owners
+            found.warn(f"{found.paths[name]}: no {kind.name} of {kind.variable} runs it")
+    groups: dict[tuple[str, str], str] = {}
+    for name in owners:
+        if name not in found.flows or "group_id" not in engine_of(found.flows[name]).flow_keys:
+            continue
+        alias, group = engine_of(found.flows[name]).group(found.flows[name])
+        if (alias, group) in groups:
+            found.refuse(
+                f"{found.paths[name]}.group_id: '{group}' is also the group of flow "
+                f"'{groups[alias, group]}' on '{alias}'; each flow needs its own"
+            )
+        groups.setdefault((alias, group), name)
+
+
+def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
+    """Judge that owners' hosts are deployed to and that the report has a host.
+
+    :param groups: inventory groups; ``None`` judges nothing.
+    """
+    if groups is None:
+        return
+    for owner in found.owners:
+        group = owner.kind.group
+        for host in owner.hosts:
+            if host not in groups.get(group, ()):
+                found.warn(
+                    f"group {group}: '{host}' is to run '{owner.name}' and is not in it, so the "
+                    "playbooks pass it by; add it"
+                )
+    if groups.get("mirror_report"):
+        return
+    mirroring = [owner.name for owner in found.owners if owner.hosts and owner.flows]
+    if mirroring:
+        found.refuse(
+            f"group mirror_report: has no host, so nobody would prove what '{mirroring[0]}' "
+            "mirrors; add a host to it"
+        )

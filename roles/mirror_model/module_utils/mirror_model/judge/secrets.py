@@ -1,0 +1,160 @@
+"""Secrets, references to them, and who the brokers have to be, in every layer of properties."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..clusters import credentials_directory, kafka_credentials
+from ..engines import engine_of
+from ..errors import ModelError
+from ..filled import Properties
+from ..inventory import Inventory
+from ..kafka_names import REST_TLS
+from ..owner import Owner
+from ..secret_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, SECRET_KEYS, SECRET_NAME
+
+SIDES = ("source", "target")
+PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property somewhere in the inventory.
+
+    :param where: the variable and the key, as a user would search for them.
+    :param name: Kafka's own name, without prefixes.
+    :param value: its text.
+    :param cluster: alias whose connection it is about; empty where it is about none.
+    :param owners: whose processes get it.
+    """
+
+    where: str
+    name: str
+    value: str
+    cluster: str
+    owners: tuple[Owner, ...]
+
+
+def judge_secrets(found: Inventory) -> None:
+    """Refuse references that come to nothing, and connections to whoever answers."""
+    for prop in _properties(found):
+        references = list(REFERENCE.finditer(prop.value))
+        if references:
+            _judge_references(found, prop, references)
+        elif prop.name not in HIDDEN_KEYS and SECRET_NAME.search(prop.name) and prop.value:
+            found.warn(
+                f"{prop.where}: looks like a secret; it stands in clear in a file that the service "
+                "can read and in what Ansible shows with --diff"
+            )
+        elif prop.name in SECRET_KEYS and prop.value and f"['{REST_TLS}" in prop.where:
+            found.warn(
+                f"{prop.where}: stands in clear in a file that the service can read and in what "
+                "Ansible shows with --diff; let the store hold nothing that others trust"
+            )
+        if prop.name == HOST_NAMES and prop.value.strip().lower() != "https":
+            _judge_host_names(found, prop)
+
+
+def _judge_host_names(found: Inventory, prop: Property) -> None:
+    message = (
+        f"{prop.where}: the host's name in a certificate is not checked any more, so whoever holds "
+        "a certificate of the same authority can pose as it; remove it"
+    )
+    if prop.cluster:
+        found.danger(HOST_NAMES, prop.cluster, message)
+    else:
+        found.refuse(message)
+
+
+def _judge_references(found: Inventory, prop: Property, references: list[re.Match[str]]) -> None:
+    """Kafka says nothing of a reference that it cannot resolve: it uses the literal text."""
+    if prop.name not in HIDDEN_KEYS:
+        found.refuse(
+            f"{prop.where}: refers to a secret, and Kafka prints the value of this property; only "
+            "passwords, keys and certificates may be references, so write the value itself"
+        )
+        return
+    for reference in references:
+        provider, path, file = reference.groups()
+        if provider != "dir":
+            found.refuse(
+                f"{prop.where}: no config provider '{provider}' is there, so the literal text "
+                "would be used without a word; give the secret in kafka_clusters.<alias>."
+                "identities, whose files the service gets"
+            )
+            continue
+        for owner in prop.owners:
+            directory, files = _credentials(found, owner)
+            if path != directory:
+                found.refuse(
+                    f"{prop.where}: '{path}' is not where {owner.name} may read, so the literal "
+                    f"text would be used without a word; its credentials are in {directory}"
+                )
+            elif file not in files:
+                found.refuse(
+                    f"{prop.where}: {owner.name} has no credential '{file}', so the literal text "
+                    f"would be used without a word; it has {', '.join(files) or 'none'}"
+                )
+
+
+def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
+    """Where the process of an owner reads credentials, and their names."""
+    files: list[str] = []
+    for alias in _aliases(found, owner):
+        try:
+            files += kafka_credentials(found.clusters, alias, "mirror")
+        except ModelError:
+            continue  # refused for its own reason
+    # The process gets the whole JAAS value, not the password apart.
+    return credentials_directory(owner.name), [f for f in files if not f.endswith(".password")]
+
+
+def _aliases(found: Inventory, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:
+    """The clusters to which the process of an owner connects."""
+    return dict.fromkeys(flow[side] for flow in found.flows_of(owner) for side in sides)
+
+
+def _properties(found: Inventory) -> Iterator[Property]:
+    """Every property of every layer, unless the judge of its layer refuses its name anyway."""
+    whole = [owner for owner in found.owners if set(owner.flows) <= set(found.flows)]
+    for alias in sorted(found.sound):
+        users = tuple(owner for owner in whole if alias in _aliases(found, owner))
+        layer = found.clusters[alias].get("properties") or {}
+        yield from _layer(f"kafka_clusters.{alias}.properties", layer, {"": alias}, users)
+    for name, flow in found.flows.items():
+        runs = found.owner(name)
+        clusters = {client: flow[side] for client, side in engine_of(flow).flow_clients.items()}
+        path = f"{found.paths[name]}.properties"
+        yield from _layer(
+            path, flow["properties"], clusters, tuple(owner for owner in whole if owner == runs)
+        )
+    for owner in whole:
+        for flow in found.flows_of(owner)[:1]:
+            for key, side in engine_of(flow).layers.items():
+                for alias in _aliases(found, owner, [side]) if side else [""]:
+                    layer = owner.settings[key]
+                    yield from _layer(f"{owner.path}.{key}", layer, {"": alias}, (owner,))
+
+
+def _layer(
+    path: str, layer: Properties, clusters: Mapping[str, str], owners: tuple[Owner, ...]
+) -> Iterator[Property]:
+    """The properties of one layer.
+
+    :param path: the variable.
+    :param layer: key to value.
+    :param clusters: prefix of a key to the cluster it is about. Where none is named, security is
+        refused anyway, but for that of the nodes' own server.
+    :param owners: whose processes get them.
+    """
+    for key, value in layer.items():
+        if value is None:
+            continue
+        match = PREFIXES.match(key)
+        prefix = match.group(1) if match else ""
+        name = key.removeprefix(f"{prefix}.") if match else key
+        cluster = clusters.get(prefix, "")
+        if not cluster and name in HIDDEN_KEYS | {HOST_NAMES} and f"{prefix}." != REST_TLS:
+            continue
+        text = ",".join(map(str, value if isinstance(value, list) else [value]))
+        yield Property(f"{path}['{key}']", name, text, cluster, owners)

@@ -1,0 +1,116 @@
+"""How a schema is written, and how what a user writes is checked against it."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"]
+Refuse = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a map: what it holds, its default and what the reference page says about it.
+
+    :param reasons: value in capitals -> why it is refused, be it among the choices or not.
+    :param engines: names of the only engines to which the key means something; empty: to all.
+    """
+
+    name: str
+    kind: Kind
+    doc: str
+    default: Any = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
+    engines: tuple[str, ...] = ()
+
+
+def suggestion(word: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the nearest known one, or all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"known: {', '.join(names)}" if names else "none is defined"
+
+
+def check_map(path: str, value: Any, keys: tuple[Key, ...], refuse: Refuse) -> bool:
+    """Check one map against its keys.
+
+    :param path: the variable as a user would write it, such as ``kafka_clusters.east``.
+    :param value: what the inventory says.
+    :param keys: the keys that may appear.
+    :param refuse: called with one message per problem.
+    :returns: whether the value is a map that can be looked into further.
+    """
+    if not isinstance(value, Mapping):
+        refuse(f"{path}: must be a map; its keys are {', '.join(key.name for key in keys)}")
+        return False
+    known = {key.name: key for key in keys}
+    for name in value:
+        if name not in known:
+            refuse(f"{path}: unknown key '{name}'; {suggestion(name, known)}")
+    for key in keys:
+        if value.get(key.name) is None:
+            if key.required:
+                refuse(f"{path}.{key.name}: is missing; {key.doc}")
+        else:
+            check_value(f"{path}.{key.name}", value[key.name], key, refuse)
+    return True
+
+
+def check_value(path: str, value: Any, key: Key, refuse: Refuse) -> None:
+    """Check one value against its key; secrets are never quoted."""
+    if key.kind in ("text", "secret"):
+        if not isinstance(value, str) or not value:
+            refuse(f"{path}: must be non-empty text (quote numbers)")
+        elif key.pattern and not re.fullmatch(key.pattern, value):
+            refuse(f"{path}: '{value}' does not match {key.pattern}")
+    elif key.kind == "choice":
+        reason = key.reasons.get(str(value).upper())
+        if reason or value not in key.choices:
+            among = f"'{value}' is not one of {', '.join(key.choices)}"
+            refuse(f"{path}: {reason or among}")
+    elif key.kind == "whole":
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            refuse(f"{path}: must be a whole number of at least 1")
+    elif key.kind == "texts":
+        _check_texts(path, value, key, refuse)
+    elif not isinstance(value, Mapping):
+        refuse(f"{path}: must be a map")
+    elif key.kind == "properties":
+        for name, item in value.items():
+            _check_property(path, name, item, refuse)
+
+
+def _check_texts(path: str, value: Any, key: Key, refuse: Refuse) -> None:
+    if not isinstance(value, list):
+        refuse(f"{path}: must be a list; write [a, b] or one '- a' per line")
+        return
+    if key.required and not value:
+        refuse(f"{path}: must not be empty")
+    for place, item in enumerate(value):
+        if not isinstance(item, str) or not item:
+            refuse(f"{path}[{place}]: must be non-empty text (quote numbers)")
+        elif key.pattern and not re.fullmatch(key.pattern, item):
+            refuse(f"{path}[{place}]: '{item}' does not match {key.pattern}")
+    for item in sorted({item for item in value if isinstance(item, str) and value.count(item) > 1}):
+        refuse(f"{path}: '{item}' is listed twice; remove one")
+
+
+def _check_property(path: str, name: Any, value: Any, refuse: Refuse) -> None:
+    if not isinstance(name, str) or not name:
+        refuse(f"{path}: a property name must be non-empty text")
+        return
+    items = value if isinstance(value, list) else [value]
+    if not all(isinstance(item, (str, int, float, bool)) or item is None for item in items):
+        refuse(f"{path}['{name}']: must be text, a number, a boolean, null or a list of these")
+
+
+def defaults_of(keys: tuple[Key, ...]) -> dict[str, Any]:
+    """The value every key has when it is left out."""
+    return {key.name: key.default for key in keys}

@@ -1,0 +1,85 @@
+"""How much of what is due a run has verified: results in, findings out; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot
+from mirror_report.model.content import ParityResult, TopicParity
+from mirror_report.model.findings import Finding
+
+
+def verified_share(topics: Sequence[TopicParity], flow: str | None = None) -> float | None:
+    """Verified share of the records that are due, of one flow or of all.
+
+    :returns: from 0 to 1; ``None`` if nothing is due.
+    """
+    some = [topic for topic in topics if flow in (None, topic.flow)]
+    due = sum(topic.due_records or 0 for topic in some)
+    return sum(topic.verified_records for topic in some) / due if due else None
+
+
+def judge(
+    share: float | None, bound: float | None, parity: ParityResult | None, kinds: Collection[str]
+) -> list[Finding]:
+    """Coverage below its bound, and what was left for the next run.
+
+    :param bound: of the share; ``None``: none.
+    :param kinds: of the findings so far: what one of them says is not said again.
+    """
+    found = []
+    if share is not None and bound is not None and share < bound and "coverage" not in kinds:
+        found.append(
+            finding(
+                "coverage",
+                f"{100 * share:.2f} % of the records due are verified, the bound is "
+                f"{100 * bound:.0f} %",
+                "See the findings above; without any, run mirror-report run again or raise "
+                "budget.max_bytes",
+            )
+        )
+    if parity is not None and parity.backlog_records and "backlog" not in kinds:
+        found.append(
+            finding(
+                "backlog",
+                f"{parity.backlog_records} records are due and were left for the next run",
+                "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+                count=parity.backlog_records,
+            )
+        )
+    return found
+
+
+def nothing_seen(
+    flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot, baseline: Mapping[str, Any]
+) -> list[Finding]:
+    """A flow of which neither side holds a record since the baseline.
+
+    :param baseline: the flow's; empty: there is none.
+    """
+    topics = baseline.get("topics", {})
+    starts = {
+        side: {name: topic[side] for name, topic in topics.items()} for side in ("source", "target")
+    }
+    if not source.topics or _moved(source, starts["source"]) or _moved(target, starts["target"]):
+        return []
+    return [
+        finding(
+            "nothing_seen",
+            f"no record on {flow.source} or {flow.target} since the baseline, so nothing is proved",
+            "Produce a record on the source and run mirror-report run again; if records exist, "
+            f"check topics of flow {flow.name}",
+            flow=flow.name,
+        )
+    ]
+
+
+def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -> bool:
+    return any(
+        partition.end > starts.get(name, {}).get(str(number), 0)
+        for name, topic in snapshot.topics.items()
+        for number, partition in topic.partitions.items()
+    )

@@ -1,0 +1,99 @@
+"""What two bundles of digests say of each other: sums in, findings out; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mirror_report.checks.verdict import finding
+from mirror_report.model.content import ParityStatus
+from mirror_report.model.document import CompareTopic
+from mirror_report.model.findings import Finding, Severity
+
+NOT_THERE = "not among the topics of the target"
+
+
+def status(
+    sums: Mapping[str, Any] | None,
+    *,
+    on_source: bool,
+    on_target: bool,
+    unknown: Sequence[str],
+    skips: Sequence[str],
+) -> tuple[ParityStatus, str]:
+    """What a topic of the target is called, and why.
+
+    :param sums: buckets by status; ``None``: there are none.
+    :param unknown: why sides could not be read; ``skips``: why they were not.
+    """
+    known = sums or {}
+    cases: Sequence[tuple[Any, ParityStatus, str]] = (
+        (unknown, "unknown", unknown[0] if unknown else ""),
+        (skips, "skipped", skips[0] if skips else ""),
+        (not on_source, "skipped", "not among the topics of the source"),
+        (not on_target, "mismatch", NOT_THERE),
+        (sums is None, "in_flight", "no record on either side"),
+        (known.get("buckets_mismatch"), "mismatch", ""),
+        (known.get("buckets_verified"), "verified", ""),
+        (known.get("buckets_in_flight"), "in_flight", "nothing is below the committed position"),
+    )
+    for applies, called, reason in cases:
+        if applies:
+            return called, reason
+    return "skipped", "all of it reaches back to where a log begins"
+
+
+def findings(flow: str, topic: CompareTopic) -> list[Finding]:
+    """What differs, and what was not compared."""
+    where = f"{flow}/{topic.topic}"
+    again = f"Run mirror-report run --flow {flow} where both clusters can be read: it tells which"
+    if topic.reason == NOT_THERE:
+        needs = f"mirror-report check --flow {flow} tells what the mirror needs"
+        text = f"{where}: the target has no such topic"
+        return [finding("topic_missing", text, needs, flow=flow, topic=topic.topic)]
+    not_compared = {
+        "unknown": ("parity_unavailable", f"mirror-report digest --flow {flow} again"),
+        "skipped": ("skipped", again),
+    }
+    found = []
+    if topic.status in not_compared:
+        kind, action = not_compared[topic.status]
+        text = f"{where}: not compared: {topic.reason}"
+        found.append(finding(kind, text, action, flow=flow, topic=topic.topic))
+    differences: Sequence[tuple[str, int, str, Severity | None]] = (
+        ("missing", topic.fewer,
+         f"at least {topic.fewer} records of the source are not on the target", None),
+        ("differs", topic.buckets_same_number,
+         f"{topic.buckets_same_number} buckets hold as many records on both sides, and others",
+         None),
+        ("differs", topic.more,
+         f"the target holds {topic.more} records more: duplicates, foreign ones, or some that "
+         "reached the source after its bundle", "warning"),
+    )  # fmt: skip
+    return found + [
+        finding(kind, f"{where}: {text}", again, flow=flow, topic=topic.topic, count=count,
+                severity=severity)
+        for kind, count, text, severity in differences
+        if count
+    ]  # fmt: skip
+
+
+def unverifiable(flow: str, topic: str, count: int, reason: str) -> Finding:
+    """What is said of records that no digest holds."""
+    return finding(
+        "unverifiable", f"{flow}/{topic}: {count} records cannot be compared: {reason}",
+        "Make the producer of these records write timestamps in milliseconds",
+        flow=flow, topic=topic, count=count,
+    )  # fmt: skip
+
+
+def nothing_compared(flow: str, topics: Sequence[CompareTopic]) -> list[Finding]:
+    """A comparison that proves nothing."""
+    if any(topic.buckets["verified"] or topic.buckets["mismatch"] for topic in topics):
+        return []
+    return [
+        finding(
+            "nothing_seen", f"{flow}: no record could be compared, so nothing is proved",
+            "Make both bundles when records have been mirrored, the source's first", flow=flow,
+        )
+    ]  # fmt: skip

@@ -1,0 +1,32 @@
+"""``archive``: the classes Spark loads, kept so that it starts faster."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from mirror_report.commands.progress import show_progress
+from mirror_report.config.load import load
+from mirror_report.parity.errors import without_spark
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+
+HELP = "let Spark start faster: archive the classes it loads"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """``archive`` has no options."""
+
+
+def answer(options: Namespace) -> Answer:
+    """Make the archive for the present Java, Spark and jars, unless there is one.
+
+    :raises ReportError: it cannot be made.
+    """
+    settings = load(options.config)
+    try:
+        # Spark is only needed here; most commands work without it.
+        from mirror_report.parity.spark import rehearsal  # noqa: PLC0415
+    except ImportError as error:
+        raise without_spark(error) from error
+    path, made = rehearsal.make(settings.spark, show_progress)
+    return formats.lines(f"{path}: {'made' if made else 'unchanged, it fits'}")

@@ -1,0 +1,250 @@
+"""``baseline``: where verification starts."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mirror_report.checks.preflight import same_cluster
+from mirror_report.commands import options as shared
+from mirror_report.commands.flows import aliases, chosen
+from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.kafka.tails import FlowTails
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
+from mirror_report.observe import (
+    Clients,
+    mirror_status,
+    observe_flow,
+    open_clients,
+    worker_group,
+)
+from mirror_report.parity.plan.topics import of_present_topics
+from mirror_report.parity.plan.verification_start import Observation, Watch, entries, full_entries
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+from mirror_report.state import baselines
+from mirror_report.state.store import StateError, Store
+
+HELP = "record where verification starts; keeps what is recorded"
+INTERVALS = 2
+"""Commits to wait for; after so many intervals a position that stays says nothing more."""
+PAUSE_SECONDS = 1.0
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``baseline``."""
+    shared.flow(parser)
+    start_over = parser.add_mutually_exclusive_group()
+    start_over.add_argument(
+        "--full-history", action="store_true", help="start over: compare all both logs still hold"
+    )
+    start_over.add_argument("--renew", action="store_true", help="start over: compare from now on")
+
+
+def answer(options: Namespace) -> Answer:
+    """Record baselines.
+
+    :raises ReportError: a cluster cannot be read, or an earlier release recorded a baseline.
+    """
+    recorded = record_baselines(
+        load(options.config), options.flow, full_history=options.full_history, renew=options.renew,
+        progress=show_progress,
+    )  # fmt: skip
+    return formats.lines(
+        *(
+            f"{flow}: {'recorded' if new else 'unchanged, recorded before'}"
+            for flow, new in recorded.items()
+        )
+    )
+
+
+def record_baselines(
+    settings: Settings,
+    flow_name: str | None,
+    *,
+    full_history: bool,
+    renew: bool,
+    progress: Progress = lambda _: None,
+) -> dict[str, bool]:
+    """Record where verification starts.
+
+    Takes up to two commit intervals of a mirror that runs. Topics that other flows feed too begin
+    again for these as well; ``progress`` names them.
+
+    :param full_history: compare everything both logs still hold, replacing what was recorded.
+    :param renew: replace what was recorded by the state of now.
+    :returns: flow -> whether something was recorded (what is kept is not recorded again).
+    :raises ReportError: a cluster cannot be read, or what is kept was recorded by an earlier
+        release; nothing is recorded for any flow then.
+    """
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    with store.lock():
+        recorded = store.load("baseline")
+        due = [one for one in flows if full_history or renew or one.name not in recorded]
+        for flow in flows:
+            if flow not in due:
+                baselines.check(flow.name, recorded[flow.name])
+        if due:
+            others = [one for one in settings.flows if one.name in recorded and one not in due]
+            tails: FlowTails = {}
+            with open_clients(settings, aliases([*due, *others])) as clients:
+                observed = _observe(clients, due, others, tails)
+                required = None
+                if not full_history:
+                    required = _watch(clients, observed, tails, progress)
+            for name, topics in _record(store, recorded, due, observed, required).items():
+                progress(
+                    f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
+                    "for all that feed it"
+                )
+    return {one.name: one in due for one in flows}
+
+
+def _record(
+    store: Store,
+    recorded: dict[str, Any],
+    due: Sequence[Flow],
+    observed: Sequence[Observation],
+    required: Mapping[str, Mapping[Place, int]] | None,
+) -> dict[str, list[str]]:
+    """Write the manifests.
+
+    :param recorded: the baselines so far; ``required``: ``None``: compare all both logs hold.
+    :returns: flow -> topics that were renewed because a flow that is due feeds them too.
+    """
+    ids = store.load("topics")
+    renewed = {}
+    for seen in observed:
+        name = seen.flow.name
+        topics = full_entries(seen) if required is None else entries(seen, required[name], observed)
+        known = ids.setdefault(name, {})
+        if seen.flow in due:
+            known.clear()
+            recorded[name] = _of_flow(seen, topics, recorded.get(name), required is None)
+        else:
+            recorded[name]["topics"] |= topics
+            renewed[name] = sorted(topics)
+        for side in ("source", "target"):
+            known[side] = known.get(side, {}) | _ids(seen, side)
+    store.commit("baseline", recorded)
+    store.commit("topics", ids)
+    return renewed
+
+
+def _of_flow(
+    seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full: bool
+) -> dict[str, Any]:
+    at_ms = seen.source.taken_at_ms
+    # Comparing more takes back nothing that is known to be lost.
+    since = (before or {}).get("losses_since_ms", 0) if full else at_ms
+    return {
+        "recorded_at_ms": at_ms,
+        "losses_since_ms": since,
+        "group_existed": bool(seen.positions),
+        "topics": topics,
+    }
+
+
+def _ids(seen: Observation, side: str) -> dict[str, str]:
+    found = {}
+    for name, topic in seen.source.topics.items():
+        one = topic if side == "source" else seen.on_target(name)
+        if one is not None:
+            found[one.name] = one.topic_id
+    return found
+
+
+def _observe(
+    clients: Clients, due: Sequence[Flow], others: Sequence[Flow], tails: FlowTails
+) -> list[Observation]:
+    """Observe flows and those that feed the same topics: positions, target, source.
+
+    All that feed a topic share one snapshot of it.
+    """
+    names: dict[str, Collection[str]] = {}
+    fed: set[tuple[str, str]] = set()
+    for flow in due:
+        observed = observe_flow(clients, flow, tails)
+        same = same_cluster(flow, observed.source, observed.target)
+        if same:
+            raise ConfigError(same[0].message, same[0].action)
+        _readable(observed.source, observed.target)
+        names[flow.name] = observed.source.topics
+        fed |= {(flow.target, flow.target_topic(name)) for name in observed.source.topics}
+    sharing = []
+    for flow in others:
+        brought = [flow.source_topic(topic) for target, topic in fed if target == flow.target]
+        wanted = [name for name in brought if name is not None and flow.matches(name)]
+        source = clients.get(flow.source).snapshot(None, wanted) if wanted else None
+        if source is not None and (source.topics or source.errors):
+            _readable(source)
+            names[flow.name] = source.topics
+            sharing.append(flow)
+    flows = [*due, *sharing]
+    mirrors: dict[str, tuple[bool, Positions]] = {}
+    for flow in flows:
+        alive = bool(worker_group(clients, flow).members)
+        mirrors[flow.name] = alive, mirror_status(clients, flow, tails).positions
+    targets = {
+        alias: clients.get(alias).snapshot(
+            None,
+            sorted({one.target_topic(name) for one in flows if one.target == alias
+                    for name in names[one.name]}),
+        )
+        for alias in {one.target for one in flows}
+    }  # fmt: skip
+    found = []
+    for flow in flows:
+        source = clients.get(flow.source).snapshot(None, names[flow.name])
+        _readable(source, targets[flow.target])
+        alive, positions = mirrors[flow.name]
+        found.append(
+            Observation(
+                flow, of_present_topics(positions, source), alive, targets[flow.target], source
+            )
+        )
+    return found
+
+
+def _watch(
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
+) -> dict[str, dict[Place, int]]:
+    """Wait for commits of the mirrors, and say of each flow from where on records are required."""
+    watches = {one.flow.name: Watch(one) for one in observed}
+    begun = time.monotonic()
+    deadlines = {
+        one.flow.name: begun + INTERVALS * one.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
+        for one in observed
+    }
+    announced = False
+    while True:
+        for one in observed:
+            watch = watches[one.flow.name]
+            if watch.waits:
+                alive = bool(worker_group(clients, one.flow).members)
+                positions = mirror_status(clients, one.flow, tails).positions
+                # A position past the end that was seen has reached it.
+                watch.saw(positions, alive=alive)
+        open_ = [name for name, watch in watches.items()
+                 if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
+        if not open_:
+            return {name: watch.decided() for name, watch in watches.items()}
+        if not announced:
+            longest = max(deadlines[name] for name in open_) - begun
+            progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
+            announced = True
+        shortest = min(one.flow.commit_interval_ms for one in observed)
+        time.sleep(min(PAUSE_SECONDS, shortest / 4000))
+
+
+def _readable(*snapshots: ClusterSnapshot) -> None:
+    problems = [text for one in snapshots for text in one.errors.values()]
+    if problems:
+        raise StateError("no baseline recorded: " + "; ".join(problems))

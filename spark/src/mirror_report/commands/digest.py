@@ -1,0 +1,161 @@
+"""``digest``: one side of a flow as a bundle of digests, made near its cluster.
+
+Between two data centres go kilobytes then, instead of the records of one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO
+
+from mirror_report.commands import options as shared
+from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot
+from mirror_report.model.errors import ReportError
+from mirror_report.observe import Snapshots
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan.ranges import Side
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import bundle as bundles
+from mirror_report.parity.state.bundle import Bundle
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+from mirror_report.state.store import Store
+
+HELP = "digest one side, near its cluster"
+SIDES = ("source", "target")
+STANDARD_OUTPUT = "-"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``digest``."""
+    shared.flow(parser, "the flow, if there are several")
+    parser.add_argument("--side", choices=SIDES, required=True, help="which cluster is read")
+    parser.add_argument(
+        "--output", metavar="PATH", default=STANDARD_OUTPUT,
+        help="file or directory of the bundle (default: standard output)",
+    )  # fmt: skip
+
+
+def answer(options: Namespace) -> Answer:
+    """Write a bundle; the answer names the file.
+
+    :raises ReportError: the cluster cannot be read, or the file cannot be written.
+    """
+    if options.output == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise ReportError("a digest is not for a terminal", "Name a file with --output")
+    settings = load(options.config)
+    written: list[str] = []
+    digest_side(
+        settings, options.flow, options.side,
+        lambda bundle: _output(options.output, bundle, written), show_progress,
+    )  # fmt: skip
+    return formats.lines(*written)
+
+
+def digest_side(
+    settings: Settings,
+    flow_name: str | None,
+    side: Side,
+    open_output: Callable[[Bundle], AbstractContextManager[BinaryIO]],
+    progress: Progress,
+) -> Bundle:
+    """Digest one side of a flow, asking the cluster of that side alone.
+
+    :param open_output: where the bundle goes.
+    :raises ReportError: the cluster cannot be read.
+    """
+    flow = _only(settings, flow_name)
+    take = Snapshots(settings)
+    holds_positions = flow.engine.positions_side == side
+    # What is below a position must be on the target: it is read last.
+    if side == "source":
+        snapshot = take.source(flow)
+        positions = take.positions(flow) if holds_positions else None
+    else:
+        positions = take.positions(flow) if holds_positions else None
+        snapshot = take.target(flow)
+    made = bundles.describe(
+        flow, side, snapshot, positions, _floors(settings, flow, side, snapshot),
+        settings.bucket_seconds * 1000,
+    )  # fmt: skip
+    ranges = bundles.to_read(made)
+    progress(f"digesting {sum(part.records for part in ranges)} records of the {side}")
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = Path(scratch) / "rows" if ranges else None
+        if rows is not None:
+            try:
+                # Every other step works without Spark.
+                from mirror_report.parity.frames import bundles as frames  # noqa: PLC0415
+                from mirror_report.parity.spark import session  # noqa: PLC0415
+            except ImportError as error:
+                raise without_spark(error) from error
+            expected = sum(part.bytes for part in ranges)
+            with session.open_session(settings.spark, expected) as spark, spark_errors():
+                beyond = frames.write_rows(spark, settings, ranges, rows, progress)
+            made = bundles.with_unreadable(made, *beyond)
+        with open_output(made) as out:
+            bundles.pack(made, rows, out)
+    return made
+
+
+def _only(settings: Settings, name: str | None) -> Flow:
+    if name is not None:
+        return settings.flow(name)
+    if len(settings.flows) == 1:
+        return settings.flows[0]
+    names = ", ".join(flow.name for flow in settings.flows)
+    raise ConfigError(f"a digest is of one flow: choose with --flow one of {names or 'none'}")
+
+
+def _floors(
+    settings: Settings, flow: Flow, side: Side, snapshot: ClusterSnapshot
+) -> dict[str, dict[str, int]]:
+    """Where verification begins, if this host knows the flow's baseline."""
+    recorded = Store(settings.state_directory).load("baseline").get(flow.name, {}).get("topics", {})
+    found = {}
+    for name in snapshot.topics:
+        origin = name if side == "source" else flow.source_topic(name)
+        # What may have been copied before the baseline cannot be told apart by digests.
+        where = "required" if side == "source" else "target"
+        found[name] = dict(recorded.get(origin, {}).get(where) or {})
+    return found
+
+
+@contextlib.contextmanager
+def _output(where: str, bundle: Bundle, written: list[str]) -> Iterator[BinaryIO]:
+    """Open what a bundle is written to: a file appears when it is whole.
+
+    :param where: file, directory (the file is named by flow and side), or ``-``.
+    :param written: the file's name is added.
+    """
+    if where == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+        return
+    path = Path(where)
+    if path.is_dir():
+        path /= f"{bundle.flow}-{bundle.side}.digest"
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("wb") as out:
+            yield out
+        new.chmod(0o640)
+        new.replace(path)
+    except OSError as error:
+        raise ReportError(
+            f"{path} cannot be written: {error.strerror}",
+            "Name another place with --output; - is standard output",
+        ) from error
+    finally:
+        new.unlink(missing_ok=True)
+    written.append(str(path))

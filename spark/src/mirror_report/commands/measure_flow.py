@@ -1,0 +1,240 @@
+"""Measuring the lag of one flow, by what was observed of it now and before."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror_report.checks import lag as lag_checks
+from mirror_report.checks import lag_findings, partition_history, points, recreated, shifts, workers
+from mirror_report.checks import losses as loss_checks
+from mirror_report.checks import positions as position_checks
+from mirror_report.checks.estimates import estimates
+from mirror_report.checks.verdict import failure, finding
+from mirror_report.commands.flows import status_of
+from mirror_report.config.flow import HEARTBEATS, Flow
+from mirror_report.config.settings import Settings
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.transactions import open_transactions
+from mirror_report.model.cluster import Place
+from mirror_report.model.document import FlowStatus
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.model.lag import PartitionLag
+from mirror_report.observe import (
+    Clients,
+    Observed,
+)
+from mirror_report.state.history import History
+from mirror_report.state.store import StateError, Store
+
+AGES_ASKED = 300
+"""Partitions with lag whose oldest record is read at one observation."""
+AGES_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class FlowLag:
+    """Lag of one flow, and what was found on the way.
+
+    :param shifts: of its offsets, for the next run to compare with.
+    """
+
+    rows: list[PartitionLag]
+    status: FlowStatus
+    findings: list[Finding]
+    shifts: dict[str, Any]
+
+
+def measure_flow(
+    settings: Settings,
+    store: Store,
+    clients: Clients,
+    flow: Flow,
+    observed: Observed,
+    known: Mapping[str, Mapping[str, Any]],
+) -> FlowLag:
+    """Measure the lag of a flow, and remember what was observed.
+
+    :param known: manifest -> what it holds of the flow.
+    :raises ReportError: the source cannot be read.
+    """
+    history = History(settings.state_directory, settings.history_days)
+    measurement = _Measurement(settings, store, clients, flow, observed, known)
+    with contextlib.ExitStack() as stack:
+        try:
+            # What was seen before and what is added to it belong together.
+            stack.enter_context(history.lock())
+        except StateError as error:
+            measurement.findings.append(failure(error, flow.name))
+        return measurement.measure(history)
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """One flow at one observation.
+
+    :param known: manifest -> what it holds of the flow.
+    :param findings: grow while it is measured.
+    """
+
+    settings: Settings
+    store: Store
+    clients: Clients
+    flow: Flow
+    observed: Observed
+    known: Mapping[str, Mapping[str, Any]]
+    findings: list[Finding] = field(default_factory=list)
+
+    def _failed(self, error: ReportError) -> None:
+        self.findings.append(failure(error, self.flow.name))
+
+    def measure(self, history: History) -> FlowLag:
+        """Measure, judge, remember."""
+        flow, observed, warn = self.flow, self.observed, self.settings.warn
+        source, mirror = observed.source, observed.mirror
+        try:
+            lines = history.lines(flow.name)
+        except StateError as error:
+            lines = []
+            self._failed(error)
+        past = partition_history.read(lines)
+        positions = position_checks.by_partition(
+            flow, source, observed.positions, self.known["baseline"], past
+        )
+        waiting = position_checks.waiting(flow, source, positions)
+        ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
+        drained = position_checks.drained(waiting, ages)
+        client = self.clients.get(flow.source)
+        transactions = open_transactions(client, source)
+        reset, replaced = self._recreated()
+        shifted = shifts.observe(source, observed.target, mirror, flow, drained)
+        before = self.known["shifts"]
+        self.findings.extend(shifts.judge(flow, source, shifted, before, replaced))
+        next_offsets = {
+            place: position.next_offset
+            for place, position in positions.items()
+            if place[0] not in replaced
+        }
+        rises = shifts.rises(shifted, before)
+        gone, losses = self._losses(next_offsets, past, rises)
+        evidence = lag_checks.Evidence(
+            ages=ages,
+            sizes=client.partition_sizes({name for name, _ in waiting.keys() - drained.keys()}),
+            transactions=transactions,
+            losses=loss_checks.counts(losses),
+            truncated=gone,
+            estimates=estimates(flow, source, observed.target, mirror, replaced),
+            reset_topics=reset,
+        )
+        rows = lag_checks.measure(
+            flow, source, mirror, observed.group, positions,
+            evidence=evidence, history=past, baseline=self.known["baseline"], warn=warn,
+        )  # fmt: skip
+        status = self._status()
+        cluster = self.settings.clusters[flow.source]
+        self.findings.extend(loss_checks.judge(flow, losses, cluster))
+        self.findings.extend(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
+        self.findings.extend(lag_findings.hung(flow, transactions, cluster, warn))
+        self.findings.extend(lag_findings.heartbeat(flow, status, warn, cluster))
+        self.findings.extend(workers.judge(flow, mirror, observed.group))
+        self.findings.extend(
+            finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
+                    " that docs/report/permissions.md lists", flow=flow.name)
+            for message in mirror.problems
+        )  # fmt: skip
+        self._remember(history, len(lines), past, drained, rows)
+        return FlowLag(rows, status, self.findings, shifts.remember(before, shifted))
+
+    def _ages(
+        self, asked: Mapping[Place, tuple[int, int]], lagging: int
+    ) -> dict[Place, int | None]:
+        """Timestamps of the oldest records waiting, as far as they were asked for."""
+        flow = self.flow
+        self.findings.extend(lag_findings.not_asked(flow, lagging, len(asked)))
+        try:
+            return oldest_waiting(
+                self.settings.clusters[flow.source], self.settings.credentials, asked,
+                AGES_SECONDS, flow.source_isolation,
+            )  # fmt: skip
+        except ReportError as error:
+            self._failed(error)
+            return {}
+
+    def _recreated(self) -> tuple[frozenset[str], set[str]]:
+        """Source topics with another id, and those with another one on either side."""
+        flow, source = self.flow, self.observed.source
+        ids = self.known["topics"]
+        reset = recreated.changed_ids(ids.get("source", {}), source)
+        target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
+        self.findings.extend(recreated.on_target(flow, target_reset, self.settings.clusters))
+        there = {name for name in source.topics if flow.target_topic(name) in target_reset}
+        return frozenset(reset), set(reset) | there
+
+    def _losses(
+        self,
+        next_offsets: Mapping[Place, int],
+        past: partition_history.FlowHistory,
+        rises: Mapping[Place, int],
+    ) -> tuple[frozenset[Place], dict[str, Any]]:
+        """Partitions truncated now, and all that is known to be lost, which is remembered."""
+        flow, observed, baseline = self.flow, self.observed, self.known["baseline"]
+        source = observed.source
+        lost = loss_checks.observe(
+            flow, source, observed.target, observed.mirror, next_offsets, past,
+            baseline=baseline, rises=rises, alive=bool(observed.group.members),
+        )  # fmt: skip
+        gone = frozenset(
+            place
+            for place in lost
+            if next_offsets[place] < source.topics[place[0]].partitions[place[1]].log_start
+        )
+        try:
+            every = self.store.load("losses")
+            known = every.get(flow.name, {})
+            since = int(baseline.get("losses_since_ms", 0))
+            losses = loss_checks.remember(known, lost, source.taken_at_ms, since)
+            if losses != known:
+                self.store.commit("losses", {**every, flow.name: losses})
+        except StateError as error:
+            self._failed(error)
+            losses = loss_checks.remember({}, lost, source.taken_at_ms, 0)
+        return gone, losses
+
+    def _status(self) -> FlowStatus:
+        status = status_of(self.flow, self.observed)
+        if not self.flow.engine.has_heartbeats:
+            return status
+        client = self.clients.get(self.flow.target)
+        newest = client.newest_record(self.flow.target_topic(HEARTBEATS))
+        if newest is None:
+            return status
+        age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
+        return dataclasses.replace(status, heartbeat_age_seconds=age)
+
+    def _remember(
+        self,
+        history: History,
+        before: int,
+        past: partition_history.FlowHistory,
+        drained: Mapping[Place, int],
+        rows: Sequence[PartitionLag],
+    ) -> None:
+        flow, source, positions = self.flow, self.observed.source, self.observed.positions
+        through = partition_history.through(past, source, positions, drained)
+        line = partition_history.line(past, source, positions, through, flow.source_isolation)
+        topics = {*source.topics, *source.errors}
+        try:
+            history.append(
+                flow.name,
+                line,
+                before,
+                lambda lines: partition_history.thinned(lines, topics, line["at"], history.days),
+            )
+            history.append_lags(flow.name, line["at"], points.by_topic(rows))
+        except StateError as error:
+            self._failed(error)

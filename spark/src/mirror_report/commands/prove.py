@@ -1,0 +1,288 @@
+"""``prove``: whether a topic at rest is whole on both sides; remembers nothing."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mirror_report.checks import content, remedies
+from mirror_report.checks.verdict import finding, verdict, worst_first
+from mirror_report.commands import options as shared
+from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model.document import ProofDocument
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.observe import Snapshots
+from mirror_report.parity.errors import without_spark
+from mirror_report.parity.plan import strategies, unreadable
+from mirror_report.parity.plan.ranges import Range, Side
+from mirror_report.parity.plan.strategies import Subject
+from mirror_report.parity.plan.topics import of_present_topics
+from mirror_report.parity.results import summaries
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state.manifest import offsets
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.state.store import Store
+
+if TYPE_CHECKING:
+    from mirror_report.parity.spark.session import OpenSession
+    from mirror_report.parity.steps.prove import Proved
+
+HELP = "compare topics at rest whatever their timestamps; remember nothing"
+
+
+@dataclass(frozen=True)
+class _Observation:
+    """Both sides of a flow at one moment, in the order source, positions, target."""
+
+    source: ClusterSnapshot
+    positions: Positions
+    target: ClusterSnapshot
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``prove``."""
+    parser.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
+    parser.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    shared.json(parser, "what was found as one JSON object")
+
+
+def answer(options: Namespace) -> Answer:
+    """Prove the topics that are at rest.
+
+    :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
+    """
+    settings = load(options.config)
+    return formats.judged(prove_topics(settings, options.flow, options.topic, show_progress))
+
+
+def prove_topics(
+    settings: Settings,
+    flow_name: str,
+    topic: str | None,
+    progress: Progress,
+    snapshots: Snapshots | None = None,
+    open_session: OpenSession | None = None,
+) -> ProofDocument:
+    """Compare everything both sides of topics at rest hold, whatever their timestamps.
+
+    :param topic: on the source or on the target; ``None``: all the flow mirrors.
+    :param snapshots: of the clusters; ``open_session``: how to get a Spark session.
+    :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
+    """
+    flow = settings.flow(flow_name)
+    snapshots = snapshots or Snapshots(settings)
+    recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
+    before = _observe(snapshots, flow)
+    feeds = _feeds(flow, before.source, topic)
+    waiting = _waiting(settings, flow, before, feeds)
+    found: dict[str, TopicParity] = {}
+    subjects: list[Subject] = []
+    for name, origins in feeds.items():
+        chosen = strategies.choose(
+            flow,
+            [before.source.topics[origin] for origin in origins],
+            before.target.topics.get(name),
+        )
+        if name in before.target.errors:
+            found[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
+        elif chosen.strategy == "latest_by_key":
+            reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
+            found[name] = _empty(flow, name, origins, "skipped", reason)
+        elif waiting.keys() & set(origins):
+            count = sum(waiting.get(origin, 0) for origin in origins)
+            found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")
+        else:
+            subjects.append(_subject(flow, name, origins, before, recorded))
+    if subjects:
+        total = sum(part.bytes for subject in subjects for part in subject.ranges)
+        progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
+        proved = _compare(settings, flow, subjects, int(total), open_session, progress)
+        after = _observe(snapshots, flow)
+        for subject in subjects:
+            name, origins = subject.topic, feeds[subject.topic]
+            if _state(before, origins, name) != _state(after, origins, name):
+                reason = "the topic moved while it was read"
+                found[name] = _empty(flow, name, origins, "in_flight", reason)
+            else:
+                row = _empty(flow, name, origins, "verified", _reason(subject))
+                found[name] = _compared(row, proved[name])
+    topics = [found[name] for name in feeds]
+    findings = worst_first(each for row in topics for each in _findings(row, settings))
+    return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
+
+
+def _observe(snapshots: Snapshots, flow: Flow) -> _Observation:
+    source = snapshots.source(flow)
+    positions = of_present_topics(snapshots.positions(flow), source)
+    return _Observation(source, positions, snapshots.target(flow))
+
+
+def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
+    """Topics of the target to prove, and the topics of the source that feed each."""
+    feeds: dict[str, tuple[str, ...]] = {}
+    for name in sorted(source.topics):
+        topic = flow.target_topic(name)
+        feeds[topic] = (*feeds.get(topic, ()), name)
+    hidden = [f"{name}: {why}" for name, why in source.errors.items() if wanted in (None, name)]
+    if hidden:
+        raise ReportError("; ".join(hidden))
+    if wanted is None:
+        return feeds
+    chosen = {name: some for name, some in feeds.items() if wanted == name or wanted in some}
+    if not chosen:
+        raise ConfigError(
+            f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
+            "mirror-report show names those it does",
+        )
+    return chosen
+
+
+def _waiting(
+    settings: Settings, flow: Flow, seen: _Observation, feeds: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
+    behind: dict[Place, tuple[int, int]] = {}
+    for name in (one for some in feeds.values() for one in some):
+        for partition, log in seen.source.topics[name].partitions.items():
+            position = seen.positions.get(name, {}).get(partition, log.log_start)
+            if max(position, log.log_start) < log.end:
+                behind[name, partition] = (max(position, log.log_start), log.end)
+    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, behind)
+    found: dict[str, int] = {}
+    for place, (position, end) in behind.items():
+        if place not in ages or ages[place] is not None:
+            found[place[0]] = found.get(place[0], 0) + end - position
+    return found
+
+
+def _subject(
+    flow: Flow, topic: str, origins: Sequence[str], seen: _Observation, recorded: Mapping[str, Any]
+) -> Subject:
+    # A baseline taken while the mirror ran says nothing exact of the target.
+    exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
+    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
+        ("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins
+    ]
+    begun: Mapping[str, Any] = next((exact[one] for one in reversed(origins) if one in exact), {})
+    on_target = seen.target.topics.get(topic)
+    sides.append(("target", topic, on_target, begun))
+    ranges: list[Range] = []
+    gaps = {"source": False, "target": False}
+    for side, name, snapshot, start in sides:
+        floor = offsets(start.get(side) or {})
+        for partition, log in (snapshot.partitions if snapshot else {}).items():
+            first = max(log.log_start, floor.get(partition, 0))
+            gaps[side] |= log.log_start > floor.get(partition, 0)
+            end = log.end_for(flow.isolation(side))
+            if first < end:
+                ranges.append(Range(flow.name, side, name, topic, partition, first, end))
+    timed = on_target is None or strategies.keeps_time(on_target)
+    return Subject(
+        flow.name, topic, tuple(ranges), timed, source_gap=gaps["source"], target_gap=gaps["target"]
+    )
+
+
+def _compare(
+    settings: Settings,
+    flow: Flow,
+    subjects: Sequence[Subject],
+    expected_bytes: int,
+    open_session: OpenSession | None,
+    progress: Progress,
+) -> dict[str, Proved]:
+    try:
+        # Spark is only needed here; most commands work without it.
+        from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.steps import prove  # noqa: PLC0415
+    except ImportError as error:
+        raise without_spark(error) from error
+    with (
+        (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
+        spark_errors(),
+    ):
+        return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
+
+
+def _state(seen: _Observation, origins: Sequence[str], topic: str) -> list[Any]:
+    """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
+    logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
+    return [(one.topic_id, one.partitions) if one else None for one in logs]
+
+
+def _reason(subject: Subject) -> str:
+    said = [] if subject.keeps_time else ["timestamps are not compared: the target replaces them"]
+    if subject.source_gap or subject.target_gap:
+        said.append("the logs no longer hold everything since the baseline")
+    return "; ".join(said)
+
+
+def _empty(
+    flow: Flow, topic: str, origins: Sequence[str], status: ParityStatus, reason: str
+) -> TopicParity:
+    return TopicParity(
+        flow=flow.name, source_topic=origins[0], topic=topic, status=status,
+        source_records=0, target_records=0, verified_records=0, in_flight_records=0,
+        skipped_records=0, counts=dict.fromkeys(CLASSES),
+        accounted=dict.fromkeys(summaries.NEWS, 0),
+        buckets=dict.fromkeys(summaries.STATUSES, 0),
+        verified_through_ms=None, newest_due_ms=None, reason=reason, samples={}, strategy="hash",
+    )  # fmt: skip
+
+
+def _compared(row: TopicParity, proved: Proved) -> TopicParity:
+    if proved.unknown is not None:
+        return replace(row, status="unknown", reason=proved.unknown)
+    counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}
+    status = row.status
+    if counts["unverifiable"]:
+        status = "unverifiable"
+    if any(counts[name] for name in CLASSES if name not in summaries.HARMLESS):
+        status = "mismatch"
+    wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
+    beyond = unreadable.reason(proved.beyond) if proved.beyond else ""
+    partitions = {
+        name: {str(lane): found for lane, found in sorted(lanes.items()) if lane >= 0}
+        for name, lanes in proved.counts.items()
+    }
+    return replace(
+        row,
+        status=status,
+        reason="; ".join(filter(None, (row.reason, beyond))),
+        source_records=proved.source_records,
+        target_records=proved.target_records,
+        verified_records=max(0, proved.source_records - wrong),
+        counts=counts,
+        partitions={name: lanes for name, lanes in partitions.items() if lanes},
+        samples={
+            name: [Sample(**one) for one in some]
+            for name, some in proved.samples.items()
+            if counts.get(name)
+        },
+    )
+
+
+def _findings(topic: TopicParity, settings: Settings) -> list[Finding]:
+    if topic.status != "in_flight":
+        return content.findings(topic, settings.flow(topic.flow), settings.clusters)
+    return [
+        finding(
+            "not_proved",
+            f"{topic.flow}/{topic.topic}: not at rest, so nothing is proved: {topic.reason}",
+            f"Stop the producers, wait until mirror-report lag --flow {topic.flow} shows no lag, "
+            f"then {remedies.prove(topic.flow, topic.topic)}",
+            flow=topic.flow,
+            topic=topic.topic,
+        )
+    ]

@@ -1,0 +1,32 @@
+"""``publish``: the last report, put where the web view shows it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from mirror_report.config.load import load
+from mirror_report.model.errors import ReportError
+from mirror_report.render import formats
+from mirror_report.render.answer import Answer
+from mirror_report.state.store import PUBLISHED, Store
+
+HELP = "put the last report where the web view shows it"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """``publish`` has no options."""
+
+
+def answer(options: Namespace) -> Answer:
+    """Copy the last report of all flows.
+
+    :raises ReportError: no web view is configured, or the report cannot be read or written.
+    """
+    settings = load(options.config)
+    if settings.web_directory is None:
+        raise ReportError("web_directory: not set, so there is no place to publish to", "Set it")
+    try:
+        Store(settings.state_directory).publish(settings.web_directory, PUBLISHED)
+    except FileNotFoundError:
+        return formats.lines("no report yet")
+    return formats.lines(f"{settings.web_directory}: published")

@@ -1,0 +1,203 @@
+"""``run``: the whole report."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from mirror_report import __version__, metrics
+from mirror_report.checks import coverage
+from mirror_report.checks.verdict import finding, verdict, worst_first
+from mirror_report.commands import options as shared
+from mirror_report.commands.flows import chosen
+from mirror_report.commands.measure_lag import LagResult, measure_lag, over_time
+from mirror_report.commands.progress import Progress, show_progress, show_traceback
+from mirror_report.commands.survey import survey
+from mirror_report.config.flow import Flow
+from mirror_report.config.load import load
+from mirror_report.config.settings import Settings
+from mirror_report.kafka.tails import FlowTails
+from mirror_report.model.content import ParityResult
+from mirror_report.model.document import Report
+from mirror_report.model.errors import ReportError, sentence
+from mirror_report.model.findings import Finding
+from mirror_report.observe import Snapshots
+from mirror_report.parity.errors import without_spark
+from mirror_report.render import formats, freshness
+from mirror_report.render import json as render_json
+from mirror_report.render.answer import Answer
+from mirror_report.state.store import PUBLISHED, Store, latest
+
+HELP = "make the whole report"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``run``."""
+    shared.flow(parser)
+    shared.formats(parser)
+    shared.wide(parser)
+    whole = shared.whole
+    parser.add_argument("--max-bytes", metavar="N", type=whole, help="read at most so many bytes")
+    parser.add_argument(
+        "--max-records", metavar="N", type=whole, help="read at most so many records"
+    )
+    parser.add_argument(
+        "--deadline", metavar="SECONDS", type=shared.positive, help="end within this time"
+    )
+    parser.add_argument(
+        "--max-lag", metavar="N", type=whole,
+        help="leave a flow's content alone while its mirror is more records behind",
+    )  # fmt: skip
+
+
+def answer(options: Namespace) -> Answer:
+    """Make the report, and leave it in the state directory, in the metrics and in the web view.
+
+    :raises ReportError: another run holds the state, or the state cannot be used.
+    """
+    settings = load(options.config)
+    asked = {
+        "max_bytes": options.max_bytes,
+        "max_records": options.max_records,
+        "deadline_seconds": options.deadline,
+        "max_lag_records": options.max_lag,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
+    store = Store(settings.state_directory)
+    on_crash = show_traceback if options.debug else lambda _: None
+    with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
+        report = recorded.write(
+            make_report(settings, options.flow, show_progress, on_crash=on_crash)
+        )
+        written = formats.judged(report)
+        page = store.write_report(latest("html", options.flow), formats.text("html", written))
+        text = formats.text("json", written)
+        store.write_report(f"{report.run_id}.json", text)
+        store.write_report(latest("json", options.flow), text)
+        store.prune_reports()
+        if settings.web_directory and options.flow is None:
+            store.publish(settings.web_directory, PUBLISHED)
+    return formats.report(freshness.shown(written.document, settings.interval_seconds), str(page))
+
+
+def make_report(
+    settings: Settings,
+    flow_name: str | None,
+    progress: Progress,
+    *,
+    on_crash: Callable[[BaseException], None] = lambda _: None,
+) -> Report:
+    """Make the whole report; the caller holds the store's lock.
+
+    :param on_crash: called with an unexpected error, which otherwise becomes a finding.
+    """
+    started = time.monotonic()
+    # To the second, as the document has it: until when it holds is counted from there.
+    generated_at = datetime.now(UTC).replace(microsecond=0)
+    run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
+    store = Store(settings.state_directory)
+    flows = chosen(settings, flow_name)
+    progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
+    lag = measure_lag(settings, store, flow_name, topics=True)
+    history = over_time(settings, lag)
+    findings = list(lag.findings)
+    _remember_ids(store, flows, lag)
+    # From here on a shift has been reported.
+    store.commit("shifts", {**store.load("shifts"), **lag.shifts})
+    readable = tuple(flow for flow in flows if flow.name in lag.observed)
+    surveyed = survey(settings, store, readable, lag)
+    findings += surveyed.findings
+    parity: ParityResult | None = None
+    if readable:
+        progress("comparing content")
+        names = tuple(flow.name for flow in readable)
+        parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.tails)
+        findings += [*(parity.findings if parity else ()), *problems]
+    baselines = store.load("baseline")
+    for flow in readable:
+        observed = lag.observed[flow.name]
+        findings += coverage.nothing_seen(
+            flow, observed.source, observed.target, baselines.get(flow.name, {})
+        )
+    topics = parity.topics if parity else []
+    share = coverage.verified_share(topics)
+    kinds = {finding.kind for finding in findings}
+    findings += coverage.judge(share, settings.warn.coverage, parity, kinds)
+    findings = worst_first(findings)
+    surveyed.keep(store)
+    progress("writing the report")
+    duration = round(time.monotonic() - started, 3)
+    until = freshness.holds_until(generated_at, duration, settings.interval_seconds)
+    return Report(
+        schema_version=render_json.SCHEMA_VERSION,
+        tool={"name": "mirror-report", "version": __version__},
+        run_id=run_id,
+        generated_at=generated_at.strftime(freshness.FORM),
+        duration_seconds=duration,
+        valid_until=until.strftime(freshness.FORM),
+        verdict=verdict(findings),
+        coverage=share,
+        flows=[
+            dataclasses.replace(status, coverage=coverage.verified_share(topics, status.name))
+            for status in lag.flows
+        ],
+        lag=lag.rows,
+        parity=topics,
+        backlog_records=parity.backlog_records if parity else None,
+        backlog_bytes=parity.backlog_bytes if parity else None,
+        spark_started=parity.spark_started if parity else False,
+        findings=findings,
+        errors=[finding.message for finding in findings if finding.severity == "unknown"],
+        topics=surveyed.topics,
+        groups=surveyed.groups,
+        history=history,
+    )
+
+
+def _parity(
+    settings: Settings,
+    flows: tuple[str, ...],
+    store: Store,
+    run_id: str,
+    progress: Progress,
+    on_crash: Callable[[BaseException], None],
+    tails: FlowTails,
+) -> tuple[ParityResult | None, list[Finding]]:
+    """Content compared, or why it was not."""
+    try:
+        # Spark is only needed here; every other command works without it.
+        from mirror_report.parity.run import ParityRequest, run_parity  # noqa: PLC0415
+
+        request = ParityRequest(settings, Snapshots(settings, tails), store, run_id, flows)
+        return run_parity(request, progress), []
+    except ImportError as error:
+        on_crash(error)
+        missing = without_spark(error)
+        message, action = f"content was not compared: {missing.message}", missing.action
+    except ReportError as error:
+        on_crash(error)
+        message, action = error.message, error.action
+    except Exception as error:  # an operator gets a sentence; --debug shows the rest
+        on_crash(error)
+        message = f"content was not compared: {sentence(error)}"
+        action = "mirror-report --debug run shows where it happened"
+    return None, [finding("parity_unavailable", message, action)]
+
+
+def _remember_ids(store: Store, flows: Sequence[Flow], lag: LagResult) -> None:
+    """Remember topics seen for the first time; a changed id stays until a new baseline."""
+    ids = store.load("topics")
+    for flow in flows:
+        observed = lag.observed.get(flow.name)
+        if observed is None:
+            continue
+        known = ids.setdefault(flow.name, {})
+        for side, snapshot in (("source", observed.source), ("target", observed.target)):
+            seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
+            known[side] = seen | known.get(side, {})
+    store.commit("topics", ids)

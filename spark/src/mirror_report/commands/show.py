@@ -1,0 +1,61 @@
+"""``show``: the last report."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+
+from mirror_report.commands import options as shared
+from mirror_report.config.load import load
+from mirror_report.render import formats, freshness
+from mirror_report.render import json as render_json
+from mirror_report.render.answer import Answer
+from mirror_report.state.store import StateError, Store, latest
+
+HELP = "show the last report"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of ``show``."""
+    shared.flow(parser, "the last report of run --flow NAME")
+    shared.formats(parser).add_argument(
+        "--html-path", action="store_true", help="print where the page lies"
+    )
+    shared.wide(parser)
+
+
+def answer(options: Namespace) -> Answer:
+    """Read the last report, and say how old it is.
+
+    :raises ReportError: there is none, or it cannot be read.
+    """
+    settings = load(options.config)
+    if options.flow is not None:
+        settings.flow(options.flow)
+    store = Store(settings.state_directory)
+    page = str(store.reports_directory / latest("html", options.flow))
+    last = render_json.loads(_last_report(store, options.flow))
+    shown = formats.report(
+        freshness.shown(last, settings.interval_seconds, datetime.now(UTC)), page
+    )
+    return formats.lines(page, exit_code=shown.exit_code) if options.html_path else shown
+
+
+def _last_report(store: Store, flow: str | None) -> str:
+    name = latest("json", flow)
+    path = store.reports_directory / name
+    command = "mirror-report run" + (f" --flow {flow}" if flow else "")
+    try:
+        return store.report(name)
+    except FileNotFoundError:
+        raise StateError(f"no report yet in {path}", f"Make one: {command}") from None
+    except PermissionError as error:
+        raise StateError(
+            f"{path} cannot be read: {error.strerror}",
+            "Run as root, or join the group that may read reports",
+        ) from error
+    except OSError as error:
+        raise StateError(
+            f"{path} cannot be read: {error.strerror}",
+            f"Find out who put it there, remove it, and make a report: {command}",
+        ) from error

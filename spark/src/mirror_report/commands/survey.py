@@ -1,0 +1,103 @@
+"""Every topic of the flows, and every consumer group whose offsets they take along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror_report.checks import selection, topic_status
+from mirror_report.checks.verdict import failure
+from mirror_report.commands.flows import aliases, load_manifests
+from mirror_report.commands.measure_lag import LagResult
+from mirror_report.commands.observe_groups import flow_groups
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.model.groups import GroupParity
+from mirror_report.model.topics import TopicStatus
+from mirror_report.observe import Clients, Observed, open_clients
+from mirror_report.state.store import Store
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Topics and groups of some flows.
+
+    :param manifests: name of a manifest -> flow -> what the next report has to know; it is kept
+        once this one is out.
+    """
+
+    topics: list[TopicStatus] = field(default_factory=list)
+    groups: list[GroupParity] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    manifests: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {"survey": {}, "groups": {}}
+    )
+
+    def keep(self, store: Store) -> None:
+        """Remember what the next report has to know.
+
+        :raises StateError: it cannot be written.
+        """
+        for name, flows in self.manifests.items():
+            if flows:
+                store.commit(name, {**store.load(name), **flows})
+
+
+def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
+    """Observe topics and groups of flows whose lag was measured just now."""
+    result = Survey()
+    manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), result.findings)
+    with open_clients(settings, aliases(flows)) as clients:
+        for flow in flows:
+            before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
+            try:
+                topics = _topics(clients, flow, lag.observed[flow.name], before, result)
+            except ReportError as error:
+                result.findings.append(failure(error, flow.name))
+                continue
+            result.manifests["survey"][flow.name] = topics
+            groups = flow_groups(settings, clients, flow, lag, before["groups"])
+            result.groups.extend(groups.rows)
+            result.findings.extend(groups.findings)
+            if groups.remembered is not None:
+                result.manifests["groups"][flow.name] = groups.remembered
+    return result
+
+
+def _topics(
+    clients: Clients,
+    flow: Flow,
+    observed: Observed,
+    before: Mapping[str, Mapping[str, Any]],
+    result: Survey,
+) -> dict[str, Any]:
+    """Add the flow's topics to the result.
+
+    :param before: manifest -> what it holds of the flow.
+    :returns: what the next report has to know of the topics.
+    """
+    client = clients.get(flow.source)
+    on_source = client.partition_counts()
+    on_target = clients.get(flow.target).partition_counts()
+    mirrored = {*before["topics"].get("source", {}), *observed.positions}
+    gone = topic_status.candidates(flow, observed.source, on_source, on_target, mirrored)
+    if gone:
+        # Asked by name, what is hidden from us differs from what is not there.
+        asked = client.snapshot(None, gone, settings=False)
+        there = {*asked.topics, *asked.errors}
+        gone = {name: partitions for name, partitions in gone.items() if name not in there}
+    result.topics.extend(
+        topic_status.statuses(flow, observed.source, observed.target, on_source, gone, on_target)
+    )
+    known = before["survey"]
+    result.findings.extend(topic_status.orphaned(flow, gone, known.get("orphaned", ())))
+    starts = {name: topic["source"] for name, topic in before["baseline"].get("topics", {}).items()}
+    selected = known.get("selection", {})
+    seen = selection.observe(flow, observed.source, observed.positions, starts, selected)
+    result.findings.extend(
+        selection.judge(flow, observed.source, observed.positions, observed.group, seen, selected)
+    )
+    return {"orphaned": sorted(gone), "selection": seen}

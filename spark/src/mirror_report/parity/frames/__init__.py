@@ -1,0 +1,1 @@
+"""From DataFrame to DataFrame: fingerprints, digests, comparison, classes. No I/O."""

@@ -1,0 +1,175 @@
+"""Digests made near each cluster, and held against each other somewhere else.
+
+What differs can only be located here, not explained: that takes the records of both sides at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.config.settings import Settings
+from mirror_report.parity.frames import align, compare, digest
+from mirror_report.parity.frames.tables import table
+from mirror_report.parity.plan import unreadable
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.state.bundle import Bundle
+from mirror_report.parity.state.manifest import Unreadable
+from mirror_report.parity.steps.read import Around
+
+STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
+TOPICS_SCHEMA = "flow string, topic string"
+STATUSES = ("verified", "in_flight", "mismatch", "skipped")
+ALL = 2**62
+
+
+def write_rows(
+    session: SparkSession,
+    settings: Settings,
+    ranges: Sequence[Range],
+    path: Path,
+    progress: Callable[[str], None],
+) -> tuple[list[Unreadable], Mapping[unreadable.Topic, str]]:
+    """Write digest rows of some ranges of one side of a flow: :data:`digest.COLUMNS`.
+
+    :param path: a directory to be made.
+    :returns: records that cannot be read; topics with too many of them, which have no rows, and
+        what is said of them.
+    """
+    # A bundle holds what a mirror copies: that does not wait for transactions.
+    flows = [
+        replace(one, source_isolation="read_uncommitted", target_isolation="read_uncommitted")
+        for one in settings.flows
+    ]
+    around = Around(replace(settings, flows=tuple(flows)), session, [], progress)
+
+    def write() -> None:
+        placed = align.place(around.fetch(ranges), settings.bucket_seconds * 1000)
+        rows = digest.digest(placed).coalesce(1)
+        rows.write.mode("overwrite").parquet(str(path))
+
+    around.read(write)
+    return around.known, around.full
+
+
+def rows_of(session: SparkSession, files: Sequence[Path]) -> DataFrame:
+    """Digest rows of unpacked bundles; none if there is no file."""
+    if not files:
+        return table(session, digest.SCHEMA, [])
+    return session.read.schema(digest.SCHEMA).parquet(*(str(one) for one in files))
+
+
+def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
+    """What is known of each bucket that both bundles are about.
+
+    A bucket is judged when all its source records are below the committed position and it had ended
+    when the source was looked at. Buckets that reach back to where a log begins are skipped: what
+    was before is gone, or was not asked for.
+
+    :param rows: digest rows of both sides.
+    :param ours: the source's bundle, ``theirs`` the target's.
+    :returns: flow, topic, lane, bucket, n_source, n_target, status (:data:`STATUSES`).
+    """
+    kept = [ours.flow] if ours.keeps_partitions else []
+    merged = digest.merge(rows).join(
+        F.broadcast(table(session, TOPICS_SCHEMA, topics(ours, theirs))),
+        on=["flow", "topic"],
+        how="left_semi",
+    )
+    merged = compare.with_lanes(merged, kept)
+    known = table(session, compare.POSITIONS_SCHEMA, positions(ours, theirs))
+    begun = compare.with_lanes(table(session, STARTS_SCHEMA, starts(ours, theirs)), kept)
+    first = merged.groupBy("flow", "side", "origin", "partition").agg(
+        F.min_by("bucket", "off_min").alias("first")
+    )
+    skips = (
+        begun.join(first, on=["flow", "side", "origin", "partition"], how="left")
+        .groupBy("flow", "topic", "lane")
+        .agg(F.max(F.coalesce("first", F.lit(ALL))).alias("skip_through"))
+    )
+    buckets = compare.by_bucket(merged, known).join(
+        F.broadcast(skips), on=["flow", "topic", "lane"], how="left"
+    )
+    ended = F.col("bucket") + F.lit(ours.bucket_ms) <= F.lit(ours.taken_at_ms)
+    return buckets.withColumn(
+        "status",
+        F.when(F.col("bucket") <= F.col("skip_through"), "skipped")
+        .when(~F.col("mirrored") | ~ended, "in_flight")
+        .when(F.col("equal"), "verified")
+        .otherwise("mismatch"),
+    ).select(*compare.BUCKET, "n_source", "n_target", "status")
+
+
+def summarise(judged: DataFrame) -> DataFrame:
+    """One row per topic: buckets and records of the source by status, and of both sides in all.
+
+    :returns: flow, topic, n_source, n_target, buckets_<status>, records_<status>.
+    """
+    return judged.groupBy("flow", "topic").agg(
+        F.sum("n_source").alias("n_source"),
+        F.sum("n_target").alias("n_target"),
+        *(F.count_if(F.col("status") == one).alias(f"buckets_{one}") for one in STATUSES),
+        *(
+            F.sum(F.when(F.col("status") == one, F.col("n_source")).otherwise(0)).alias(
+                f"records_{one}"
+            )
+            for one in STATUSES
+        ),
+        *(
+            F.sum(
+                F.when(F.col("status") == "mismatch", F.greatest(net, F.lit(0))).otherwise(0)
+            ).alias(name)
+            for name, net in (
+                ("fewer", F.col("n_source") - F.col("n_target")),
+                ("more", F.col("n_target") - F.col("n_source")),
+            )
+        ),
+        F.count_if(
+            (F.col("status") == "mismatch") & (F.col("n_source") == F.col("n_target"))
+        ).alias("buckets_same_number"),
+    )
+
+
+def topics(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
+    """Target topics that both sides know and nothing keeps from being compared."""
+    there = {one.topic: one for one in theirs.topics.values()}
+    barred = {
+        one.topic
+        for one in (*ours.topics.values(), *there.values())
+        if one.skip is not None or one.unknown is not None
+    }
+    names = {one.topic for one in ours.topics.values()} & there.keys() - barred
+    return [{"flow": ours.flow, "topic": name} for name in sorted(names)]
+
+
+def positions(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
+    """Rows of :data:`compare.POSITIONS_SCHEMA`; without a commit nothing is mirrored."""
+    known = ours.positions if ours.positions is not None else theirs.positions
+    return [
+        {"flow": ours.flow, "side": "source", "origin": topic, "partition": partition,
+         "position": position}
+        for topic, parts in (known or {}).items()
+        for partition, position in parts.items()
+    ]  # fmt: skip
+
+
+def starts(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
+    """Partitions whose digests do not begin with the first record there ever was."""
+    return [
+        {
+            "flow": one.flow,
+            "side": one.side,
+            "topic": topic.topic,
+            "origin": name,
+            "partition": int(partition),
+        }
+        for one in (ours, theirs)
+        for name, topic in one.topics.items()
+        for partition, (start, _) in topic.ranges.items()
+        if start > 0
+    ]

@@ -1,0 +1,245 @@
+"""Compacted topics: the latest record of each key on one side against that on the other.
+
+Compaction removes what a newer record of the same key has replaced, on each side at its own pace.
+What has to agree is the latest record of each key; a key whose latest record is a tombstone is as
+good as absent. Numbers are numbers of keys.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.parity.frames import fingerprint
+
+KEY = ("flow", "topic", "lane", "k1", "k2")
+"""A key: its 128-bit hash, in the lane in which its records have an order."""
+
+PLACES_SCHEMA = (
+    "flow string, side string, origin string, partition int, floor bigint, position bigint"
+)
+"""Per partition: offset from which on records count, and next source offset to mirror (source
+only)."""
+
+EXPIRY_SCHEMA = "flow string, topic string, source_expired_ms bigint, target_expired_ms bigint"
+"""Per topic and side: records up to this time may have been removed by retention; null: none."""
+
+WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
+"""What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent."""
+
+SAMPLES = 20
+
+
+def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
+    """The latest record of each key on both sides.
+
+    :param records: :data:`frames.digest.RECORD_COLUMNS`, both sides,
+        :func:`frames.align.place`,
+        :func:`frames.compare.with_lanes`.
+    :param places: :data:`PLACES_SCHEMA`.
+    :returns: :data:`KEY`, source and target (structs, null where the key is absent), ambiguous
+        (its records lie in several partitions of a side, so none is the latest).
+    """
+    record = F.struct(
+        *("offset", "origin", "partition", "compared_ms", "timestamp_ms", "tombstone"),
+        *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below"),
+    )
+    hashed = (
+        with_keys(records)
+        .select(
+            *KEY,
+            "side",
+            "origin",
+            "partition",
+            "offset",
+            "compared_ms",
+            fingerprint.timestamp_ms().alias("timestamp_ms"),
+            F.col("value").isNull().alias("tombstone"),
+            F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
+            F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
+            F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), F.col("headers")).alias(
+                "headers_1"
+            ),
+            F.expr("length(key)").alias("key_length"),
+            F.expr("length(value)").alias("value_length"),
+        )
+        .join(F.broadcast(places), on=["flow", "side", "origin", "partition"], how="left")
+        .withColumns(
+            {
+                "counts": F.col("offset") >= F.coalesce("floor", F.lit(0)),
+                "below": F.col("offset") < F.coalesce("position", F.lit(0)),
+            }
+        )
+    )
+    source = F.col("side") == "source"
+    where = F.struct("origin", "partition")
+    return (
+        hashed.groupBy(*KEY)
+        .agg(
+            F.max(F.when(source, record)).alias("source"),
+            F.max(F.when(~source, record)).alias("target"),
+            *(
+                kind(F.when(of_side, where)).alias(f"{name}_{kind.__name__}")
+                for name, of_side in (("source", source), ("target", ~source))
+                for kind in (F.min, F.max)
+            ),
+        )
+        .withColumn(
+            "ambiguous",
+            F.coalesce(
+                (F.col("source_min") != F.col("source_max")), F.lit(False)
+            ) | F.coalesce((F.col("target_min") != F.col("target_max")), F.lit(False)),
+        )
+        .select(*KEY, "source", "target", "ambiguous")
+    )  # fmt: skip
+
+
+def with_keys(records: DataFrame) -> DataFrame:
+    """Records with :data:`KEY`."""
+    return records.withColumns({f"k{seed}": fingerprint.key_hash(seed) for seed in (1, 2)})
+
+
+def judge(keys: DataFrame, expiry: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
+    """What each key is, in a column ``class``.
+
+    A key whose latest source record the mirror has not committed yet is in flight. One whose
+    tombstone did not arrive is missing as well as one whose value did not.
+
+    :param keys: :func:`by_key`.
+    :param expiry: :data:`EXPIRY_SCHEMA`.
+    :param unreadable: :data:`KEY` of records that cannot be read, maybe the latest of their keys.
+    """
+    on_source = F.col("source").isNotNull()
+    live = {
+        side: F.col(side).isNotNull() & ~F.coalesce(F.col(f"{side}.tombstone"), F.lit(True))
+        for side in ("source", "target")
+    }
+    counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
+    expired = {
+        side: F.coalesce(
+            F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms"), F.lit(False)
+        )
+        for side, other in (("source", "target"), ("target", "source"))
+    }
+
+    def differ(*names: str) -> Column:
+        return ~(
+            F.struct(*(F.col(f"source.{name}") for name in names)).eqNullSafe(
+                F.struct(*(F.col(f"target.{name}") for name in names))
+            )
+        )
+
+    if unreadable is None:
+        keys = keys.withColumn("unreadable", F.lit(False))
+    else:
+        beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
+        keys = keys.join(beyond, on=list(KEY), how="full")
+    known = keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left")
+    return known.select(
+        *KEY,
+        "source",
+        "target",
+        F.when(F.col("unreadable"), "unverifiable")
+        .when(~counts, "skipped")
+        .when(on_source & ~F.col("source.below"), "in_flight")
+        .when(~live["source"] & ~live["target"], "absent")
+        .when(F.col("ambiguous"), "unverifiable")
+        .when(~live["target"], F.when(expired["target"], "expired").otherwise("missing"))
+        .when(
+            ~live["source"],
+            F.when(on_source, "missing").when(expired["source"], "expired").otherwise("extra"),
+        )
+        .when(differ("value_1", "value_2"), "corrupt_value")
+        .when(differ("headers_1"), "corrupt_headers")
+        .when(differ("compared_ms"), "altered_timestamp")
+        .otherwise("verified")
+        .alias("class"),
+    )
+
+
+def collapse(judged: DataFrame) -> DataFrame:
+    """Keep every key that is wrong, and of all others their number.
+
+    :param judged: :func:`judge`.
+    :returns: flow, topic, lane, class, k1, k2, source, target (null for what is not wrong), keys,
+        source_keys and target_keys (those that have a value), newest_ms (source).
+    """
+    wrong = F.col("class").isin(*WRONG)
+    kept = ("k1", "k2", "source", "target")
+    values = {
+        side: F.count_if(F.col(side).isNotNull() & ~F.col(f"{side}.tombstone"))
+        for side in ("source", "target")
+    }
+    return (
+        judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
+        .groupBy("flow", "topic", "lane", "class", *(f"{name}_wrong" for name in kept))
+        .agg(
+            F.count(F.lit(1)).alias("keys"),
+            *(value.alias(f"{side}_keys") for side, value in values.items()),
+            F.max("source.timestamp_ms").alias("newest_ms"),
+        )
+        .withColumnsRenamed({f"{name}_wrong": name for name in kept})
+    )
+
+
+def without(collapsed: DataFrame, changed: DataFrame) -> DataFrame:
+    """Put keys in flight that have changed since.
+
+    :param collapsed: :func:`collapse`.
+    :param changed: :data:`KEY` of the source's newer records, with repetitions.
+    """
+    newer = changed.groupBy(*KEY).agg(F.lit(True).alias("changed"))
+    return collapsed.join(newer, on=list(KEY), how="left").withColumn(
+        "class", F.when(F.col("changed"), "in_flight").otherwise(F.col("class"))
+    )
+
+
+def count(collapsed: DataFrame) -> DataFrame:
+    """Numbers of :func:`collapse` by flow, topic, lane and class."""
+    return collapsed.groupBy("flow", "topic", "lane", "class").agg(
+        *(F.sum(name).alias(name) for name in ("keys", "source_keys", "target_keys")),
+        F.max("newest_ms").alias("newest_ms"),
+    )
+
+
+def samples(collapsed: DataFrame) -> DataFrame:
+    """At most :data:`SAMPLES` keys per flow, topic and class.
+
+    :returns: what :func:`frames.classify.samples` returns.
+    """
+    sides = F.array(
+        *(
+            F.when(
+                F.col(side).isNotNull(),
+                F.struct(F.lit(side).alias("side"), *(
+                    F.col(f"{side}.{name}").alias(name)
+                    for name in ("partition", "offset", "timestamp_ms", "value_1", "value_2",
+                                 "key_length", "value_length")
+                )),
+            )
+            for side in ("source", "target")
+        )
+    )  # fmt: skip
+    order = Window.partitionBy("flow", "topic", "class").orderBy("k1", "k2")
+    return (
+        collapsed.filter(F.col("class").isin(*WRONG))
+        .withColumn("rank", F.row_number().over(order))
+        .filter(F.col("rank") <= SAMPLES)
+        .select("flow", "topic", "class", "k1", F.explode(sides).alias("at"))
+        .filter(F.col("at").isNotNull())
+        .select(
+            "flow",
+            "topic",
+            "class",
+            "at.side",
+            "at.partition",
+            "at.offset",
+            "at.timestamp_ms",
+            fingerprint.hex64(F.col("k1")).alias("key_hash"),
+            F.concat(
+                fingerprint.hex64(F.col("at.value_1")), fingerprint.hex64(F.col("at.value_2"))
+            ).alias("record_hash"),
+            F.col("at.key_length").alias("key_bytes"),
+            F.col("at.value_length").alias("value_bytes"),
+        )
+    )

@@ -1,0 +1,194 @@
+"""Where verification of a flow starts. No Spark, no I/O.
+
+A baseline cuts by offsets, from what is observed in this order: committed positions, ends of the
+target, ends of the source, committed positions again until they tell enough. Source records from
+the first positions on are read, and target records from those ends on. A mirror at work has copied
+some of the former before; which, its commits tell: one that changes for the second time since was
+computed after the first change, so after the target was looked at, and every record from it on is
+copied later than that. So is every record from the position of a mirror that does not run, for it
+goes on from there. Nothing from the end of the source on was copied before it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
+
+CHANGES = 2
+"""Of a position, until it is past all that was copied when the target was looked at."""
+SLACK = 10_000
+MOST_SOUGHT = 1_000_000
+"""Target offsets below its ends that are kept in reach, per partition: what was copied past the
+positions, twice, for a mirror may repeat itself, and this slack; never more than the most."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One flow, and the topics of its source that verification starts for.
+
+    :param positions: committed, looked at before the target.
+    :param alive: the mirror's group had members then.
+    :param source: looked at after the target.
+    """
+
+    flow: Flow
+    positions: Positions
+    alive: bool
+    target: ClusterSnapshot
+    source: ClusterSnapshot
+
+    def on_target(self, name: str) -> TopicSnapshot | None:
+        """The target's topic that a topic of the source is copied to."""
+        return self.target.topics.get(self.flow.target_topic(name))
+
+    def starts(self) -> dict[Place, int]:
+        """First source offset to read, by topic and partition."""
+        found = {}
+        for name, topic in self.source.topics.items():
+            for number, log in topic.partitions.items():
+                position = self.positions.get(name, {}).get(number)
+                if position is None:
+                    waits = self.flow.start == "latest" and not self.alive
+                    position = log.end if waits else log.log_start
+                found[name, number] = position
+        return found
+
+    def ends(self) -> dict[Place, int]:
+        """End of the source, by topic and partition."""
+        return {
+            (name, number): log.end
+            for name, topic in self.source.topics.items()
+            for number, log in topic.partitions.items()
+        }
+
+
+class Watch:
+    """Committed positions of a mirror, until they tell from where on each record is copied anew."""
+
+    def __init__(self, seen: Observation) -> None:
+        self._starts = seen.starts()
+        self._ends = seen.ends()
+        self._last: dict[Place, int | None] = {}
+        self._changes: dict[Place, int] = {}
+        self.required = {
+            place: start
+            for place, start in self._starts.items()
+            if start >= self._ends[place] or _starts_empty(seen, *place)
+        }
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is not decided yet."""
+        return len(self.required) < len(self._starts)
+
+    def saw(self, positions: Positions, *, alive: bool) -> None:
+        """Take in positions that were committed now.
+
+        :param alive: the mirror's group had members, asked before the positions.
+        """
+        for place in self._starts.keys() - self.required.keys():
+            position = positions.get(place[0], {}).get(place[1])
+            if place in self._last and position != self._last[place]:
+                self._changes[place] = self._changes.get(place, 0) + 1
+            self._last[place] = position
+            start, end = self._starts[place], self._ends[place]
+            now = start if position is None else position
+            if not alive or now >= end or self._changes.get(place, 0) >= CHANGES:
+                self.required[place] = max(start, min(now, end))
+
+    def decided(self) -> dict[Place, int]:
+        """First source offset that has to be on the target; what is not decided: the end."""
+        return self._ends | self.required
+
+
+def _starts_empty(seen: Observation, name: str, number: int) -> bool:
+    """Whether nothing was committed and nothing is on the target, so that all is to come."""
+    on_target = seen.on_target(name)
+    empty = on_target is None or all(
+        log.end <= log.log_start for log in on_target.partitions.values()
+    )
+    return empty and number not in seen.positions.get(name, {})
+
+
+def entries(
+    seen: Observation, required: Mapping[Place, int], feeding: Iterable[Observation]
+) -> dict[str, dict[str, Any]]:
+    """A baseline from now on: topic of the source -> entry of :mod:`mirror_report.state.baselines`.
+
+    :param required: :meth:`Watch.decided`.
+    :param feeding: all flows that were observed; some may feed the same topics.
+    """
+    starts, ends = seen.starts(), seen.ends()
+    found = {}
+    for name, topic in seen.source.topics.items():
+        on_target = seen.on_target(name)
+        logs = on_target.partitions if on_target else {}
+        ahead = _ahead(seen, name, feeding)
+        numbers = sorted(topic.partitions)
+        found[name] = _entry(seen, topic, on_target) | {
+            "source": {str(p): starts[name, p] for p in numbers},
+            "required": {str(p): required[name, p] for p in numbers},
+            "untouched": {str(p): ends[name, p] for p in numbers},
+            "log_start": {str(p): topic.partitions[p].log_start for p in numbers},
+            "target": {str(p): log.end for p, log in logs.items()},
+            "sought": {
+                str(p): max(log.log_start, log.end - _reach(ahead(p))) for p, log in logs.items()
+            },
+        }
+    return found
+
+
+def full_entries(seen: Observation) -> dict[str, dict[str, Any]]:
+    """A baseline of everything both logs hold, as :func:`entries`.
+
+    What the source dropped above the committed position is no part of what is accepted.
+    """
+    found = {}
+    for name, topic in seen.source.topics.items():
+        on_target = seen.on_target(name)
+        logs = on_target.partitions if on_target else {}
+        begins = {str(p): log.log_start for p, log in topic.partitions.items()}
+        positions = {str(p): offset for p, offset in seen.positions.get(name, {}).items()}
+        found[name] = _entry(seen, topic, on_target) | {
+            "source": begins,
+            "required": begins,
+            "log_start": {p: min(start, positions.get(p, start)) for p, start in begins.items()},
+            "target": {str(p): log.log_start for p, log in logs.items()},
+            "older": {str(p): log.end for p, log in logs.items()} if any(begins.values()) else {},
+        }
+    return found
+
+
+def _entry(
+    seen: Observation, topic: TopicSnapshot, on_target: TopicSnapshot | None
+) -> dict[str, Any]:
+    return {
+        "recorded_at_ms": seen.source.taken_at_ms,
+        "source_id": topic.topic_id,
+        "target_id": on_target.topic_id if on_target else None,
+        "untouched": {}, "sought": {}, "older": {},
+    }  # fmt: skip
+
+
+def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Any:
+    """How many records past the positions may be in a partition of the target: a function of it."""
+    topic = seen.flow.target_topic(name)
+    counts: dict[int | None, int] = {}
+    for one in feeding:
+        if one.flow.target != seen.flow.target:
+            continue
+        starts, ends = one.starts(), one.ends()
+        for place, start in starts.items():
+            if one.flow.target_topic(place[0]) == topic:
+                # A mirror that keeps no partitions may have put them all into one.
+                number = place[1] if one.flow.engine.keeps_partitions else None
+                counts[number] = counts.get(number, 0) + max(0, ends[place] - start)
+    return lambda number: counts.get(None, 0) + counts.get(number, 0)
+
+
+def _reach(ahead: int) -> int:
+    return min(2 * ahead + SLACK, MOST_SOUGHT) if ahead else 0

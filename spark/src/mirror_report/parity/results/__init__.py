@@ -1,0 +1,1 @@
+"""What is reported of each topic. Pure: no Spark, no I/O."""

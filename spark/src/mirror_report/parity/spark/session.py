@@ -1,0 +1,266 @@
+"""A Spark session sized for what one run has to read, and its end.
+
+Start-up costs more than a small run's work, so a small run gets the cheap collector and only the
+first compiler, and a tiny one does not compile its plans either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from mirror_report import spark_security
+from mirror_report.config.settings import Spark
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.spark import class_archive
+
+SMALL_BYTES = 256 * 1024 * 1024
+TINY_BYTES = 2 * 1024 * 1024
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+FRUGAL_BELOW = 1024
+"""Mebibytes of heap below which memory counts for more than speed."""
+JVM_EXIT_SECONDS = 30
+
+OpenSession = Callable[[Spark, float], AbstractContextManager[SparkSession]]
+
+
+def jars(settings: Spark) -> list[Path]:
+    """The Kafka connector and what it needs, in a fixed order.
+
+    :raises ParityError: the directory holds no connector.
+    """
+    found = class_archive.jars(settings)
+    if settings.jars_directory is None:
+        return []
+    if not any(one.name.startswith("spark-sql-kafka") for one in found):
+        raise ParityError(
+            f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}. "
+            "Deploy the report again: its role installs the jars"
+        )
+    return found
+
+
+def configuration(
+    settings: Spark, expected_bytes: float, sockets: Path | None = None
+) -> dict[str, str]:
+    """Spark's configuration; ``settings.properties`` win, but for what is settled.
+
+    :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
+    :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
+    """
+    small = expected_bytes < SMALL_BYTES
+    local = settings.master.startswith("local")
+    paths = [str(one) for one in jars(settings)]
+    scratch = tempfile.gettempdir()
+    values = {
+        "spark.master": settings.master,
+        "spark.app.name": "mirror-report",
+        "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        # Or Python tells the JVM with every column where in the code it stands, in ten messages.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # Or each timestamp goes through the Julian calendar and back, where the earliest overflow.
+        "spark.sql.datetime.java8API.enabled": "true",
+        "spark.sql.shuffle.partitions": "2" if small else "8",
+        # A small run has nothing to gain from planning each of its stages anew.
+        "spark.sql.adaptive.enabled": str(not small).lower(),
+        "spark.sql.warehouse.dir": str(Path(scratch) / "mirror-report-warehouse"),
+        "spark.driver.memory": settings.heap,
+        JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
+        # A later query reuses neither consumers nor what they fetched, yet both would be kept.
+        "spark.kafka.consumer.cache.capacity": "2",
+        "spark.kafka.consumer.cache.timeout": "1s",
+        "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
+        "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
+    }
+    if expected_bytes < TINY_BYTES:
+        values["spark.sql.codegen.wholeStage"] = "false"
+        values["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
+    if local:
+        values["spark.driver.host"] = "127.0.0.1"
+        values["spark.driver.bindAddress"] = "127.0.0.1"
+    if paths:
+        # On a cluster the executors need them shipped; locally the class path starts faster.
+        values["spark.driver.extraClassPath" if local else "spark.jars"] = (
+            ":" if local else ","
+        ).join(paths)
+    values |= settings.properties
+    values |= spark_security.settled(settings.master, settings.properties)
+    if sockets is not None:
+        # Whoever connects to such a port first and says nothing holds up the run, secret or not.
+        values["spark.python.unix.domain.socket.enabled"] = "true"
+        values["spark.python.unix.domain.socket.dir"] = str(sockets)
+    archive = class_archive.usable(settings)
+    if archive is not None:
+        values[JAVA_OPTIONS] = " ".join([values[JAVA_OPTIONS], *class_archive.options(archive)])
+    return values
+
+
+def heap_mib(size: str) -> int:
+    """A heap in mebibytes.
+
+    :param size: as Java takes it: ``512m``, ``2g``.
+    """
+    found = re.match(r"(\d+)([kmgt]?)", size.lower())
+    if found is None:
+        raise ParityError(f"spark.heap: {size!r} is not a size such as 512m or 2g")
+    return int(int(found[1]) * {"k": 1 / 1024, "g": 1024, "t": 1024**2}.get(found[2], 1))
+
+
+def reading_heap(settings: Spark) -> int:
+    """Mebibytes of heap of a process that reads: the driver, or an executor of a cluster."""
+    if settings.master.startswith("local"):
+        return heap_mib(settings.heap)
+    return heap_mib(settings.properties.get("spark.executor.memory", "1g"))
+
+
+def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Path | None:
+    """Directory of the ``spark-defaults.conf`` with the secret of Spark's cluster.
+
+    :param environment: ``CREDENTIALS_DIRECTORY`` is looked up in it, then ``SPARK_CONF_DIR``.
+    :returns: ``None``: there is none, and this master takes none.
+    :raises ParityError: the master takes a secret and none is there; or others can read the file
+        or write beside it.
+    """
+    if spark_security.is_local(settings.master):
+        return None
+    takes_secret = spark_security.takes_secret(settings.master)
+    named = [environment.get(one) for one in ("CREDENTIALS_DIRECTORY", "SPARK_CONF_DIR")]
+    for directory in (Path(one) for one in named if one):
+        file = directory / spark_security.DEFAULTS_FILE
+        try:
+            found = spark_security.secrets_in(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ParityError(
+                f"{file} cannot be read: {error.strerror}. Give it to the user of the report"
+            ) from error
+        if not found or (takes_secret and spark_security.SECRET not in found):
+            continue
+        if not (_is_private(file, 0o077) and _is_private(directory, 0o022)):
+            raise ParityError(
+                f"{file}: others can read its secrets, or write beside it. Give file and directory "
+                f"to the user of the report or to root: chmod 400 {file}; chmod 500 {directory}"
+            )
+        return directory
+    if takes_secret:
+        raise ParityError(
+            f"spark.master {settings.master}: {spark_security.SECRET} of that cluster is missing. "
+            "Set mirror_report_spark_secrets and deploy the report again, and run it by its "
+            "service or as root, which load it"
+        )
+    return None
+
+
+def _is_private(path: Path, forbidden: int) -> bool:
+    """Whether only this user and root have what others are forbidden."""
+    found = path.stat()
+    # The group's bits are those of root's group, or the bounds of a list that systemd wrote.
+    mode = found.st_mode if found.st_gid else found.st_mode & ~0o070
+    return found.st_uid in (0, os.geteuid()) and not mode & forbidden
+
+
+def _java_options(settings: Spark, *, small: bool) -> list[str]:
+    frugal = heap_mib(settings.heap) < FRUGAL_BELOW
+    # Or Spark's classes alone are reason enough to collect everything while it starts.
+    options = ["-XX:MetaspaceSize=256m"]
+    # The parallel collector wants room; in a small heap it costs more than it brings.
+    options.append("-XX:+UseSerialGC" if small or frugal else "-XX:+UseParallelGC")
+    if frugal:
+        # Or the heap begins with a share of the host's memory, and keeps what it once had.
+        options += ["-Xms160m", "-Xmn96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
+    if small or frugal:
+        options.append("-XX:TieredStopAtLevel=1")
+    return [*options, "-XX:+ExitOnOutOfMemoryError"]
+
+
+@contextlib.contextmanager
+def open_session(
+    settings: Spark, expected_bytes: float, exit_seconds: float = JVM_EXIT_SECONDS
+) -> Iterator[SparkSession]:
+    """A session of our own, with its JVM ended before this returns.
+
+    :param expected_bytes: as for :func:`configuration`.
+    :param exit_seconds: how long the JVM may take to end before it is killed.
+    :raises ParityError: Java or Spark cannot be started, or a cluster's secret is missing.
+    """
+    private = private_configuration(settings, os.environ)
+    if settings.java_home is not None:
+        if not (Path(settings.java_home) / "bin" / "java").exists():
+            raise ParityError(
+                f"spark.java_home: no bin/java in {settings.java_home}. Install Java 17 or name "
+                "another directory"
+            )
+        os.environ["JAVA_HOME"] = settings.java_home
+    if settings.master.startswith("local"):
+        # A host whose own name does not resolve is no reason to fail.
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if private is not None:
+        # What the builder is told reaches the JVM among its arguments.
+        os.environ["SPARK_CONF_DIR"] = str(private)
+    # Or each thread of the JVM that asks for memory keeps some of it to itself.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
+        session = _started(settings, configuration(settings, expected_bytes, Path(sockets)))
+        try:
+            yield session
+        finally:
+            stop(session, exit_seconds)
+
+
+def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder
+    for name, value in values.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        cluster = " and that its cluster has the same secret and cipher"
+        if spark_security.is_local(settings.master):
+            cluster = ""
+        raise ParityError(
+            f"Spark did not start ({_first_line(error)}). Check spark.java_home, spark.heap (450m "
+            f"at least) and spark.master in the report's configuration{cluster}"
+        ) from error
+
+
+def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
+    """End Spark and then its JVM: one that outlives Python keeps a systemd unit from stopping.
+
+    :param exit_seconds: how long the JVM may take before it is killed.
+    """
+    gateway = SparkContext._gateway
+    with contextlib.suppress(Exception):
+        session.stop()
+    if gateway is None:
+        return
+    process = getattr(gateway, "proc", None)
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    if process is not None:
+        with contextlib.suppress(Exception):
+            process.stdin.close()
+        try:
+            process.wait(exit_seconds)
+        except Exception:
+            process.kill()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,274 @@
+"""A digest bundle: what one side of a flow holds, in a file small enough to carry to the other.
+
+A zip archive of one manifest and the digest rows as Parquet. No Spark here.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mirror_report.config.flow import Flow
+from mirror_report.engines import ENGINES
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.parity import FINGERPRINT_VERSION
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan.ranges import Range, Side
+from mirror_report.parity.state.manifest import Unreadable
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+ROWS = "rows/"
+SAME = {
+    "fingerprint_version": "they were made by releases that fingerprint records differently",
+    "bucket_ms": "their buckets differ in width (bucket_seconds)",
+    "flow": "they are of two flows",
+    "engine": "their flow is mirrored by two engines",
+    "names": "their flow names topics on the target differently",
+    "source": "their flow has two sources",
+    "target": "their flow has two targets",
+}
+"""What both bundles must have in common, and what it means if they do not."""
+
+
+@dataclass(frozen=True)
+class BundleTopic:
+    """One topic of a bundle.
+
+    :param topic: its name on the target.
+    :param ranges: partition -> first offset, offset after the last.
+    :param skip: why its content cannot be compared.
+    :param unknown: why nothing is known of it.
+    :param unreadable: partition, offset and timestamp (ms) of records that Spark cannot read.
+    """
+
+    topic: str
+    topic_id: str = ""
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    skip: str | None = None
+    unknown: str | None = None
+    unreadable: Sequence[tuple[int, int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The manifest of a bundle.
+
+    :param names: how the flow names topics on the target: the name of a topic without one.
+    :param topics: name on this side -> the topic.
+    :param positions: committed positions, if this side holds them.
+    """
+
+    flow: str
+    side: Side
+    engine: str
+    names: str
+    source: str
+    target: str
+    cluster_id: str
+    taken_at_ms: int
+    bucket_ms: int
+    topics: Mapping[str, BundleTopic]
+    positions: Positions | None
+    fingerprint_version: int = FINGERPRINT_VERSION
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def keeps_partitions(self) -> bool:
+        """Whether records arrive in the partition they came from."""
+        return ENGINES[self.engine].keeps_partitions
+
+    @property
+    def records(self) -> int:
+        """Offsets in its ranges: an upper bound of its records."""
+        spans = [one for topic in self.topics.values() for one in topic.ranges.values()]
+        return sum(end - start for start, end in spans)
+
+
+def describe(
+    flow: Flow,
+    side: Side,
+    snapshot: ClusterSnapshot,
+    positions: Positions | None,
+    floors: Mapping[str, Mapping[str, int]],
+    bucket_ms: int,
+) -> Bundle:
+    """What a bundle will hold.
+
+    :param floors: topic -> partition -> first offset of interest, where a baseline says so.
+    """
+    topics = {}
+    for name in sorted({*snapshot.topics, *snapshot.errors}):
+        there = flow.target_topic(name) if side == "source" else name
+        topic = snapshot.topics.get(name)
+        if topic is None:
+            topics[name] = BundleTopic(there, unknown=snapshot.errors[name])
+            continue
+        floor = floors.get(name, {})
+        topics[name] = BundleTopic(
+            there,
+            topic.topic_id,
+            {
+                str(partition): (min(max(log.log_start, floor.get(str(partition), 0)), log.end),
+                                 log.end)
+                for partition, log in sorted(topic.partitions.items())
+            },
+            _reason_to_skip(side, topic),
+        )  # fmt: skip
+    return Bundle(
+        flow.name, side, flow.engine.name, flow.target_topic(""), flow.source, flow.target,
+        snapshot.cluster_id, snapshot.taken_at_ms, bucket_ms, topics, positions,
+    )  # fmt: skip
+
+
+def _reason_to_skip(side: Side, topic: TopicSnapshot) -> str | None:
+    if "compact" in topic.configs.get("cleanup.policy", ""):
+        return f"compacted on the {side}: numbers of records legitimately differ"
+    if side == "target" and topic.configs.get("message.timestamp.type") == "LogAppendTime":
+        return "the target replaces the records' timestamps (message.timestamp.type)"
+    return None
+
+
+def to_read(bundle: Bundle) -> list[Range]:
+    """Ranges of the topics that can be compared, none empty."""
+    return [
+        Range(bundle.flow, bundle.side, name, topic.topic, int(partition), start, end)
+        for name, topic in bundle.topics.items()
+        if topic.skip is None and topic.unknown is None
+        for partition, (start, end) in topic.ranges.items()
+        if end > start
+    ]
+
+
+def with_unreadable(
+    bundle: Bundle, known: Iterable[Unreadable], unknown: Mapping[tuple[str, str], str]
+) -> Bundle:
+    """A bundle that says which records are not in its digests.
+
+    :param unknown: (flow, topic on the target) -> why nothing is known of it.
+    """
+    beyond: dict[str, list[tuple[int, int, int]]] = {}
+    for one in known:
+        beyond.setdefault(one.origin, []).append((one.partition, one.offset, one.timestamp_ms))
+    topics = {
+        name: replace(
+            topic,
+            unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
+            unreadable=tuple(sorted(beyond.get(name, ()))),
+        )
+        for name, topic in bundle.topics.items()
+    }
+    return replace(bundle, topics=topics)
+
+
+def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:
+    """Records of a topic of the target that its digests do not hold."""
+    return [
+        Unreadable(bundle.flow, bundle.side, topic, origin, *place, one.topic_id)
+        for origin, one in bundle.topics.items()
+        if one.topic == topic
+        for place in one.unreadable
+    ]
+
+
+def pack(bundle: Bundle, rows: Path | None, out: BinaryIO) -> None:
+    """Write a bundle.
+
+    :param rows: directory of Parquet files; ``None``: there is no record.
+    """
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(MANIFEST, json.dumps(asdict(bundle), indent=1))
+        for one in sorted(rows.glob("*.parquet")) if rows is not None else ():
+            packed.write(one, f"{ROWS}{one.name}")
+
+
+def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
+    """Read a bundle.
+
+    :param directory: where its rows go.
+    :returns: its manifest, and the files of its rows.
+    :raises ParityError: it is no bundle, or of another release.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            plain = json.loads(packed.read(MANIFEST))
+            files: list[Path] = []
+            for name in packed.namelist():
+                if name.startswith(ROWS) and name.endswith(".parquet"):
+                    # A name of our own: what an archive calls its files is not to be trusted.
+                    one = directory / f"{len(files)}.parquet"
+                    one.write_bytes(packed.read(name))
+                    files.append(one)
+    except OSError as error:
+        raise ParityError(f"{path} cannot be read: {error.strerror}. Is it there?") from error
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ParityError(
+            f"{path} is no digest bundle, or damaged. Make it anew: mirror-report digest"
+        ) from error
+    version = plain.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise ParityError(
+            f"{path} has schema {version}, this release reads {SCHEMA_VERSION}. Make both bundles "
+            "and compare them with one release"
+        )
+    if plain.get("engine") not in ENGINES:
+        raise ParityError(
+            f"{path} is of engine {plain.get('engine')}, which this release does not know. Compare "
+            "both bundles with the release that made them"
+        )
+    return _bundle(plain), files
+
+
+def _bundle(plain: dict[str, Any]) -> Bundle:
+    topics = {
+        name: BundleTopic(
+            **{
+                **one,
+                "ranges": {p: tuple(r) for p, r in one["ranges"].items()},
+                "unreadable": tuple(tuple(place) for place in one.get("unreadable", ())),
+            }
+        )
+        for name, one in plain["topics"].items()
+    }
+    positions = plain["positions"]
+    if positions is not None:
+        positions = {
+            topic: {int(p): offset for p, offset in parts.items()}
+            for topic, parts in positions.items()
+        }
+    return Bundle(**{**plain, "topics": topics, "positions": positions})
+
+
+def pair(one: Bundle, other: Bundle) -> tuple[Bundle, Bundle]:
+    """Both bundles as source and target.
+
+    :raises ParityError: they do not belong together.
+    """
+    if {one.side, other.side} != {"source", "target"}:
+        raise ParityError(
+            f"both bundles are of the {one.side}. Compare one of the source with one of the target"
+        )
+    source, target = (one, other) if one.side == "source" else (other, one)
+    for name, meaning in SAME.items():
+        if getattr(source, name) != getattr(target, name):
+            raise ParityError(
+                f"the bundles do not belong together: {meaning} ({getattr(source, name)} and "
+                f"{getattr(target, name)}). Make both with the configuration of one flow"
+            )
+    if source.cluster_id == target.cluster_id:
+        raise ParityError(
+            f"the bundles do not belong together: both are of cluster {source.cluster_id}. Correct "
+            "bootstrap_servers where one of them was made"
+        )
+    if target.taken_at_ms < source.taken_at_ms:
+        raise ParityError(
+            "the target's bundle is older than the source's, so records would seem to be missing. "
+            f"Make the target's anew: mirror-report digest --flow {target.flow} --side target"
+        )
+    if source.positions is None and target.positions is None:
+        raise ParityError("neither bundle holds committed positions. Make both anew")
+    return source, target

@@ -1,0 +1,125 @@
+"""The parts of an answer on a terminal: the verdict, findings, and tables, worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from mirror_report.render import columns, figures, rows
+from mirror_report.render.columns import Column, Tone
+from mirror_report.render.rows import Row
+from mirror_report.render.tables import STYLES, table
+
+TOP = 10
+FINDINGS = 20
+
+
+def verdict_line(verdict: Row, out: Console) -> None:
+    """Print the verdict."""
+    line(out, (verdict["text"], STYLES[verdict["severity"]]))
+
+
+def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+    """Print findings, each with what to do next, in lines of their own that nothing wraps."""
+    shown = found if wide else found[:FINDINGS]
+    width = max((len(one["kind"]) for one in shown), default=0)
+    for one in shown:
+        severity: Tone = "ok" if one["accounted"] else one["severity"]
+        accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
+        line(out, (f"{one['severity']:<8}", STYLES[severity]),
+              (f" {one['kind']:<{width}}  {figures.said(one)}{accounted}", ""))  # fmt: skip
+        if one["action"] and not one["accounted"]:
+            line(out, ("         what to do next: ", "dim"), (one["action"], ""))
+    left = Counter(one["kind"] for one in found[len(shown) :])
+    if left:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
+        line(out, (f"... and {left.total()} more findings: {kinds} (--wide)", "dim"))
+
+
+def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+    """Print lag: the worst topics and the sum of the others, or everything."""
+    topics = rows.lag_by_topic(partitions)
+    _worst("Lag", columns.lag(topics), topics, "state", out, wide=wide)
+    single = rows.lag_by_partition(partitions)
+    if wide and single:
+        table("Lag by partition", columns.lag_partitions(single), single, out, wide=True)
+
+
+def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+    """Print content parity by topic, with the classes that occur."""
+    some = rows.parity_worst_first(topics)
+    _worst("Parity", columns.parity(some, strategy=wide), some, "status", out, wide=wide)
+    for one in some if wide else some[:TOP]:
+        if one["reason"]:
+            line(out, (f"{one['topic']}: {one['reason']}", "dim"))
+    single = rows.mismatches(some)
+    if wide and single:
+        title = "What does not match, by partition"
+        table(title, columns.mismatches(single), single, out, wide=True)
+
+
+def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+    """Print what a failover now would mean for the consumer groups."""
+    some = rows.groups_worst_first(found)
+    _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
+    single = rows.group_partitions(some)
+    if wide and single:
+        table("Failover by partition", columns.group_partitions(), single, out, wide=True)
+
+
+def topics(found: Sequence[Row], out: Console, *, wide: bool) -> None:
+    """Print settings that differ and topics left out; risks always, the rest if asked for."""
+    differ = rows.differences(found)
+    left_out = rows.not_selected(found)
+    shown = differ if wide else [one for one in differ if one["kind"] == "risk"][:TOP]
+    if shown:
+        table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
+    if wide and left_out:
+        table("Topics not mirrored", columns.not_selected(left_out), left_out, out, wide=True)
+    hidden = [
+        f"{len(some)} {what}"
+        for some, what in (
+            (differ[len(shown) :], "more settings that differ"),
+            (left_out, "topics not mirrored"),
+        )
+        if some and not wide
+    ]
+    if hidden:
+        line(out, (f"... and {', '.join(hidden)} (--wide)", "dim"))
+
+
+def _worst(
+    title: str,
+    its: Sequence[Column],
+    some: Sequence[Row],
+    state: str,
+    out: Console,
+    *,
+    wide: bool,
+) -> None:
+    """Print the worst rows, and what the others add up to.
+
+    :param state: the column that holds the state.
+    """
+    if not some:
+        return
+    shown = some if wide else some[:TOP]
+    table(title, its, shown, out, wide=wide)
+    left = some[len(shown) :]
+    if left:
+        summed = rows.rest(left, state)
+        behind = (
+            f", {figures.number(summed['lag_records'])} records behind"
+            if "lag_records" in summed
+            else ""
+        )
+        line(out, (f"... and {len(left)} more: {summed['states']}{behind} (--wide)", "dim"))
+
+
+def line(out: Console, *parts: tuple[str, str]) -> None:
+    """Print a line that is neither wrapped nor cut."""
+    out.print(Text.assemble(*((figures.plain(text), style) for text, style in parts)),
+              soft_wrap=True)  # fmt: skip

@@ -1,0 +1,152 @@
+"""Each command has a file of its name, and each format writes every document a command offers."""
+
+import io
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_reports import empty, report, whole
+
+from mirror_report import commands
+from mirror_report.checks.verdict import EXIT_CODES
+from mirror_report.cli import COMMANDS, parser
+from mirror_report.commands.options import FORMATS as OFFERED
+from mirror_report.model.document import (
+    BucketDifference,
+    CheckDocument,
+    CompareDocument,
+    CompareTopic,
+    Confirmation,
+    ConfirmDocument,
+    GroupsDocument,
+    LagDocument,
+    ProofDocument,
+    Report,
+)
+from mirror_report.render import formats, schema, terminal
+from mirror_report.render.answer import Answer
+
+TYPED = {
+    "archive", "baseline", "check", "compare", "confirm", "digest", "groups", "lag", "prove",
+    "publish", "run", "show",
+}  # fmt: skip
+BUCKETS = {"verified": 1, "in_flight": 0, "mismatch": 30, "skipped": 0}
+
+
+def test_a_command_has_a_file_of_its_name_that_holds_its_options_and_its_answer() -> None:
+    (directory,) = map(Path, commands.__path__)
+    assert set(COMMANDS) == TYPED
+    for name, command in COMMANDS.items():
+        assert Path(str(command.__file__)) == directory / f"{name}.py"  # type: ignore[attr-defined]
+        assert command.HELP
+        assert callable(command.add_options)
+        assert callable(command.answer)
+
+
+def compared(base: Report) -> CompareDocument:
+    topic = CompareTopic("t", ["t"], "mismatch", "", 10, 9, 5, 2, 1, 1, 0, 2, BUCKETS)
+    differences = [BucketDifference("t", None, 60_000 * i, i, 2 * i) for i in range(30)]
+    return CompareDocument(
+        base.schema_version, "orders", "A", "B", 1, 2, base.verdict, [topic], differences, 30,
+        base.findings,
+    )  # fmt: skip
+
+
+def answers(base: Report) -> dict[str, Answer]:
+    """An answer of each command that has a document."""
+    version, verdict, found = base.schema_version, base.verdict, base.findings
+    plain = formats.judged(base).document
+    confirmed = [Confirmation("orders", True, None, "orders: running"),
+                 Confirmation("clicks", False, False, "clicks: 3 records wait")]  # fmt: skip
+    return {
+        "run": formats.report(plain, "/x/latest.html"),
+        "show": formats.report(plain, "/x/latest.html"),
+        "lag": formats.judged(LagDocument(version, verdict, base.flows, base.lag, found)),
+        "check": formats.judged(CheckDocument(version, verdict, base.flows, found)),
+        "groups": formats.judged(GroupsDocument(version, verdict, base.groups, found)),
+        "prove": formats.judged(ProofDocument(version, verdict, base.parity, found)),
+        "compare": formats.judged(compared(base)),
+        "confirm": formats.confirmation(ConfirmDocument(False, confirmed)),
+    }
+
+
+def offered() -> list[tuple[str, str]]:
+    """Command and format, as far as the command line lets one choose."""
+    (choices,) = [action for action in parser()._actions if action.dest == "command"]
+    found = []
+    for name, command in dict(choices.choices or {}).items():
+        flags = command._option_string_actions
+        found += [(name, one) for one in flags["--format"].choices] if "--format" in flags else []
+        found += [(name, one) for one in ("terminal", "json") if "--json" in flags]
+    return sorted(set(found))
+
+
+def text_of(name: str, answer: Answer, *, wide: bool) -> str:
+    out = io.StringIO()
+    formats.FORMATS[name].write(answer, out, wide=wide)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("base", [report(), whole(), empty()], ids=["full", "whole", "empty"])
+@pytest.mark.parametrize(("command", "name"), offered())
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_format_writes_the_document_of_each_command_that_offers_it(
+    base: Report, command: str, name: str, wide: bool
+) -> None:
+    answer = answers(base)[command]
+    text = text_of(name, answer, wide=wide)
+    # Without flows there is no lag to show.
+    assert text.endswith("\n") or (command, answer.document["flows"]) == ("lag", [])
+    if name == "json":
+        assert json.loads(text) == answer.document
+    if name == "nagios":
+        assert text.startswith("MIRROR ")
+        assert text.count("\n") == 1
+
+
+def test_every_command_with_a_document_offers_it_as_text_and_as_json() -> None:
+    documented = {*schema.DOCUMENTS, "confirm"}
+    for name in ("terminal", "json"):
+        assert {command for command, given in offered() if given == name} == documented
+    assert set(answers(report())) == documented
+    assert {name for _, name in offered()} == set(OFFERED) == set(formats.FORMATS) - {"html"}
+
+
+def test_the_terminal_writes_every_kind_of_document() -> None:
+    assert {answer.kind for answer in answers(report()).values()} < set(terminal.WRITERS)
+
+
+def test_what_a_command_did_is_written_line_by_line() -> None:
+    said = formats.lines("orders: recorded", "clicks: unchanged")
+    assert text_of("terminal", said, wide=False) == "orders: recorded\nclicks: unchanged\n"
+    assert text_of("terminal", formats.lines(), wide=False) == ""
+
+
+def test_the_page_is_a_format_too() -> None:
+    assert formats.text("html", answers(report())["run"]).startswith("<!doctype html>")
+
+
+def test_an_answer_ends_with_the_status_of_its_verdict() -> None:
+    for base in (report(), whole()):
+        some: dict[str, Any] = answers(base)
+        assert {some.pop("confirm").exit_code} == {EXIT_CODES["critical"]}
+        assert {answer.exit_code for answer in some.values()} == {base.verdict.exit_code}
+    good = ConfirmDocument(True, [])
+    assert formats.confirmation(good).exit_code == 0
+
+
+def test_only_a_monitoring_system_reads_a_failure_on_standard_output() -> None:
+    written = {}
+    for name, kind in formats.FORMATS.items():
+        out = io.StringIO()
+        kind.fail("no report yet", out)
+        written[name] = out.getvalue()
+    assert written.pop("nagios") == "MIRROR UNKNOWN - no report yet\n"
+    assert set(written.values()) == {""}
+
+
+def test_documents_hold_what_an_answer_shows() -> None:
+    for answer in answers(report()).values():
+        assert set(answer.document) >= {one.name for one in fields(answer.kind)} - {"age_seconds"}

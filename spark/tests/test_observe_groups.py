@@ -1,0 +1,165 @@
+"""In which order groups are looked at, and what becomes of those that may not be seen."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirror_report.commands import observe_groups
+from mirror_report.config.load import parse
+from mirror_report.kafka import probe
+from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.probe import Seen
+from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
+from mirror_report.model.groups import GroupParity, Translation
+from mirror_report.model.mirror import OffsetSync
+
+SETTINGS = parse(
+    {
+        "version": 1,
+        "clusters": {one: {"bootstrap_servers": [f"{one}1:9092"]} for one in ("east", "west")},
+        "flows": [
+            {
+                "name": "orders", "engine": "mm2", "source": "east", "target": "west",
+                "topics": ["t"], "include": "t", "group_id": "east-mm2",
+                "replication_policy": "prefix", "offset_topic": "offsets",
+                "status_topic": "status", "offset_syncs_topic": "syncs",
+                "checkpoints_topic": "checkpoints", "consumer_groups": ["billing.*", "connect-.*"],
+            }
+        ],
+    }
+)  # fmt: skip
+FLOW = SETTINGS.flows[0]
+SYNCS = (OffsetSync(0, 0, 1), OffsetSync(100, 90, 2))
+
+
+@dataclass
+class Side:
+    """One cluster as its client shows it, and the calls in the order they came."""
+
+    alias: str
+    end: int
+    groups: dict[str, str] = field(default_factory=dict)
+    offsets: dict[str, Positions] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    calls: list[str] = field(default_factory=list)
+
+    def snapshot(self, _: Any, names: Any, *, settings: bool) -> ClusterSnapshot:
+        """Its one topic."""
+        assert not settings
+        self.calls.append(f"ends of {self.alias}")
+        log = {0: PartitionSnapshot(0, self.end, self.end)}
+        topics = {name: TopicSnapshot(name, "id", log, {}, None) for name in names}
+        return ClusterSnapshot(self.alias, self.alias, 1_000_000, topics)
+
+    def committed(self, names: Any) -> dict[str, Positions]:
+        """Offsets, or a refusal."""
+        self.calls.append(f"offsets of {self.alias}")
+        if self.refused & set(names):
+            raise DeniedError(f"no DESCRIBE on {sorted(names)}. Grant it")
+        return {name: self.offsets.get(name, {}) for name in names}
+
+
+@dataclass
+class Look:
+    """Both sides, and what is found by looking."""
+
+    east: Side
+    west: Side
+    syncs: tuple[OffsetSync, ...] = SYNCS
+    records: dict[str, dict[Any, list[Seen]]] = field(default_factory=dict)
+    asked: list[dict[Any, tuple[int, int]]] = field(default_factory=list)
+
+    def rows(self, findings: list[str] | None = None) -> dict[str, GroupParity]:
+        """Look once."""
+        clients: Any = SimpleNamespace(
+            get=lambda alias: getattr(self, alias), credentials=SETTINGS.credentials
+        )
+        nothing = ClusterSnapshot("c", "c", 0, {})
+        observed: Any = SimpleNamespace(source=nothing, target=nothing)
+        found = observe_groups.observe_groups(SETTINGS, clients, FLOW, observed, {}, {})
+        if findings is not None:
+            findings += [one.kind for one in found.findings]
+        return {one.group: one for one in found.rows}
+
+
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch) -> Look:
+    calls: list[str] = []
+    known = {"billing": "Stable", "billing-2": "Empty", "connect-x": "Stable", "other": "Stable"}
+    one = Look(
+        Side("east", 200, known, {"billing": {"t": {0: 50}}, "billing-2": {"t": {0: 50}}}),
+        Side("west", 200, {"billing": "Empty"}, {"billing": {"east.t": {0: 1}}}),
+    )
+    one.east.calls = one.west.calls = calls
+
+    def fetch(cluster: Any, _: Any, ranges: Any) -> Any:
+        one.asked.append(ranges)
+        return one.records.get(cluster.alias, {})
+
+    monkeypatch.setattr(
+        observe_groups, "translation", lambda *_: Translation({("t", 0): one.syncs}, {})
+    )
+    monkeypatch.setattr(observe_groups.group_client, "states", lambda side: side.groups)
+    monkeypatch.setattr(
+        observe_groups.group_client, "committed", lambda side, names: side.committed(names)
+    )
+    monkeypatch.setattr(observe_groups, "fetch", fetch)
+    return one
+
+
+def test_target_is_read_before_source_and_the_ends_last(look: Look) -> None:
+    look.rows()
+    assert look.east.calls == [
+        "offsets of west", "offsets of east", "ends of west", "ends of east",
+    ]  # fmt: skip
+
+
+def test_groups_of_the_flow_alone_have_rows(look: Look) -> None:
+    found = look.rows()
+    assert {name: (one.state, len(one.partitions)) for name, one in found.items()} == {
+        "billing": ("ready", 1), "billing-2": ("not_synced", 1), "connect-x": ("not_synced", 0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["east", "west"])
+def test_group_that_may_not_be_seen_is_unknown_and_the_others_are_not(
+    look: Look, side: str
+) -> None:
+    getattr(look, side).refused = {"billing-2"}
+    findings: list[str] = []
+    found = look.rows(findings)
+    assert (found["billing"].state, found["billing-2"].state) == ("ready", "unknown")
+    assert (found["billing-2"].readiness, found["billing-2"].skip) == (None, None)
+    assert findings == ["permission"]
+
+
+def test_one_record_is_asked_for_where_syncs_prove_nothing(look: Look) -> None:
+    look.west.groups = {"billing": "Empty", "billing-2": "Empty"}
+    look.records = {
+        "east": {("t", 0): [Seen(50, b"a", 1), Seen(51, b"b", 1)]},
+        "west": {("east.t", 0): [Seen(44, b"x", 1), Seen(45, b"a", 1), Seen(46, b"b", 1)]},
+    }
+    (row,) = look.rows()["billing"].partitions
+    assert (row.image, row.image_exact, row.reread) == (45, True, 44)
+    # Two groups stand at one partition, so they are asked for in turns.
+    assert look.asked == [{("t", 0): (50, 70)}, {("east.t", 0): (30, 70)}] * 2
+
+
+def test_record_found_twice_proves_nothing(look: Look) -> None:
+    look.records = {
+        "east": {("t", 0): [Seen(50, b"a", 1)]},
+        "west": {("east.t", 0): [Seen(45, b"a", 1), Seen(46, b"a", 1)]},
+    }
+    (row,) = look.rows()["billing"].partitions
+    assert (row.image, row.image_exact) == (1, False)
+
+
+def test_so_many_partitions_are_asked_and_no_more(
+    look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert probe.PARTITIONS <= 200
+    monkeypatch.setattr(observe_groups, "PARTITIONS", 1)
+    look.rows()
+    assert len(look.asked) == 2

@@ -1,0 +1,260 @@
+"""An engine that mixes the facts of the others: no shared code presumes one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from mirror_model import acls, advisories, engines, instances, permissions
+from mirror_model import report as reports
+from mirror_model.engine import Engine
+from mirror_model.errors import ModelError
+from mirror_model.inventory import Inventory
+from mirror_model.owner import Owner
+
+from tests.model.conftest import Site, refused
+
+Flow = Mapping[str, Any]
+HOST_NAMES = "ssl.endpoint.identification.algorithm"
+
+
+def judge(found: Inventory, flows: Sequence[Flow]) -> None:
+    for flow in flows:
+        if "slow" in flow["properties"]:
+            found.danger("errors.tolerance", flow["name"], f"{found.paths[flow['name']]}: is slow")
+
+
+def render(
+    clusters: Mapping[str, Any], flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "script": "copier.sh", "arguments": [owner.directory], "environment": {"NODE": node},
+        "files": {"copier.properties": {"clusters": sorted(clusters)}},
+        "identity": {"sources": [flow["source"] for flow in flows]}, "positions": "a file",
+    }  # fmt: skip
+
+
+# Prefix names and several flows as of one engine; a chosen group, streams and a client's
+# properties as of the other; the group is on the target, and a release can be too old.
+COPIER = Engine(
+    name="copier",
+    title="The Copier",
+    kafka_version="4.2.0",
+    oldest="4.1.2",
+    older="loses headers",
+    several_flows=True,
+    policies=("prefix", "identity"),
+    flow_keys=frozenset(("consumer_groups", "group_id")),
+    owner_keys=frozenset(("consumer_properties", "num_streams")),
+    layers={"consumer_properties": "source"},
+    flow_clients={"consumer": "source"},
+    fill=lambda flow: {"group_id": flow["group_id"] or f"copier-{flow['name']}"},
+    group=lambda flow: (flow["target"], flow["group_id"]),
+    prefix=lambda flow, _: f"{flow['source']}~" if flow["replication_policy"] == "prefix" else "",
+    unmirrored=lambda *_: ("hidden",),
+    judge=judge,
+    render=render,
+    permissions=lambda flow, _: acls.rows(
+        flow["target"], "group", acls.literal(flow["group_id"]), {"READ": "it ends"}
+    ),
+    report_permissions=lambda flow, _: acls.rows(
+        flow["target"], "group", acls.literal(flow["group_id"]), {"DESCRIBE": "nobody knows"}
+    ),
+    report=lambda _clusters, _flow, owner: {"parallelism": owner.settings["num_streams"]},
+)
+
+
+@pytest.fixture
+def copied(mm2_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Two flows of the made-up engine in one instance, beside a flow of another engine."""
+    monkeypatch.setitem(engines.ENGINES, COPIER.name, COPIER)
+    for flow in mm2_site["flows"]:
+        flow["engine"] = COPIER.name
+    mm2_site["flows"].append({"name": "refunds", "engine": "mm1", "source": "west",
+                              "target": "north", "topics": ["refunds"]})  # fmt: skip
+    mm2_site["instances"]["mirrormaker-refunds"] = {"hosts": ["mirror2"], "flows": ["refunds"]}
+    return mm2_site
+
+
+def made(site: Site, name: str = "mirrormaker", **node: Any) -> dict[str, Any]:
+    return instances.mirrormaker_instance(
+        site["clusters"], site["flows"], site["instances"], name, node
+    )
+
+
+def test_a_sound_site_passes_without_a_word(copied: Site) -> None:
+    assert copied.judge() == {"errors": [], "warnings": []}
+
+
+# Judging
+
+
+def test_its_own_judge_sees_its_own_flows(copied: Site) -> None:
+    copied["flows"][2]["properties"] = {"consumer.max.poll.records": 1}
+    copied.flow["properties"] = {"slow": 1}
+    refused(copied, "mirror_flows[orders]: is slow", "list 'errors.tolerance:orders'")
+    copied["accept"] = ["errors.tolerance:orders"]
+    assert copied.judge()["errors"] == []
+
+
+@pytest.mark.parametrize("key", ["worker_properties", "mm1_options"])
+def test_a_key_of_another_engine(copied: Site, key: str) -> None:
+    copied.instance[key] = {"offset.commit.interval.ms": 1}
+    refused(copied, f"mirrormaker.{key}", "means nothing to engine copier")
+
+
+def test_the_others_are_told_that_it_reads_a_key(copied: Site) -> None:
+    copied["flows"][2]["consumer_groups"] = ["billing"]
+    refused(copied, "engine mm1, only to mm2 and copier and mm2-connect")
+
+
+def test_an_unknown_engine_and_one_of_a_later_version(copied: Site) -> None:
+    copied.flow["engine"] = "coper"
+    refused(copied, "is not one of mm1, mm2, copier, mm2-connect")
+    copied.flow["engine"] = "mm2-connect"
+    refused(copied, "not yet supported in this version; use mm1 or mm2 or copier")
+    with pytest.raises(ModelError, match="use mm1 or mm2 or copier"):
+        made(copied)
+
+
+def test_a_policy_that_it_does_not_have(copied: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeps = {**vars(COPIER), "policies": ("identity",), "several_flows": False}
+    monkeypatch.setitem(engines.ENGINES, COPIER.name, Engine(**keeps))
+    copied.flow["replication_policy"] = "prefix"
+    first, second = copied.judge()["errors"]
+    assert "The Copier keeps topic names; write identity" in first
+    assert "The Copier runs exactly one flow; give every flow its own instance" in second
+
+
+def test_one_group_on_one_cluster_for_two_flows(copied: Site) -> None:
+    for flow in copied["flows"][:2]:
+        flow["group_id"] = "copies"
+    refused(copied, "mirror_flows[clicks].group_id", "'orders' on 'west'")
+    copied["flows"][1]["target"] = "east"
+    copied["instances"]["mirrormaker"]["flows"] = ["orders"]
+    copied["instances"]["mirrormaker-clicks"] = {"hosts": ["mirror2"], "flows": ["clicks"]}
+    assert copied.judge()["errors"] == []
+
+
+def test_a_group_on_the_target_is_none_on_the_source(copied: Site) -> None:
+    copied.flow["group_id"] = copied["flows"][2]["group_id"] = "mirror"
+    refused(copied, "mirror_flows[refunds].group_id", "'orders' on 'west'")
+    copied["flows"][2] |= {"source": "north", "target": "east"}
+    assert copied.judge()["errors"] == []
+
+
+def test_what_it_leaves_out_overlaps_nothing(copied: Site) -> None:
+    copied["flows"][2] |= {"source": "east", "target": "west", "topics": ["hidden"]}
+    copied.flow["topics"] = [".*"]
+    assert copied.judge()["errors"] == []
+    copied["flows"][2]["topics"] = ["seen"]
+    refused(copied, "mirror_flows[refunds].topics", "'seen'", "arrive twice")
+
+
+def test_a_circle_needs_the_same_names(copied: Site) -> None:
+    copied["flows"][2] |= {"target": "east", "topics": ["orders"]}
+    assert copied.judge()["errors"] == []
+    for flow in copied["flows"][:2]:
+        flow["replication_policy"] = "identity"
+    refused(copied, "'orders', 'refunds'", "in a circle")
+
+
+def test_a_release_in_which_it_does_not_work(copied: Site) -> None:
+    copied.instance["kafka_version"] = "4.0.2"
+    refused(copied, "The Copier of Kafka 4.0.2 loses headers; set it to 4.1.2 or newer")
+
+
+def test_an_advisory_against_its_process(copied: Site) -> None:
+    table = [{"cve": "CVE-1", "text": "x", "processes": {"copier": "refused"}, "fixed": ["9.0.0"]}]
+    [found] = advisories.kafka_advisories("4.2.0", "copier", [], table)
+    assert found["refused"]
+    assert copied.judge()["errors"] == []
+
+
+def test_a_client_of_several_sources_is_about_each(copied: Site) -> None:
+    copied.instance["consumer_properties"] = {HOST_NAMES: ""}
+    errors = copied.judge()["errors"]
+    assert [error.rpartition("list ")[2] for error in errors] == [
+        f"'{HOST_NAMES}:{alias}' in mirror_accept" for alias in ("east", "north")
+    ]
+
+
+@pytest.mark.parametrize("layer", ["flow", "instance", "cluster"])
+def test_a_reference_that_comes_to_nothing(copied: Site, layer: str) -> None:
+    key, value = "ssl.truststore.certificates", "${dir:/etc/kafka:ca.pem}"
+    if layer == "flow":
+        copied.flow["properties"] = {f"consumer.{key}": value}
+    elif layer == "instance":
+        copied.instance["consumer_properties"] = {key: value}
+    else:
+        copied["flows"].pop()
+        del copied["instances"]["mirrormaker-refunds"]
+        copied["clusters"]["north"]["properties"] = {key: value}
+    refused(copied, key, "'/etc/kafka' is not where mirrormaker may read")
+
+
+# What follows
+
+
+def test_it_is_filled_in_and_rendered(copied: Site) -> None:
+    process = made(copied, address="10.0.0.1")
+    assert (process["engine"], process["kafka_version"]) == ("copier", "4.2.0")
+    assert [flow["group_id"] for flow in process["flows"]] == ["copier-orders", "copier-clicks"]
+    assert {flow["replication_policy"] for flow in process["flows"]} == {"prefix"}
+    assert process["description"] == "orders, clicks into west"
+    assert (process["script"], process["arguments"]) == ("copier.sh", ["/etc/mirrormaker"])
+    assert process["environment"] == {"NODE": {"address": "10.0.0.1"}}
+    assert process["files"] == {"copier.properties": {"clusters": ["east", "north", "west"]}}
+    assert process["identity"] == {
+        "engine": "copier", "flows": ["orders", "clicks"], "target": "west", "policy": "prefix",
+        "sources": ["east", "north"],
+    }  # fmt: skip
+    assert "east.mirror.jaas" in process["credentials"]
+    assert made(copied, "mirrormaker-refunds")["engine"] == "mm1"
+
+
+def test_a_process_without_flows_names_what_runs(copied: Site) -> None:
+    copied.instance["flows"] = []
+    with pytest.raises(ModelError, match="engine mm1, or flows of engine mm2, or flows of engine "):
+        made(copied)
+
+
+def test_permissions_by_the_names_on_the_target(copied: Site) -> None:
+    copied.flow["topics"] = ["orders", "hidden"]
+    identities = copied["clusters"]["east"]["identities"]
+    copied["clusters"]["west"] |= {"security_protocol": "SASL_SSL", "identities": identities}
+    found = permissions.mirror_permissions(
+        copied["clusters"], copied["flows"][:2], copied["instances"]
+    )
+    rows = [
+        f"{row['cluster']} {row['identity']} {row['resource']} {row['name']} {row['operation']}"
+        for row in found
+        if row["flows"] == ["orders"]
+    ]
+    assert rows == [
+        "west mirror group copier-orders READ",
+        "east report topic orders READ",
+        "east report topic orders DESCRIBE_CONFIGS",
+        "west report topic east~orders READ",
+        "west report topic east~orders DESCRIBE_CONFIGS",
+        "east report cluster kafka-cluster DESCRIBE",
+        "west report group copier-orders DESCRIBE",
+    ]
+
+
+def test_what_the_report_has_to_know(copied: Site) -> None:
+    copied.instance["num_streams"] = 3
+    model = reports.mirror_report_model(
+        copied["clusters"], copied["flows"], copied["instances"], "report"
+    )
+    orders = model["flows"][0]
+    assert orders.pop("permissions")
+    assert orders == {
+        "name": "orders", "engine": "copier", "source": "east", "target": "west",
+        "topics": ["orders", r"payments\..*"], "topics_exclude": [], "start": "earliest",
+        "include": r"(?!(?:hidden)$)(?:orders|payments\..*)", "group_id": "copier-orders",
+        "instance": "mirrormaker", "hosts": ["mirror1"], "sysconfig": "/etc/sysconfig/mirrormaker",
+        "accept": [], "parallelism": 3,
+    }  # fmt: skip
+    assert [flow["engine"] for flow in model["flows"]] == ["copier", "copier", "mm1"]
