@@ -460,7 +460,7 @@ def compared(
     def judged(results: list[dict[str, Any]]) -> DataFrame:
         return compare.judge(buckets, known, table(spark, compare.RESULTS_SCHEMA, results), run_id)
 
-    def summaries(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    def by_topic(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         found = summaries.by_topic(totals.summarise(judged(results), MINUTE).collect())
         return {row["flow"]: row for row in found}
 
@@ -484,7 +484,7 @@ def compared(
     drilled = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
     samples = [row.asDict() for row in classify.samples(left).collect()]
     results = {tuple(row[name] for name in compare.BUCKET): row for row in [*earlier, *drilled]}
-    before, after = summaries(earlier), summaries(list(results.values()))
+    before, after = by_topic(earlier), by_topic(list(results.values()))
     earlier[:] = results.values()
     return {
         flow: Told(
@@ -579,12 +579,12 @@ def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
         for flow in flows
         for row in told[flow][0].drilled
     } == {(f"{KEPT}-moved", 0): {"moved": 1}, (f"{KEPT}-moved", 1): {}}
-    summaries = {flow: told[flow][0].after for flow in flows}
-    verified = {flow: one["buckets_verified"] for flow, one in summaries.items()}
+    found = {flow: told[flow][0].after for flow in flows}
+    verified = {flow: one["buckets_verified"] for flow, one in found.items()}
     assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 5}
-    assert summaries[f"{KEPT}-moved"]["verified_records"] == 29
-    assert summaries[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
-    assert {one["source_records"] for one in summaries.values()} == {30}
+    assert found[f"{KEPT}-moved"]["verified_records"] == 29
+    assert found[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
+    assert {one["source_records"] for one in found.values()} == {30}
 
 
 def test_one_partition_that_lags_does_not_keep_the_others_from_being_due(
