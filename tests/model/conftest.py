@@ -156,6 +156,25 @@ def mm2_site() -> Site:
     return Site(made)
 
 
+@pytest.fixture
+def mm1(site: Site) -> Site:
+    """One flow of literal names, with an identity of its own for every purpose."""
+    del site["flows"][1], site["instances"]["mirrormaker-back"]
+    site.flow["topics"] = ["orders", "payments.eu"]
+    site["clusters"]["west"] = {**site["clusters"]["east"], "bootstrap_servers": ["west1:9092"]}
+    return site
+
+
+@pytest.fixture
+def mm2(mm2_site: Site) -> Site:
+    """The flow of groups alone, with an identity of its own for every purpose."""
+    del mm2_site["flows"][1]
+    mm2_site["instances"]["mirrormaker"]["flows"] = ["orders"]
+    east = mm2_site["clusters"]["east"]
+    mm2_site["clusters"]["west"] = {**east, "bootstrap_servers": ["west1:9092"]}
+    return mm2_site
+
+
 @pytest.fixture(scope="session")
 def java() -> Iterator[Callable[[str], Any]]:
     """Look up a class of a running Java: the JDK's, Kafka's client library's."""

@@ -40,25 +40,6 @@ def of(site: Site, cluster: str, identity: str, **more: Any) -> list[str]:
     )  # fmt: skip
 
 
-@pytest.fixture
-def mm1(site: Site) -> Site:
-    """One flow of literal names, with an identity of its own for every purpose."""
-    del site["flows"][1], site["instances"]["mirrormaker-back"]
-    site.flow["topics"] = ["orders", "payments.eu"]
-    site["clusters"]["west"] = {**site["clusters"]["east"], "bootstrap_servers": ["west1:9092"]}
-    return site
-
-
-@pytest.fixture
-def mm2(mm2_site: Site) -> Site:
-    """The flow of groups alone, with an identity of its own for every purpose."""
-    del mm2_site["flows"][1]
-    mm2_site["instances"]["mirrormaker"]["flows"] = ["orders"]
-    east = mm2_site["clusters"]["east"]
-    mm2_site["clusters"]["west"] = {**east, "bootstrap_servers": ["west1:9092"]}
-    return mm2_site
-
-
 def test_mm1_of_literal_names(mm1: Site) -> None:
     assert of(mm1, "east", "mirror") == [
         "topic orders READ", "topic payments.eu READ", "group mirrormaker-orders READ",
