@@ -23,11 +23,12 @@ from mirror_report.model.findings import Finding
 from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan import unreadable
-from mirror_report.parity.plan.ranges import Side
+from mirror_report.parity.plan.bundle import describe, to_read
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import bundle as bundles
 from mirror_report.parity.state.bundle import Bundle, BundleTopic
+from mirror_report.parity.state.records import Side
 from mirror_report.render.json import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
@@ -58,20 +59,20 @@ def digest(
     else:
         positions = take.positions(flow) if holds_positions else None
         snapshot = take.target(flow)
-    made = bundles.describe(
+    made = describe(
         flow, side, snapshot, positions, _floors(settings, flow, side, snapshot),
         settings.bucket_seconds * 1000,
     )  # fmt: skip
-    ranges = bundles.to_read(made)
+    ranges = to_read(made)
     progress(f"digesting {sum(one.records for one in ranges)} records of the {side}")
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
-            apart, sessions = _spark()
+            steps, sessions = _spark()
             expected = sum(one.bytes for one in ranges)
             with sessions.open_session(settings.spark, expected) as session, spark_errors():
-                beyond = apart.write_rows(session, settings, ranges, rows, progress)
-            made = bundles.with_unreadable(made, *beyond)
+                unread = steps.write_rows(session, settings, ranges, rows, progress)
+            made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:
             bundles.pack(made, rows, out)
     return made
@@ -93,18 +94,14 @@ def compare(settings: Settings, one: Path, other: Path, progress: Progress) -> A
         rows: Sequence[Mapping[str, Any]] = []
         differing: Sequence[Mapping[str, Any]] = []
         if files:
-            apart, sessions = _spark()
+            steps, sessions = _spark()
             hint = class_archive.hint(settings.spark)
             if hint is not None:
                 progress(hint)
             progress("comparing digests")
             expected = sum(file.stat().st_size for file in files)
             with sessions.open_session(settings.spark, expected) as session, spark_errors():
-                judged = apart.judge(session, apart.rows_of(session, files), source, target)
-                judged = judged.persist()
-                rows = [row.asDict() for row in apart.summarise(judged).collect()]
-                worst = judged.filter("status = 'mismatch'").orderBy("topic", "bucket", "lane")
-                differing = [row.asDict() for row in worst.limit(DIFFERENCES).collect()]
+                rows, differing = steps.compare_rows(session, files, source, target, DIFFERENCES)
     summaries = {row["topic"]: row for row in rows}
     told = [_topic(name, summaries.get(name), source, target) for name in _names(source, target)]
     findings = worst_first(
@@ -158,11 +155,11 @@ def _floors(
 def _spark() -> tuple[Any, Any]:
     try:
         # Every other step works without Spark.
-        from mirror_report.parity.frames import bundles as apart  # noqa: PLC0415
         from mirror_report.parity.spark import session  # noqa: PLC0415
+        from mirror_report.parity.steps import bundle  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    return apart, session
+    return bundle, session
 
 
 def _names(source: Bundle, target: Bundle) -> list[str]:

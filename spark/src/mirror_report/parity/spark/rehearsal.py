@@ -69,7 +69,8 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
     if path is None:
         raise ParityError(
             "no class archive can be made: it takes spark.class_archive, a local spark.master and "
-            "Java. Deploy the report again, or set them in its configuration"
+            "Java",
+            "Deploy the report again, or set them in its configuration",
         )
     if class_archive.usable(settings) is not None:
         return path, False
@@ -86,8 +87,8 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
             progress("writing the archive")
         if not made.is_file():
             raise ParityError(
-                f"Java wrote no class archive to {path.parent}. Check the free space there (200 MB "
-                "are needed) and that Java is 13 or newer"
+                f"Java wrote no class archive to {path.parent}",
+                "Check the free space there (200 MB are needed) and that Java is 13 or newer",
             )
         class_archive.replace(made, path)
     return path, True
