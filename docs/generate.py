@@ -1,8 +1,8 @@
 """Write what documents derive from code.
 
 docs/variables.md comes from the roles' argument specifications and the model's schema, the JSON
-Schema of the report's documents from the records of mirror_report, and two tables of docs/report.md
-from its verdict table and its metrics.
+Schema of the report's documents from the records of mirror_report, and one table each of
+docs/report/findings.md and docs/report/outputs.md from its verdict table and its metrics.
 
 Run without arguments to write them; tests fail when a file in the tree differs.
 """
@@ -27,7 +27,7 @@ from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
 
 PAGE = ROOT / "docs/variables.md"
-REPORT = ROOT / "docs/report.md"
+REPORT = ROOT / "docs/report"
 REPORT_SCHEMA = ROOT / "spark/src/mirror_report/render/report.schema.json"
 
 SITE = frozenset(
@@ -232,20 +232,24 @@ def metrics_table() -> list[str]:
     return ["| Metric | Labels | What it is |", "|---|---|---|", *rows]
 
 
-def report_page() -> str:
-    """docs/report.md with its derived tables, each between two marks."""
-    page = REPORT.read_text(encoding="utf-8")
-    for name, lines in (("findings", findings_table()), ("metrics", metrics_table())):
+def report_pages() -> dict[Path, str]:
+    """Pages of docs/report with a derived table, each between two marks."""
+    pages = {}
+    for file, name, lines in (
+        ("findings.md", "findings", findings_table()),
+        ("outputs.md", "metrics", metrics_table()),
+    ):
         first, last = f"<!-- {name}: written by docs/generate.py -->\n", f"<!-- end of {name} -->\n"
-        before, found, rest = page.partition(first)
+        before, found, rest = (REPORT / file).read_text(encoding="utf-8").partition(first)
         _, ended, after = rest.partition(last)
         if not (found and ended):
-            raise SystemExit(f"{REPORT}: the marks of {name} are missing")
-        page = before + found + "\n".join(lines) + "\n" + last + after
-    return page
+            raise SystemExit(f"{REPORT / file}: the marks of {name} are missing")
+        pages[REPORT / file] = before + found + "\n".join(lines) + "\n" + last + after
+    return pages
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     REPORT_SCHEMA.write_text(report_schema.text(report_json.SCHEMA_VERSION), encoding="utf-8")
-    REPORT.write_text(report_page(), encoding="utf-8")
+    for path, text in report_pages().items():
+        path.write_text(text, encoding="utf-8")

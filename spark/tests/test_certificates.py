@@ -23,7 +23,8 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
-from mirror_report.kafka.snapshot import AuthenticationError, connect
+from mirror_report.kafka.errors import AuthenticationError
+from mirror_report.kafka.metadata import connect
 from mirror_report.model.cluster import Certificate
 from mirror_report.model.findings import Finding
 from mirror_report.state.store import Store

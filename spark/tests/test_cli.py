@@ -43,9 +43,9 @@ def configuration(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror_report.kafka import snapshot
+    from mirror_report.kafka import connection
 
-    monkeypatch.setattr(snapshot, "BOOTSTRAP_TIMEOUT_MS", 300)
+    monkeypatch.setattr(connection, "BOOTSTRAP_TIMEOUT_MS", 300)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""What docs/report.md derives from code is what the code says."""
+"""What the report's pages derive from code is what the code says."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,7 @@ from mirror_report.checks.verdict import TABLE
 from mirror_report.render.prometheus import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/report.md"
+PAGES = ROOT / "docs/report"
 
 
 def test_tables_of_findings_and_metrics_are_up_to_date() -> None:
@@ -17,13 +17,16 @@ def test_tables_of_findings_and_metrics_are_up_to_date() -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    written = PAGE.read_text(encoding="utf-8")
-    assert written == module.report_page(), "run docs/generate.py and commit docs/report.md"
-    assert all(f"| `{name}` |" in written for name in (*TABLE, *METRICS))
+    for page, text in module.report_pages().items():
+        written = page.read_text(encoding="utf-8")
+        assert written == text, f"run docs/generate.py and commit {page.name}"
+    for page, names in (("findings.md", TABLE), ("outputs.md", METRICS)):
+        written = (PAGES / page).read_text(encoding="utf-8")
+        assert all(f"| `{name}` |" in written for name in names)
 
 
 def test_every_command_is_documented() -> None:
-    written = PAGE.read_text(encoding="utf-8")
+    written = (PAGES / "commands.md").read_text(encoding="utf-8")
     (rooms,) = [one for one in parser()._actions if one.dest == "command"]
     assert rooms.choices
     for command in rooms.choices:

@@ -80,12 +80,6 @@ def test_checkpoints_come_back(
     )
 
 
-@given(source=NAMES, target=NAMES, at_ms=INT64)
-def test_heartbeats_come_back(source: str, target: str, at_ms: int) -> None:
-    found = formats.heartbeat(string(source) + string(target), struct.pack(">hq", 0, at_ms))
-    assert found == formats.Heartbeat(source, target, at_ms)
-
-
 def test_status_of_real_records() -> None:
     value = b'{"state":"FAILED","trace":"a.B: why\\n\\tat c","worker_id":"w","generation":4}'
     assert formats.status(b"status-task-MirrorSourceConnector-12", value) == formats.Status(
@@ -128,9 +122,6 @@ def test_topics_a_connector_used_are_no_status() -> None:
         (formats.checkpoint, string("g") + string("t") + bytes(4), b"\x00\x01" + bytes(18)),
         (formats.checkpoint, string("g") + string("t") + bytes(4), bytes(18)),
         (formats.checkpoint, string("g") + string("t") + bytes(4), bytes(21)),
-        (formats.heartbeat, string("a") + string("b") + b"x", bytes(10)),
-        (formats.heartbeat, string("a") + string("b"), bytes(11)),
-        (formats.heartbeat, string("a") + string("b"), b"\x00\x01" + bytes(8)),
         (formats.status, b"other", b"{}"),
         (formats.status, b"\xff", b"{}"),
         (formats.status, b"status-connector-c", b"[]"),

@@ -14,9 +14,9 @@ from mirror_report.checks import failover, groups
 from mirror_report.checks.images import image
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
-from mirror_report.kafka import checkpoints
+from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.probe import Seen
-from mirror_report.kafka.records import Tail
+from mirror_report.kafka.tails import Tail
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.model.findings import Finding
 from mirror_report.model.groups import GroupOffsets, GroupParity, Translation
@@ -377,13 +377,13 @@ def test_several_partitions_are_reset_together() -> None:
 
 def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
     tail = Tail()
-    decode = checkpoints._syncs_into(tail)
+    decode = offset_syncs.history(tail)
     for upstream, downstream in pairs:
         value = upstream.to_bytes(8, "big") + downstream.to_bytes(8, "big")
         found = decode(SimpleNamespace(key=b"\0\1t\0\0\0\0", value=value, timestamp=NOW))
         assert found is not None
         tail.latest[found[0]] = found[1]
-    (some,) = checkpoints._syncs(tail).values()
+    (some,) = offset_syncs.by_partition(tail).values()
     return [(one.upstream, one.downstream) for one in some]
 
 
@@ -401,7 +401,7 @@ def test_repeated_source_offset_keeps_the_newest_place() -> None:
 
 def test_old_syncs_are_thinned_out_and_the_way_back_stays() -> None:
     kept = [one for one, _ in fed(*((n * 100, n * 100) for n in range(5000)))]
-    assert len(kept) <= 2 * checkpoints.SYNCS_KEPT
+    assert len(kept) <= 2 * offset_syncs.SYNCS_KEPT
     newest = kept[-1]
     assert (kept[0], newest) == (0, 499_900)
     for offset in range(0, newest, 1000):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.checks import lag, lag_findings, trails
+from mirror_report.checks import lag, lag_findings, partition_history, positions, recreated
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Warn
@@ -51,16 +51,16 @@ class Look:
     through: int | None = None
 
 
-def remembered(*looks: Look) -> trails.Trails:
+def remembered(*looks: Look) -> partition_history.FlowHistory:
     """What the history tells of earlier looks, line by line as they left it."""
-    lines: list[trails.Line] = []
+    lines: list[dict[str, Any]] = []
     for one in looks:
         positions: Positions = {} if one.position is None else {"t": {0: one.position}}
         through = {} if one.through is None else {("t", 0): one.through}
         snapshot = source(0, one.end, at=NOW - int(one.seconds_ago * 1000))
-        past = trails.read(lines)
-        lines.append(trails.line(past, snapshot, positions, through, "read_uncommitted"))
-    return trails.read(json.loads(json.dumps(lines)))
+        past = partition_history.read(lines)
+        lines.append(partition_history.line(past, snapshot, positions, through, "read_uncommitted"))
+    return partition_history.read(json.loads(json.dumps(lines)))
 
 
 def row(
@@ -76,13 +76,13 @@ def row(
     committed_at_ms: int | None = None,
     **evidence: Any,
 ) -> PartitionLag:
-    positions: Positions = {} if position is None else {"t": {0: position}}
-    committed = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
+    committed: Positions = {} if position is None else {"t": {0: position}}
+    times = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
     past = remembered(*history)
     (found,) = lag.measure(
-        flow, snapshot, MirrorStatus(positions, committed), group,
-        lag.places(flow, snapshot, positions, baseline or {}, past),
-        evidence=lag.Evidence(ages=ages or {}, **evidence), trails=past,
+        flow, snapshot, MirrorStatus(committed, times), group,
+        positions.by_partition(flow, snapshot, committed, baseline or {}, past),
+        evidence=lag.Evidence(ages=ages or {}, **evidence), history=past,
         baseline=baseline or {}, warn=warn,
     )  # fmt: skip
     return found
@@ -390,14 +390,14 @@ def test_old_heartbeat_is_a_warning(
 
 
 def test_changed_topic_id_is_found() -> None:
-    assert lag.changed_ids({"t": "old"}, source(0, 1)) == {"t": ("old", "topic-id")}
-    assert lag.changed_ids({"t": "topic-id"}, source(0, 1)) == {}
-    assert lag.changed_ids({}, source(0, 1)) == {}
+    assert recreated.changed_ids({"t": "old"}, source(0, 1)) == {"t": ("old", "topic-id")}
+    assert recreated.changed_ids({"t": "topic-id"}, source(0, 1)) == {}
+    assert recreated.changed_ids({}, source(0, 1)) == {}
 
 
 def waiting(snapshot: ClusterSnapshot, position: int) -> dict[tuple[str, int], tuple[int, int]]:
-    positions = {"t": {0: position}}
-    return lag.waiting(FLOW, snapshot, lag.places(FLOW, snapshot, positions, {}))
+    committed: Positions = {"t": {0: position}}
+    return positions.waiting(FLOW, snapshot, positions.by_partition(FLOW, snapshot, committed, {}))
 
 
 def test_only_readable_records_are_asked_for_their_age() -> None:
@@ -408,8 +408,8 @@ def test_only_readable_records_are_asked_for_their_age() -> None:
 def test_partitions_that_have_waited_longest_are_asked_first() -> None:
     past = remembered(Look(900, 50, 0), Look(60, 100, 0))
     every = {("t", 0): (60, 100), ("new", 0): (0, 5), ("new", 1): (0, 500)}
-    assert list(lag.oldest_first(every, past, 2)) == [("t", 0), ("new", 1)]
-    assert lag.oldest_first(every, past, 3) == every
+    assert list(positions.oldest_first(every, past, 2)) == [("t", 0), ("new", 1)]
+    assert positions.oldest_first(every, past, 3) == every
     (found,) = lag_findings.not_asked(FLOW, 3, 2)
     assert (found.severity, found.count) == ("ok", 1)
     assert lag_findings.not_asked(FLOW, 3, 3) == []

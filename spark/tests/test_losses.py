@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report import engines
-from mirror_report.checks import losses, trails
+from mirror_report.checks import losses, partition_history
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import (
@@ -29,14 +29,18 @@ def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
     return ClusterSnapshot(alias, alias, at, {"t": topic})
 
 
-def earlier(*looks: tuple[float, int, int]) -> trails.Trails:
+def earlier(*looks: tuple[float, int, int]) -> partition_history.FlowHistory:
     """Looks of before: seconds ago, log end, position."""
-    lines: list[trails.Line] = []
+    lines: list[dict[str, Any]] = []
     for seconds_ago, end, position in looks:
         snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
         positions: Positions = {"t": {0: position}}
-        lines.append(trails.line(trails.read(lines), snapshot, positions, {}, "read_uncommitted"))
-    return trails.read(lines)
+        lines.append(
+            partition_history.line(
+                partition_history.read(lines), snapshot, positions, {}, "read_uncommitted"
+            )
+        )
+    return partition_history.read(lines)
 
 
 def look(
@@ -54,7 +58,7 @@ def look(
 ) -> tuple[int, int]:
     """Offsets lost, and those that may be."""
     syncs = {} if sync is None else {AT: OffsetSync(*sync, NOW)}
-    found = losses.look(
+    found = losses.observe(
         flow,
         cluster("east", start, end),
         cluster("west", 0, target_end),

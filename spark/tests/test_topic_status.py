@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mirror_report import engines
-from mirror_report.checks import selection, topic_status
+from mirror_report.checks import selection, topic_settings, topic_status
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import (
     ClusterSnapshot,
@@ -121,7 +121,7 @@ def differences(
     flow: Flow = FLOW, *, key: str = "retention.ms", ours: tuple[str, str], theirs: tuple[str, str]
 ) -> list[tuple[str, str]]:
     name = key.replace(".", "_")
-    found = topic_status.differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
+    found = topic_settings.differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
     return [(one.name, one.kind) for one in found]
 
 
@@ -178,7 +178,7 @@ def test_default_excludes_are_never_synced(
 
 
 def test_difference_shows_both_values() -> None:
-    (one,) = topic_status.differences(
+    (one,) = topic_settings.differences(
         FLOW, topic(retention_ms=("1000", OVERRIDDEN)), topic(retention_ms=("900", DEFAULT))
     )
     assert one == ConfigDifference("retention.ms", "1000", "900", "synced")
@@ -186,7 +186,7 @@ def test_difference_shows_both_values() -> None:
 
 def test_settings_that_may_not_be_read_differ_in_nothing() -> None:
     hidden = replace(topic(), configs={})
-    assert topic_status.differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden) == ()
+    assert topic_settings.differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden) == ()
 
 
 def test_prefix_tells_what_was_mirrored() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from mirror_report.checks.verdict import EXIT_CODES, TABLE, failure, finding, verdict, worst_first
 from mirror_report.config.errors import ConfigError
-from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, UnreachableError
+from mirror_report.kafka.errors import AuthenticationError, DeniedError, UnreachableError
 from mirror_report.model.errors import ReportError
 from mirror_report.state.store import LockedError
 

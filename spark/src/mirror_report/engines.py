@@ -22,7 +22,7 @@ class Naming(Enum):
 
 
 class PositionStore(Enum):
-    """Where an engine commits how far it has mirrored; read by :mod:`mirror_report.observe`."""
+    """Where an engine commits how far it has mirrored; ``kafka/positions.py`` reads it."""
 
     SOURCE_GROUP = "source_group"
     """A consumer group on the source."""
@@ -31,7 +31,7 @@ class PositionStore(Enum):
 
 
 class WorkerStore(Enum):
-    """What tells which processes are at work."""
+    """What shows which processes are at work."""
 
     GROUP_MEMBERS = "group_members"
     """The members of a consumer group on the source, and the partitions each of them has."""
@@ -59,7 +59,7 @@ class Engine:
     :param name: as an inventory spells it; ``title``: as a person reads it.
     :param keeps_partitions: records arrive in the partition they came from.
     :param names_targets: how topics are called on the target.
-    :param positions: where it commits; ``workers``: what tells which processes are at work.
+    :param positions: where it commits; ``workers``: what shows which processes are at work.
     :param has_offset_syncs: it writes which source offset became which target offset.
     :param has_heartbeats: it writes heartbeats, and mirrors topics of that name by itself.
     :param syncs_groups: it takes the offsets of consumer groups along.

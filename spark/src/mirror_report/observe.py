@@ -16,15 +16,12 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
-from mirror_report.engines import PositionStore, WorkerStore
-from mirror_report.kafka import groups, mm2, syncs
-from mirror_report.kafka.snapshot import ClusterClient, connect
+from mirror_report.kafka import offset_syncs, positions
+from mirror_report.kafka.metadata import ClusterClient, connect
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import MirrorStatus, OffsetSync
-
-FlowTails = dict[str, mm2.Tails]
-"""Flow -> what was read of its mirror's own topics."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitSt
 
 def literals(flow: Flow) -> Collection[str]:
     """Topics a flow names one by one and mirrors."""
-    return sorted({one for one in flow.named if flow.matches(one)})
+    return sorted({name for name in flow.named if flow.matches(name)})
 
 
 def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:
@@ -123,19 +120,15 @@ def target_snapshot(
 
 def worker_group(clients: Clients, flow: Flow) -> GroupSnapshot:
     """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    client = clients.get(flow.alias(flow.engine.workers_side))
-    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
-        return groups.workers(client, flow.group_id)
-    return groups.consumers(client, flow.group_id)
+    return positions.worker_group(clients.get, flow)
 
 
 def mirror_status(clients: Clients, flow: Flow, tails: FlowTails) -> MirrorStatus:
-    """Where the mirror stands."""
-    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
-        own = tails.setdefault(flow.name, {})
-        return mm2.mirror_status(clients.get(flow.target), clients.credentials, flow, own)
-    committed = groups.committed(clients.get(flow.source), [flow.group_id])
-    return MirrorStatus(committed.get(flow.group_id, {}))
+    """Committed positions, and what else the mirror says of itself.
+
+    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
+    """
+    return positions.mirror_status(clients.get, clients.credentials, flow, tails)
 
 
 def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
@@ -171,12 +164,14 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
         brokers = at_target.submit(there.brokers)
-    source, seen = ours.result(), theirs.result()
+    # The first that failed in this order says why.
+    source, group, mirror = ours.result(), workers.result(), status.result()
+    seen = theirs.result()
     wanted = {flow.target_topic(name) for name in source.topics}
     snapshot = dataclasses.replace(
         seen,
-        topics={name: one for name, one in seen.topics.items() if name in wanted},
-        errors={name: one for name, one in seen.errors.items() if name in wanted},
+        topics={name: topic for name, topic in seen.topics.items() if name in wanted},
+        errors={name: why for name, why in seen.errors.items() if name in wanted},
         refused=seen.refused & wanted,
     )
     missing = wanted - snapshot.topics.keys() - snapshot.errors.keys()
@@ -189,7 +184,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, status.result(), workers.result(), snapshot, brokers.result(), None)
+    return Observed(source, mirror, group, snapshot, brokers.result(), None)
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:
@@ -210,8 +205,8 @@ def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observe
         return observed
     again = clients.get(flow.source).snapshot(None, ahead, settings=False)
     topics = {
-        name: dataclasses.replace(source.topics[name], partitions=one.partitions)
-        for name, one in again.topics.items()
+        name: dataclasses.replace(source.topics[name], partitions=topic.partitions)
+        for name, topic in again.topics.items()
     }
     return dataclasses.replace(
         observed, source=dataclasses.replace(source, topics=source.topics | topics)
@@ -219,7 +214,7 @@ def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observe
 
 
 class Snapshots:
-    """Fresh snapshots for the parity engine; every call connects anew, for runs are long.
+    """Fresh snapshots for the parity engine; every call connects again, for runs are long.
 
     :param tails: see :func:`observe_flow`.
     """
@@ -235,7 +230,7 @@ class Snapshots:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        with open_clients(self._settings, [flow.alias(flow.engine.positions_side)]) as clients:
+        with open_clients(self._settings, positions.clusters(flow)) as clients:
             return mirror_status(clients, flow, self._tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
@@ -246,12 +241,12 @@ class Snapshots:
     def syncs(
         self, flow: Flow, memory: Mapping[str, Any]
     ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
-        """Take the offset syncs since an earlier look, see :func:`kafka.syncs.since`."""
+        """Take the offset syncs written since an earlier call, as ``kafka.offset_syncs`` does."""
         with open_clients(self._settings, [flow.target]) as clients:
-            return syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
+            return offset_syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those topics of the source known to hold records with timestamps."""
         with open_clients(self._settings, [flow.source]) as clients:
             client = clients.get(flow.source)
-            return {one for one in topics if client.newest_record(one) is not None}
+            return {name for name in topics if client.newest_record(name) is not None}

@@ -15,7 +15,8 @@ from mirror_report.commands import confirmed
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups
-from mirror_report.kafka.snapshot import AuthenticationError, DeniedError, connect
+from mirror_report.kafka.errors import AuthenticationError, DeniedError
+from mirror_report.kafka.metadata import connect
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError
 

@@ -15,7 +15,7 @@ from mm2_lab import Lab, admin, until
 
 from mirror_report import commands
 from mirror_report.config.settings import Settings, Warn
-from mirror_report.kafka import checkpoints
+from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
 from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError
@@ -210,7 +210,7 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
     assert reports
     # MirrorMaker 2 does not take this one along, so there is no checkpoint of it either.
     commit(followed.lab.source, "alone", followed.lab.topic, 257)
-    monkeypatch.setattr(checkpoints, "SYNCS_READ", 1)
+    monkeypatch.setattr(offset_syncs, "SYNCS_READ", 1)
     (flow,) = followed.settings.flows
     settings = replace(
         followed.settings,

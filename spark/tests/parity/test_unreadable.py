@@ -22,7 +22,7 @@ from mirror_report.checks.verdict import verdict
 from mirror_report.commands.proved import prove
 from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
-from mirror_report.kafka.snapshot import ClusterError
+from mirror_report.kafka.errors import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
 from mirror_report.observe import Snapshots

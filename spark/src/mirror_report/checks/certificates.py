@@ -18,51 +18,53 @@ def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> 
     :param warn_days: fewer days left than this are worth a warning; ``None``: never.
     """
     found = []
-    for one in seen:
-        if one.problem and not one.expired:
+    for certificate in seen:
+        if certificate.problem and not certificate.expired:
             found.append(
                 finding(
                     "not_checked",
-                    f"{_named(one)} could not be examined: {one.problem}",
-                    "Correct what it says; mirror-report lag looks again",
+                    f"{_named(certificate)} could not be examined: {certificate.problem}",
+                    "Correct what it says; mirror-report lag checks again",
                 )
             )
             continue
-        left = None if one.ends_at_ms is None else (one.ends_at_ms - now_ms) / DAY_MS
+        left = (
+            None if certificate.ends_at_ms is None else (certificate.ends_at_ms - now_ms) / DAY_MS
+        )
         if left is not None and left > 0 and (warn_days is None or left >= warn_days):
             continue
         found.append(
             finding(
                 "certificate_expiry",
-                f"{_named(one)} {_ending(one, left)}",
-                _action(one),
+                f"{_named(certificate)} {_ending(certificate, left)}",
+                _action(certificate),
                 severity=None if left is not None and left > 0 else "critical",
             )
         )
     return found
 
 
-def _named(one: Certificate) -> str:
+def _named(certificate: Certificate) -> str:
     text = {
-        "broker": f"the certificate of {one.holder} on {one.alias}",
-        "authority": f"a certificate in ssl_ca of {one.alias}",
-        "client": f"a certificate of {one.holder} for {one.alias}",
-    }[one.role]
-    return f"{text} ({one.subject})" if one.subject else text
+        "broker": f"the certificate of {certificate.holder} on {certificate.alias}",
+        "authority": f"a certificate in ssl_ca of {certificate.alias}",
+        "client": f"a certificate of {certificate.holder} for {certificate.alias}",
+    }[certificate.role]
+    return f"{text} ({certificate.subject})" if certificate.subject else text
 
 
-def _ending(one: Certificate, left: float | None) -> str:
+def _ending(certificate: Certificate, left: float | None) -> str:
     """:param left: days; ``None``: it is only known that it has ended."""
-    if left is None or one.ends_at_ms is None:
+    if left is None or certificate.ends_at_ms is None:
         return "has ended, or one that vouches for it has"
-    at = datetime.fromtimestamp(one.ends_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    at = datetime.fromtimestamp(certificate.ends_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if left <= 0:
         return f"ended {int(-left)} day(s) ago, on {at}"
     return f"ends in {int(left)} day(s), on {at}"
 
 
-def _action(one: Certificate) -> str:
-    where = f"kafka_clusters.{one.alias}"
+def _action(certificate: Certificate) -> str:
+    where = f"kafka_clusters.{certificate.alias}"
     return {
         "broker": f"Give that broker a new certificate that {where}.ssl_ca vouches for, and "
         "restart it",
@@ -70,4 +72,4 @@ def _action(one: Certificate) -> str:
         "then renew what it signed, then take it out",
         "client": f"Put a new ssl_certificate and its ssl_key into {where}.identities and deploy: "
         "what uses them is restarted",
-    }[one.role]
+    }[certificate.role]

@@ -25,12 +25,12 @@ TEXTS: Mapping[str, str] = {
     "expired": "records had left the target by its retention before they were compared",
     "unverifiable": "records can no longer be compared",
 }
-OLDER = "records on the target may be of what the source no longer held at the first look"
+OLDER = "records on the target may be of what the source no longer held at the first observation"
 PARTITIONS_NAMED = 8
 
 
 def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) -> list[Finding]:
-    """One finding for each class with records; what an earlier report told of is accounted."""
+    """One finding for each class with records; what an earlier run reported is accounted."""
     source, target = clusters[flow.source], clusters[flow.target]
     found = [
         _found(topic, kind, _action(kind, topic, flow, source, target))
@@ -123,7 +123,7 @@ def _in(partitions: Mapping[str, int]) -> str:
         return ""
     if len(partitions) == 1:
         return f", partition {next(iter(partitions))}"
-    worst = sorted(partitions.items(), key=lambda one: -one[1])
+    worst = sorted(partitions.items(), key=lambda item: -item[1])
     named = ", ".join(f"{partition} ({count})" for partition, count in worst[:PARTITIONS_NAMED])
     more = len(worst) - PARTITIONS_NAMED
     return f", partitions {named}" + (f" and {more} more" if more > 0 else "")
@@ -131,36 +131,36 @@ def _in(partitions: Mapping[str, int]) -> str:
 
 def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: Cluster) -> str:
     some = topic.samples.get(kind, [])
-    look = _look(some, topic, source, target)
+    show = _show_one(some, topic, source, target)
     describe = remedies.tool(
         target, "kafka-configs.sh", "--describe", "--entity-type", "topics", "--entity-name",
         topic.topic,
     )  # fmt: skip
     on_host = f"on {remedies.host(flow)}"
     texts = {
-        "missing": _mirror_again(some, topic, flow, source) or look,
+        "missing": _mirror_again(some, topic, flow, source) or show,
         "duplicate": "Expected after the mirror was killed (at least once), see "
         f"`{remedies.journal(flow)}` {on_host}; the next run accounts for them",
-        "corrupt_value": f"Find what writes or converts beside the mirror. {look}",
+        "corrupt_value": f"Find what writes or converts beside the mirror. {show}",
         "corrupt_headers": "Find what rewrites headers, such as a header.converter that is not "
-        f"ByteArrayConverter. {look}",
+        f"ByteArrayConverter. {show}",
         "altered_timestamp": f"See whether the target replaces timestamps: {describe}; the next "
         "run accounts for them",
         "moved": "Find what writes beside the mirror, or chooses partitions instead of it. "
-        f"{look}",
+        f"{show}",
         "reordered": "Find out whether the producer may overtake itself: grep -E "
-        f"'idempotence|in.flight|retries' -r /etc/{flow.instance}/ {on_host}. {look}",
-        "extra": f"Find the other writer of this topic; the next run accounts for them. {look}",
+        f"'idempotence|in.flight|retries' -r /etc/{flow.instance}/ {on_host}. {show}",
+        "extra": f"Find the other writer of this topic; the next run accounts for them. {show}",
         "deleted_early": f"Find out who deletes records there: {describe}",
         "expired": "Nothing, unless the target should keep records longer: "
         + remedies.alter_topic(target, topic.topic, {"retention.ms": "<milliseconds>"}),
         "unverifiable": "Run the report more often than retention removes records; "
-        f"{remedies.renew(flow)} starts anew",
+        f"{remedies.renew(flow)} starts again",
     }  # fmt: skip
     if kind == "unverifiable" and some:
         return (
             "Make the producer of these records write timestamps in milliseconds; the report "
-            f"forgets a record that expires. {look}"
+            f"forgets a record that expires. {show}"
         )
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
         renew = f". {remedies.renew(flow)} leaves them out" if topic.strategy != "none" else ""
@@ -171,9 +171,9 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
     return texts[kind]
 
 
-def _look(some: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster) -> str:
+def _show_one(some: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster) -> str:
     """How to see the first record of which there is a sample, on each side it is known on."""
-    first = {one.side: one for one in reversed(some)}
+    first = {sample.side: sample for sample in reversed(some)}
     commands = [
         remedies.tool(
             cluster, "kafka-console-consumer.sh", "--topic", name, "--partition",
@@ -195,7 +195,7 @@ def _mirror_again(
     """How to bring missing records over, where the position can be moved back."""
     if flow.engine.positions is not PositionStore.SOURCE_GROUP or not some:
         return None
-    oldest = min(some, key=lambda one: one.offset)
+    oldest = min(some, key=lambda sample: sample.offset)
     move = remedies.tool(
         source, "kafka-consumer-groups.sh", "--group", flow.group_id, "--topic",
         f"{topic.source_topic}:{oldest.partition}", "--reset-offsets", "--to-offset",

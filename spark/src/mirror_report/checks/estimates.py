@@ -1,4 +1,4 @@
-"""Where MirrorMaker 2 probably stands, ahead of what it has committed: no I/O, and no decision."""
+"""Probable positions ahead of the committed ones, from offset syncs: no I/O, and no decision."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def estimates(
     """Probable positions of the partitions that have an offset sync.
 
     Every record on the target past the one of a sync was copied after it: that many offsets
-    further the mirror stands. A sync older than the committed position never takes it back.
+    further the mirror is. A sync older than the committed position never takes it back.
 
-    :param reset_topics: source topics made anew on either side, whose syncs mean nothing.
+    :param reset_topics: source topics recreated on either side, whose syncs mean nothing.
     """
     found: dict[Place, Estimate] = {}
     for (name, partition), sync in mirror.syncs.items():

@@ -21,9 +21,9 @@ def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Fi
     for group in groups:
         for state, say in SAID.items():
             wrong: dict[str, list[GroupPartition]] = {}
-            for one in group.partitions:
-                if one.state == state:
-                    wrong.setdefault(one.topic, []).append(one)
+            for row in group.partitions:
+                if row.state == state:
+                    wrong.setdefault(row.topic, []).append(row)
             found += [say(flow, target, group.group, some) for some in wrong.values()]
     return found
 
@@ -53,9 +53,9 @@ def none_examined(flow: Flow) -> Finding:
 
 
 def _skip(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
-    count = sum(one.skip or 0 for one in rows)
-    least = "" if all(one.image_exact for one in rows) else "at least "
-    gone = all((one.target_offset or 0) <= (one.image or 0) for one in rows)
+    count = sum(row.skip or 0 for row in rows)
+    least = "" if all(row.image_exact for row in rows) else "at least "
+    gone = all((row.target_offset or 0) <= (row.image or 0) for row in rows)
     action = (
         f"{flow.target} no longer holds what the group has not read: raise retention.ms of "
         f"{rows[0].target_topic} there, and let the group catch up on {flow.source}"
@@ -76,8 +76,8 @@ def _skip(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition
 
 
 def _reread(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
-    count = sum(one.reread or 0 for one in rows)
-    least = "" if all(one.image_exact for one in rows) else "at least "
+    count = sum(row.reread or 0 for row in rows)
+    least = "" if all(row.image_exact for row in rows) else "at least "
     return finding(
         "group_reread",
         f"group {group} would read {least}{count} records of {rows[0].topic} again if it moved to "
@@ -123,12 +123,12 @@ def _stale(flow: Flow, _: Cluster, group: str, rows: Sequence[GroupPartition]) -
 
 
 def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
-    mapped = [one for one in rows if one.image is not None]
+    mapped = [row for row in rows if row.image is not None]
     return finding(
         "group_unknown",
         f"whether group {group} would skip records of {rows[0].topic} on {flow.target} cannot be "
         f"told ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
-        f"mirror-report groups --flow {flow.name} looks again"
+        f"mirror-report groups --flow {flow.name} checks again"
         + (
             f". To be safe before it moves, with a few records read again: "
             f"{reset(target, group, mapped)}"
@@ -152,7 +152,7 @@ SAID: Mapping[GroupState, Judge] = {
 
 def reset(target: Cluster, group: str, rows: Sequence[GroupPartition]) -> str:
     """Command that puts a group on the target where it would miss nothing; it must be stopped."""
-    offsets = [(one.target_topic, one.partition, one.image) for one in rows[:SHOWN]]
+    offsets = [(row.target_topic, row.partition, row.image) for row in rows[:SHOWN]]
     if len(offsets) == 1:
         topic, partition, offset = offsets[0]
         words = ("--topic", f"{topic}:{partition}", "--to-offset", str(offset), "--execute")
@@ -175,7 +175,7 @@ def _places(topic: str, rows: Sequence[GroupPartition]) -> str:
 
 
 def _numbers(rows: Sequence[GroupPartition]) -> str:
-    shown = ", ".join(str(one.partition) for one in rows[:SHOWN])
+    shown = ", ".join(str(row.partition) for row in rows[:SHOWN])
     return f"partition{'s' if len(rows) > 1 else ''} {shown}" + (
         ", ..." if len(rows) > SHOWN else ""
     )

@@ -20,7 +20,7 @@ from mirror_report.model.mirror import OffsetSync
 
 INACTIVE = ("Empty", "Dead")
 INTERVALS = 3
-"""A checkpoint is stale when it did not follow its group for so many of MirrorMaker 2's looks."""
+"""A checkpoint is stale when it did not follow its group for so many of the mirror's intervals."""
 WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def now_ms(self) -> int:
-        """When the source was looked at."""
+        """When the source was observed."""
         return self.source.taken_at_ms
 
     def partitions(
@@ -87,7 +87,7 @@ class Scene:
         checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
         if checkpoint is None or checkpoint.upstream > offset:
             return found
-        # MirrorMaker 2 may have known nearer syncs when it wrote this, and never goes too far.
+        # The mirror may have known nearer syncs when it wrote this, and never goes too far.
         return found.at_least(checkpoint.downstream)
 
 
@@ -119,7 +119,7 @@ def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, t
         beyond = target is not None and target > (known.offset or 0)
         at = max(offset, here.log_start)
         found.append((0 if beyond else 1, (group.group, topic, number), at, known))
-    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda one: one[:3])}
+    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda item: item[:3])}
 
 
 def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupParity], Late]:
@@ -149,7 +149,7 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
 def _behind(
     scene: Scene, known: Image, offset: int, checkpoint: OffsetSync | None, target: int | None
 ) -> bool:
-    """Whether MirrorMaker 2 has something to tell the target and has not told it yet.
+    """Whether the mirror has a checkpoint to write and has not written it yet.
 
     It writes a new checkpoint only where that moves the group on the target.
     """
@@ -170,7 +170,7 @@ def _partition(
     *,
     stale: bool,
 ) -> tuple[GroupPartition, bool | None]:
-    """One row, and whether the group is ready there; ``None``: it is not to be told."""
+    """One row, and whether the group is ready there; ``None``: it is not judged."""
     there = scene.flow.target_topic(topic)
     target = group.target.get(there, {}).get(number)
     place = known.offset if known else None
@@ -220,12 +220,12 @@ def _group(
 ) -> GroupParity:
     partitions = tuple(row for row, _ in rows)
     judged = [ready for _, ready in rows if ready is not None]
-    rereads = [one.reread for one in partitions if one.reread is not None]
-    skips = [one.skip for one in partitions if one.skip is not None]
+    rereads = [row.reread for row in partitions if row.reread is not None]
+    skips = [row.skip for row in partitions if row.skip is not None]
     return GroupParity(
         flow.name,
         group,
-        min((one.state for one in partitions), key=WORST.index),
+        min((row.state for row in partitions), key=WORST.index),
         sum(judged) / len(judged) if judged else None,
         sum(rereads) if rereads else None,
         sum(skips) if skips else None,

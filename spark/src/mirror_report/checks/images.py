@@ -13,10 +13,10 @@ from mirror_report.model.mirror import OffsetSync
 class Image:
     """The place on the target of an offset of the source.
 
-    :param offset: of the record that stands at the source's offset; ``None``: nothing leads there.
+    :param offset: of the record at the source's offset; ``None``: nothing leads there.
     :param exact: otherwise it lies at or after ``offset``.
     :param at_most: it lies at or before this.
-    :param translated: what MirrorMaker 2 makes of the offset with the same syncs; it is never
+    :param translated: what the mirror makes of the offset with the same syncs; it is never
         beyond the true place.
     :param candidate: where it would be if every record since the last sync was copied once.
     """
@@ -55,9 +55,9 @@ def image(
     :param here: the source's partition, ``there``: the target's, asked before the source's.
     :param drained: the mirror has copied everything below the source's end.
     """
-    fitting = [one for one in syncs if one.upstream < here.end and one.downstream < there.end]
-    below = [one for one in fitting if one.upstream <= offset]
-    above = [one for one in fitting if one.upstream > offset]
+    fitting = [sync for sync in syncs if sync.upstream < here.end and sync.downstream < there.end]
+    below = [sync for sync in fitting if sync.upstream <= offset]
+    above = [sync for sync in fitting if sync.upstream > offset]
     at_most = above[0].downstream if above else there.end
     if drained and offset >= here.end:
         known = below[-1].downstream + 1 if below else None

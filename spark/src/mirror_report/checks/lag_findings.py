@@ -21,7 +21,7 @@ SHOWN = 3
 def judge(
     flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
 ) -> list[Finding]:
-    """One finding per topic and bad state; what was lost is told by its own module.
+    """One finding per topic and bad state; losses have a module of their own.
 
     :param rows: what :func:`mirror_report.checks.lag.measure` returned for this flow.
     """
@@ -50,97 +50,57 @@ def _of_state(
     ages = [row.lag_seconds for row in rows if row.lag_seconds is not None]
     age = f", the oldest for {max(ages):.0f} s" if ages else ""
     where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
-    source = clusters[flow.source]
+    never = any(row.catches_up is False for row in rows)
+    members = ", ".join(sorted({member.host for member in group.members}))
+    parallelism, restart = flow.engine.parallelism, remedies.service(flow, "restart")
     host, journal = remedies.host(flow), remedies.journal(flow)
+    source = clusters[flow.source]
     describe = remedies.tool(source, "kafka-topics.sh", "--describe", "--topic", topic)
-    count: int | None = behind
-    if state == "RESET":
-        kind, count = "reset", len(rows)
-        message = (
-            f"{topic}: deleted and created again on {flow.source}, or its log is shorter than "
-            f"the mirror's position ({where})"
-        )
-        action = (
+    texts: Mapping[LagState, tuple[str, int | None, str, str]] = {
+        "RESET": (
+            "reset", len(rows),
+            f"{topic}: deleted and created again on {flow.source}, or its log is shorter than the "
+            f"mirror's position ({where})",
             f"Look at the topic: {describe}; check that it was copied from its start, then record "
-            f"a new baseline: {remedies.renew(flow)}"
-        )
-    elif state == "STOPPED":
-        kind = "stopped"
-        message = (
-            f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member "
-            f"(state {group.state})"
-        )
-        action = (
+            f"a new baseline: {remedies.renew(flow)}",
+        ),
+        "STOPPED": (
+            "stopped", behind,
+            f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member (state "
+            f"{group.state})",
             f"On {host}: {remedies.service(flow, 'status')}; {journal}; "
-            f"{remedies.service(flow, 'start')}"
-        )
-    elif state == "STALLED":
-        kind = "stalled"
-        members = ", ".join(sorted({one.host for one in group.members}))
-        message = (
-            f"{topic}: {behind} records wait{age}, the position does not move ({where}); "
-            f"connected are {len(group.members)} clients from {members}, and they are silent"
-        )
-        action = (
-            f"On {host}: {journal} shows what it waits for; "
-            f"{remedies.service(flow, 'restart')} once the cause is gone"
-        )
-    elif state == "REWOUND":
-        kind, count = "rewound", len(rows)
-        message = f"{topic}: the committed position went back {where}"
-        action = (
+            f"{remedies.service(flow, 'start')}",
+        ),
+        "STALLED": (
+            "stalled", behind,
+            f"{topic}: {behind} records wait{age}, the position does not move ({where}); connected "
+            f"are {len(group.members)} clients from {members}, and they are silent",
+            f"On {host}: {journal} shows what it waits for; {restart} once the cause is gone",
+        ),
+        "REWOUND": (
+            "rewound", len(rows),
+            f"{topic}: the committed position went back {where}",
             "Records from there on are mirrored again, as duplicates. If nobody reset "
-            f"{_holder(flow)} on purpose, on {host}: {journal}"
-        )
-    elif state == "LAGGING":
-        kind = "lagging"
-        never = [row for row in rows if row.catches_up is False]
-        trend = " and it does not catch up" if never else ""
-        message = f"{topic}: {behind} records behind{age}{trend} ({where})"
-        parallelism = flow.engine.parallelism
-        action = (
+            f"{_holder(flow)} on purpose, on {host}: {journal}",
+        ),
+        "LAGGING": (
+            "lagging", behind,
+            f"{topic}: {behind} records behind{age}"
+            f"{' and it does not catch up' if never else ''} ({where})",
             f"mirror-report lag --flow {flow.name} shows when it has caught up; if never, raise "
             f"{parallelism.key} of {flow.name if parallelism.of_flow else flow.instance} and run "
-            "playbooks/mirrormaker.yml"
-        )
-    else:
-        kind, count = "unknown_lag", None
-        message = f"{topic}: offsets or position are not known ({where})"
-        action = (
+            "playbooks/mirrormaker.yml",
+        ),
+        "UNKNOWN": (
+            "unknown_lag", None,
+            f"{topic}: offsets or position are not known ({where})",
             f"Grant the report's identity DESCRIBE and READ on {topic} and access to "
             f"{_holder(flow)}; {describe} shows the topic. A flow that starts with latest is known "
-            "after its first commit"
-        )
+            "after its first commit",
+        ),
+    }  # fmt: skip
+    kind, count, message, action = texts[state]
     return finding(kind, message, action, flow=flow.name, topic=topic, count=count)
-
-
-def target_reset(
-    flow: Flow, anew: Mapping[str, tuple[str, str]], clusters: Mapping[str, Cluster]
-) -> list[Finding]:
-    """Topics of the target that were made anew.
-
-    :param anew: name -> the id remembered, the one found.
-    """
-    again = (
-        f"write a record without value for each of its keys into {flow.offset_topic}"
-        if flow.engine.positions is PositionStore.CONNECT_OFFSETS
-        else remedies.tool(
-            clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
-            "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
-        )
-    )  # fmt: skip
-    stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
-    return [
-        finding(
-            "reset",
-            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
-            f"Records mirrored before are gone. To mirror all of the flow again, on "
-            f"{remedies.host(flow)}: {stop}; {again}; {start}; then {remedies.renew(flow)}",
-            flow=flow.name,
-            topic=name,
-        )
-        for name, (old, new) in anew.items()
-    ]
 
 
 def _holder(flow: Flow) -> str:
@@ -155,9 +115,9 @@ def hung(
 ) -> list[Finding]:
     """Transactions open for longer than a position may stay, by topic: no fault of the mirror."""
     by_topic: dict[str, dict[int, OpenTransaction]] = {}
-    for (name, partition), one in transactions.items():
-        if one.seconds >= warn.stalled_seconds:
-            by_topic.setdefault(name, {})[partition] = one
+    for (name, partition), transaction in transactions.items():
+        if transaction.seconds >= warn.stalled_seconds:
+            by_topic.setdefault(name, {})[partition] = transaction
     found = []
     for name, some in sorted(by_topic.items()):
         partition, oldest = max(some.items(), key=lambda item: item[1].seconds)
@@ -213,8 +173,8 @@ def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
             "not_checked",
             f"the age of the oldest record was read for {asked} of {lagging} partitions with lag: "
             "those that have waited longest",
-            "For the others see waiting_seconds, which rests on earlier looks: mirror-report lag "
-            f"--flow {flow.name} --json",
+            "For the others see waiting_seconds, which rests on earlier observations: "
+            f"mirror-report lag --flow {flow.name} --json",
             flow=flow.name,
             count=lagging - asked,
             severity="ok",

@@ -1,6 +1,6 @@
 """Records the source dropped before they were mirrored, and the memory of them: no I/O.
 
-A loss is a range of source offsets. It is certain if the mirror stood before the range while the
+A loss is a range of source offsets. It is certain if the mirror was before the range while the
 log began after it; it is a bound if the mirror was moving: it may have copied some of the range
 before it went. Both are kept until a new baseline, whatever the mirror does next.
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import remedies
-from mirror_report.checks.trails import Trails
+from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.flow import Flow
@@ -27,32 +27,32 @@ Ranges = list[list[int]]
 Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-def look(
+def observe(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     mirror: MirrorStatus,
-    stands: Mapping[Place, int],
-    trails: Trails,
+    next_offsets: Mapping[Place, int],
+    history: FlowHistory,
     *,
     baseline: Mapping[str, Any],
     rises: Mapping[Place, int],
     alive: bool,
 ) -> dict[Place, tuple[Ranges, Ranges]]:
-    """What this look tells to be lost, and what may be lost, by partition.
+    """What is lost by this observation, and what may be lost, by partition.
 
-    :param stands: next offset to copy; without the partitions of topics made anew.
-    :param trails: earlier looks.
+    :param next_offsets: to copy; without the partitions of recreated topics.
+    :param history: earlier observations.
     :param baseline: the flow's; what had gone when it was recorded is accepted.
-    :param rises: offsets MirrorMaker 2 has passed over since the last run, by its syncs.
+    :param rises: offsets the mirror has passed over since the last run, by its offset syncs.
     :param alive: somebody mirrors.
     """
     found: dict[Place, tuple[Ranges, Ranges]] = {}
-    for place, offset in stands.items():
+    for place, offset in next_offsets.items():
         name, number = place
         start = source.topics[name].partitions[number].log_start
         accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
-        before = _stood(trails, place)
+        before = _next_offset_before(history, place)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
         sync = mirror.syncs.get(place)
@@ -61,7 +61,7 @@ def look(
             begin = max(offset, accepted, _copied(flow, target, place, sync))
             # A mirror at work is further than what it has committed last.
             committed = mirror.positions.get(name, {}).get(number, offset)
-            since = trails.at(place).unmoved_since(committed)
+            since = history.at(place).unmoved_since(committed)
             still = since is not None and source.taken_at_ms - since >= flow.commit_interval_ms
             certain = still or not alive
         else:
@@ -76,13 +76,13 @@ def look(
     return found
 
 
-def _stood(trails: Trails, place: Place) -> int | None:
-    """Where the mirror stood at the look before, if records waited for it."""
-    trail = trails.at(place)
-    if not trail.ends:
+def _next_offset_before(history: FlowHistory, place: Place) -> int | None:
+    """Next offset to copy at the observation before, if records waited."""
+    past = history.at(place)
+    if not past.ends:
         return None
-    stood = trail.stood_at(trails.looks[-1])
-    return stood if stood is not None and stood < trail.ends[-1][1] else None
+    following = past.next_offset_at(history.observed_at[-1])
+    return following if following is not None and following < past.ends[-1][1] else None
 
 
 def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync | None) -> int:
@@ -97,7 +97,7 @@ def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync 
 def remember(
     before: Losses, seen: Mapping[Place, tuple[Ranges, Ranges]], at_ms: int, baseline_ms: int
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is known to be lost after this look; a baseline ends the memory of the time before."""
+    """What is known to be lost after this observation; a baseline forgets the time before."""
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for name, some in before.items():
         for number, entry in some.items():
@@ -160,8 +160,8 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
     """
     found: list[Finding] = []
     for name, some in sorted(kept.items()):
-        lost = sum(size(one["lost"]) for one in some.values())
-        maybe = sum(size(one["maybe"]) for one in some.values())
+        lost = sum(size(entry["lost"]) for entry in some.values())
+        maybe = sum(size(entry["maybe"]) for entry in some.values())
         action = (
             "They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
             "long the mirror may be away: "
@@ -169,13 +169,13 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
                 cluster, "kafka-configs.sh", "--describe", "--all",
                 "--entity-type", "topics", "--entity-name", name,
             )
-            + f"; once this is read, begin anew: {remedies.renew(flow)}"
+            + f"; once this is read, begin again: {remedies.renew(flow)}"
         )  # fmt: skip
         if lost:
             where = ", ".join(
-                f"partition {number}: {size(one['lost'])}"
-                for number, one in sorted(some.items(), key=lambda item: int(item[0]))[:5]
-                if one["lost"]
+                f"partition {number}: {size(entry['lost'])}"
+                for number, entry in sorted(some.items(), key=lambda item: int(item[0]))[:5]
+                if entry["lost"]
             )
             found.append(
                 finding(

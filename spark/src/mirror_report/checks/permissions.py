@@ -1,7 +1,7 @@
 """What the identity lacks of what a flow needs: answers of a cluster in, findings out; no I/O.
 
 A permission on names that begin alike, or on all, is judged by the names the flow has now, and by
-one that nobody uses: whether that is allowed tells whether later names are.
+one that nobody uses: if that is allowed, later names are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mirror_report.model.findings import Finding, Severity
 CLUSTER = "kafka-cluster"
 EVERY = "*"
 NOBODYS = "mirror-report-probe"
-"""A name, or the end of one, that stands for what does not exist yet."""
+"""A name, or the end of one, for what does not exist yet."""
 
 Answers = Mapping[Resource, Access]
 
@@ -39,7 +39,7 @@ class Lack:
 
 def rows_of(flow: Flow, alias: str) -> list[Permission]:
     """What the flow needs on one of its clusters."""
-    return [one for one in flow.permissions if one.cluster == alias]
+    return [row for row in flow.permissions if row.cluster == alias]
 
 
 def names_of(
@@ -59,7 +59,7 @@ def names_of(
         known = topics if row.cluster == flow.source else map(flow.target_topic, topics)
     elif row.resource == "group":
         known = groups
-    return sorted(one for one in known if row.name == EVERY or one.startswith(row.name))
+    return sorted(name for name in known if row.name == EVERY or name.startswith(row.name))
 
 
 def nobodys(row: Permission) -> str | None:
@@ -117,7 +117,7 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
     refused = [name for name, allowed in said.items() if allowed is False]
     if refused:
         # What exists has no need of being created.
-        needed = [one for one in refused if row.operation != "CREATE" or not access(one).exists]
+        needed = [name for name in refused if row.operation != "CREATE" or not access(name).exists]
         return Lack(row, (needed or refused)[0], pressing=bool(needed))
     probe = nobodys(row)
     later = access(probe).operations.get(row.operation) if probe else True
@@ -135,7 +135,7 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
 
 
 def principal_of(cluster: Cluster) -> str:
-    """Whom ACLs call our identity, as far as the configuration tells."""
+    """Whom ACLs call our identity, as far as the configuration says."""
     if cluster.principal:
         return cluster.principal
     unnamed = "<subject of its certificate>" if cluster.ssl_certificate else "ANONYMOUS"

@@ -11,7 +11,7 @@ SPAN_MS = 24 * 3_600_000
 POINTS = 200
 """Of one topic at most."""
 GAP_MS = 45 * 60_000
-"""Without a look for so long, lag was not known."""
+"""Without an observation for so long, lag was not known."""
 SHARES = POINTS - SPAN_MS // GAP_MS - 2
 """Of the time shown; a gap has a point of its own."""
 
@@ -30,29 +30,29 @@ def by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
 
 
 def points(
-    flow: str, looks: Sequence[tuple[int, Lags]], topics: Collection[str], now_ms: int
+    flow: str, lags: Sequence[tuple[int, Lags]], topics: Collection[str], now_ms: int
 ) -> list[LagPoint]:
     """Lag of some topics over the last 24 hours, oldest first within each.
 
-    The time between the first look and the last is cut into equal shares, as many as may be drawn:
-    looks within one become a point with their lowest and highest lag and the last one's. Where lag
-    stays the same only its beginning and end are kept.
+    The time between the first observation and the last is cut into equal shares, as many as may be
+    drawn: observations within one become a point with their lowest and highest lag and the last
+    one's. Where lag stays the same only its beginning and end are kept.
 
-    :param looks: when (ms) and what was seen, oldest first.
+    :param lags: when (ms) and what was seen, oldest first.
     """
-    seen = [one for one in looks if one[0] >= now_ms - SPAN_MS]
-    return [one for topic in sorted(topics) for one in _turns(_line(flow, topic, seen))]
+    seen = [observed for observed in lags if observed[0] >= now_ms - SPAN_MS]
+    return [point for topic in sorted(topics) for point in _turns(_line(flow, topic, seen))]
 
 
-def _line(flow: str, topic: str, looks: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
+def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPoint]:
     """At most one point per share of the time, and one for each gap."""
     line: list[LagPoint] = []
-    if not looks:
+    if not lags:
         return line
-    first, span = looks[0][0], looks[-1][0] - looks[0][0] + 1
+    first, span = lags[0][0], lags[-1][0] - lags[0][0] + 1
     share = None
-    for at_ms, lags in looks:
-        lag = lags.get(topic, 0)
+    for at_ms, by_name in lags:
+        lag = by_name.get(topic, 0)
         if line and at_ms - line[-1].at_ms > GAP_MS:
             line.append(LagPoint(flow, topic, line[-1].at_ms + 1, None, line[-1].at_ms + 1))
             share = None
@@ -63,13 +63,13 @@ def _line(flow: str, topic: str, looks: Sequence[tuple[int, Lags]]) -> list[LagP
     return line
 
 
-def _joined(one: LagPoint, other: LagPoint) -> LagPoint:
+def _joined(point: LagPoint, other: LagPoint) -> LagPoint:
     """Two neighbours as one point: the later lag, and the range of both."""
-    lowest = [lag for lag in (one.lowest, other.lowest) if lag is not None]
-    highest = [lag for lag in (one.highest, other.highest) if lag is not None]
+    lowest = [lag for lag in (point.lowest, other.lowest) if lag is not None]
+    highest = [lag for lag in (point.highest, other.highest) if lag is not None]
     return dataclasses.replace(
         other,
-        since_ms=one.since_ms,
+        since_ms=point.since_ms,
         lowest=min(lowest, default=None),
         highest=max(highest, default=None),
     )
@@ -77,11 +77,13 @@ def _joined(one: LagPoint, other: LagPoint) -> LagPoint:
 
 def _turns(line: Sequence[LagPoint]) -> list[LagPoint]:
     """Without the points between two of the same lag."""
-    flat = [(one.lowest, one.highest) == (one.lag_records, one.lag_records) for one in line]
+    flat = [
+        (point.lowest, point.highest) == (point.lag_records, point.lag_records) for point in line
+    ]
     return [
-        one
-        for at, one in enumerate(line)
+        point
+        for at, point in enumerate(line)
         if at in (0, len(line) - 1)
         or not all(flat[at - 1 : at + 2])
-        or not line[at - 1].lag_records == one.lag_records == line[at + 1].lag_records
+        or not line[at - 1].lag_records == point.lag_records == line[at + 1].lag_records
     ]

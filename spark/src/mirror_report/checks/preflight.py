@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mirror_report.checks.topics import settings_not_read
+from mirror_report.checks.topic_settings import settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.engines import PositionStore, WorkerStore
@@ -22,7 +22,7 @@ def takeover(
     filled = sorted(
         name
         for name, topic in target.topics.items()
-        if any(one.end > one.log_start for one in topic.partitions.values())
+        if any(log.end > log.log_start for log in topic.partitions.values())
     )
     if not filled:
         return []

@@ -51,5 +51,5 @@ def prove(flow: str, topic: str) -> str:
 
 
 def renew(flow: Flow) -> str:
-    """Command that accepts what was lost: verification begins anew from now."""
+    """Command that accepts what was lost: verification begins again from now."""
     return f"mirror-report baseline --flow {flow.name} --renew"

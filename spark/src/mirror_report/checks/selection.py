@@ -1,7 +1,7 @@
 """Whether the mirror selects the topics that the report thinks it does: no I/O.
 
-The mirror matches names with Java's regular expressions, the report with Python's. What the mirror
-has positions of tells which topics it really takes.
+The mirror matches names with Java's regular expressions, the report with Python's. Its
+positions show which topics it really takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Position
 from mirror_report.model.findings import Finding
 
 PATIENCE_MS = 15 * 60_000
-"""A new topic may wait for the mirror's next look at the source (10 minutes by default)."""
+"""A new topic may wait until the mirror lists the source's topics again (10 minutes by default)."""
 
 Remembered = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def observe(
     starts: Mapping[str, Mapping[str, int]],
     before: Remembered,
 ) -> dict[str, Any]:
-    """What the next look compares with; JSON types only.
+    """What the next observation compares with; JSON types only.
 
     :param starts: topic -> partition (as text) -> where verification starts: older records need
         no position.
@@ -50,8 +50,8 @@ def observe(
             for name, topic in sorted(source.topics.items())
             if name not in positions
             and any(
-                one.end > max(one.log_start, starts.get(name, {}).get(str(number), 0))
-                for number, one in topic.partitions.items()
+                log.end > max(log.log_start, starts.get(name, {}).get(str(number), 0))
+                for number, log in topic.partitions.items()
             )
         },
     }
@@ -73,7 +73,7 @@ def judge(
 
     :param seen: what :func:`observe` made now; ``before``: at the last report.
     """
-    taken = {topic for one in group.members for topic, _ in one.partitions}
+    taken = {topic for member in group.members for topic, _ in member.partitions}
     moved = set()
     if before.get("include") == flow.include:
         former = before.get("unmatched", {})
@@ -88,11 +88,11 @@ def judge(
             "playbooks/report.yml so that both know them. Else Java and Python read the pattern "
             "differently: name the topic literally in topics",
         )
-        for name in sorted(moved | {one for one in taken if not flow.matches(one)})
+        for name in sorted(moved | {name for name in taken if not flow.matches(name)})
     ]
-    for name, one in seen["untouched"].items():
-        waited = source.taken_at_ms - one["since_ms"]
-        if name in taken or waited < PATIENCE_MS or _sum(positions) <= one["moved"]:
+    for name, waiting in seen["untouched"].items():
+        waited = source.taken_at_ms - waiting["since_ms"]
+        if name in taken or waited < PATIENCE_MS or _sum(positions) <= waiting["moved"]:
             continue
         found.append(
             _disagreement(

@@ -1,6 +1,6 @@
-"""How far source and target offsets of MirrorMaker 2 have drifted apart, and why: no I/O.
+"""How far source and target offsets of offset syncs have drifted apart, and why: no I/O.
 
-Within a partition every record MirrorMaker 2 copies once moves both offsets by one, so the shift
+Within a partition every record the mirror copies once moves both offsets by one, so the shift
 (source offset minus target offset of an offset sync) stays. It falls by the records the target got
 beside that, and rises by the source offsets that were passed over.
 """
@@ -54,8 +54,8 @@ def observe(
 
 
 def _end(topic: TopicSnapshot, partition: int) -> int:
-    one = topic.partitions.get(partition)
-    return 0 if one is None else one.end
+    log = topic.partitions.get(partition)
+    return 0 if log is None else log.end
 
 
 def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,14 +93,14 @@ def judge(
     remembered: Mapping[str, Any],
     reset_topics: Collection[str],
 ) -> list[Finding]:
-    """What changed since the last run, by topic; a topic made anew is judged elsewhere.
+    """What changed since the last run, by topic; a recreated topic is judged elsewhere.
 
     A rise is only said where the source no longer holds all of the offsets passed over: what it
     still holds is compared record by record, and a gap left by compaction or a transaction marker
     is no record.
 
     :param seen: what :func:`observe` made now; ``remembered``: in the last run.
-    :param reset_topics: source topics made anew on either side since the baseline.
+    :param reset_topics: source topics recreated on either side since the baseline.
     """
     found: list[Finding] = []
     for name, topic in seen.items():
@@ -130,8 +130,8 @@ def _surplus(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
     return finding(
         "offset_shift",
         f"{name}: {flow.target_topic(name)} got {sum(counts.values())} records more than were "
-        f"copied once ({_by_partition(counts)}): MirrorMaker 2 copied them again after it was "
-        "killed, or somebody else writes there",
+        f"copied once ({_by_partition(counts)}): {flow.engine.title} copied them again after it "
+        "was killed, or somebody else writes there",
         "mirror-report run tells duplicates from foreign records; after a crash duplicates are "
         "normal. Nobody but the mirror may write into a mirrored topic",
         flow=flow.name,

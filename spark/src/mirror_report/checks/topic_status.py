@@ -8,16 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from mirror_report.checks.topics import risks
+from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import HEARTBEATS, Flow
 from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
 from mirror_report.model.findings import Finding
-from mirror_report.model.topics import ConfigDifference, TopicStatus
-
-OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"
-OF_BROKER_FILE = "STATIC_BROKER_CONFIG"
-OF_KAFKA = "DEFAULT_CONFIG"
+from mirror_report.model.topics import TopicStatus
 
 
 def statuses(
@@ -33,7 +29,7 @@ def statuses(
     :param on_source: every topic the source shows -> partitions; ``on_target`` likewise.
     :param gone: names on the source of topics that were mirrored and are no longer there.
     """
-    rows = [_selected(flow, one, target) for one in source.topics.values()]
+    rows = [_selected(flow, topic, target) for topic in source.topics.values()]
     hidden = source.errors | {
         name: f"named by the flow and not on {flow.source}"
         for name in flow.named
@@ -81,9 +77,9 @@ def why_not(flow: Flow, topic: str) -> str | None:
         return None
     if flow.engine.has_heartbeats and topic.endswith(HEARTBEATS):
         return f"heartbeats: {flow.engine.title} brings them along by itself or not at all"
-    if not any(re.fullmatch(one, topic) for one in flow.topics or (flow.include,)):
+    if not any(re.fullmatch(pattern, topic) for pattern in flow.topics or (flow.include,)):
         return "no pattern of topics matches"
-    excluded = [one for one in flow.topics_exclude if re.fullmatch(one, topic)]
+    excluded = [pattern for pattern in flow.topics_exclude if re.fullmatch(pattern, topic)]
     return f"topics_exclude: {excluded[0]}" if excluded else _left_out(flow, topic)
 
 
@@ -99,40 +95,8 @@ def _left_out(flow: Flow, topic: str) -> str:
 
 
 def _came_from(flow: Flow, topic: str) -> bool:
-    """Whether the target is among the clusters a name tells of."""
+    """Whether the target is among the clusters in a name."""
     return flow.target in topic.split(flow.separator)[:-1]
-
-
-def differences(
-    flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
-) -> tuple[ConfigDifference, ...]:
-    """Settings the engine would set and that differ, and those nothing sets and that hurt."""
-    if not ours.configs or not theirs.configs:
-        return ()
-    synced = [key for key in sorted(ours.configs) if _would_sync(flow, key, ours, theirs)]
-    risky = {key for _, _, key in risks(ours.configs, theirs.configs)} - set(synced)
-    return tuple(
-        ConfigDifference(
-            key, ours.configs.get(key), theirs.configs.get(key),
-            "synced" if key in synced else "risk",
-        )
-        for key in sorted({*synced, *risky})
-    )  # fmt: skip
-
-
-def _would_sync(flow: Flow, key: str, ours: TopicSnapshot, theirs: TopicSnapshot) -> bool:
-    """Whether MirrorMaker 2 would change a setting on the target.
-
-    It sets what the source's topic does not leave to Kafka's own default or to the file of the
-    source's brokers; where it is Kafka's default, it takes the target topic's own value away
-    (``MirrorSourceConnector.targetConfig``, ``use.defaults.from=target``).
-    """
-    if ours.configs[key] == theirs.configs.get(key) or not flow.syncs_setting(key):
-        return False
-    basis = ours.config_sources.get(key)
-    if basis == OF_KAFKA:
-        return theirs.config_sources.get(key) == OF_TOPIC
-    return basis is not None and basis != OF_BROKER_FILE
 
 
 def candidates(
@@ -155,10 +119,10 @@ def candidates(
     return found
 
 
-def orphaned(flow: Flow, gone: Collection[str], told: Collection[str]) -> list[Finding]:
+def orphaned(flow: Flow, gone: Collection[str], reported: Collection[str]) -> list[Finding]:
     """Say of each orphaned topic once that it is one.
 
-    :param told: those an earlier report has told of.
+    :param reported: those that an earlier report named.
     """
     return [
         finding(
@@ -171,5 +135,5 @@ def orphaned(flow: Flow, gone: Collection[str], told: Collection[str]) -> list[F
             topic=name,
         )
         for name in sorted(gone)
-        if name not in told
+        if name not in reported
     ]

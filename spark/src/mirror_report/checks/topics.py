@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 
+from mirror_report.checks.topic_settings import risks, settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.model.findings import Finding, Severity
-
-UNLIMITED = -1
 
 
 def compare(
@@ -74,30 +73,6 @@ def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
             )
         )
     return found
-
-
-def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:
-    """Topics whose settings our identity may not read."""
-    hidden = {
-        one.alias: sorted(name for name, topic in one.topics.items() if not topic.configs)
-        for one in snapshots
-    }
-    where = [
-        f"of {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} on {alias}"
-        for alias, names in hidden.items()
-        if names
-    ]
-    if not where:
-        return []
-    return [
-        finding(
-            "not_checked",
-            f"settings {' and '.join(where)} may not be read and were not checked",
-            "Grant the identity DESCRIBE_CONFIGS on these topics if they are to be checked",
-            flow=flow.name,
-            count=sum(map(len, hidden.values())),
-        )
-    ]
 
 
 def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
@@ -214,70 +189,3 @@ def _alter(topic: str, key: str, value: str, alias: str) -> str:
         f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
         f"--add-config {key}={value} on {alias}"
     )
-
-
-def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Settings that endanger the mirror: kind, message, setting."""
-    found: list[tuple[str, str, str]] = []
-    if "compact" in theirs.get("cleanup.policy", "") and "compact" not in ours.get(
-        "cleanup.policy", ""
-    ):
-        found.append(
-            (
-                "compact_null_keys",
-                "compacted on the target only: a record without key is refused there and ends the "
-                "mirror, and old values of a key disappear",
-                "cleanup.policy",
-            )
-        )
-    if _smaller(theirs, ours, "max.message.bytes"):
-        found.append(
-            (
-                "message_size",
-                f"the target takes records up to {theirs['max.message.bytes']} bytes, the source "
-                f"{ours['max.message.bytes']}: a larger one ends the mirror",
-                "max.message.bytes",
-            )
-        )
-    if (ours.get("message.timestamp.type"), theirs.get("message.timestamp.type")) == (
-        "CreateTime",
-        "LogAppendTime",
-    ):
-        found.append(
-            (
-                "timestamp_type",
-                "the target stamps records with its own clock, so timestamps are not preserved",
-                "message.timestamp.type",
-            )
-        )
-    found += [
-        (
-            "timestamp_limit",
-            f"{key} is {theirs[key]} on the target and {ours[key]} on the source: records outside "
-            "are refused",
-            key,
-        )
-        for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-        if _smaller(theirs, ours, key)
-    ]
-    found += [
-        (
-            "retention",
-            f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
-            key,
-        )
-        for key in ("retention.ms", "retention.bytes")
-        if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete")
-    ]
-    return found
-
-
-def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
-    """Whether a setting is lower; -1 stands for no limit."""
-    try:
-        left, right = int(one[key]), int(other[key])
-    except (KeyError, ValueError):
-        return False
-    if left == UNLIMITED:
-        return False
-    return right == UNLIMITED or left < right

@@ -1,4 +1,4 @@
-"""Connectors and tasks of MirrorMaker 2, as Kafka Connect describes them: no I/O."""
+"""Connectors and tasks of a mirror, as Kafka Connect describes them: no I/O."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Findin
     return [
         finding(
             "task_failed",
-            f"{_name(one)} of {flow.instance} has failed: {one.error or 'no reason is given'}",
+            f"{_name(worker)} of {flow.instance} has failed: "
+            f"{worker.error or 'no reason is given'}",
             f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
             f"then {service(flow, 'restart')}",
             flow=flow.name,
         )
-        for one in mirror.workers
-        if one.state == "FAILED"
+        for worker in mirror.workers
+        if worker.state == "FAILED"
     ]
 
 
@@ -37,13 +38,13 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
     """
     lacking: list[str] = []
     for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
-        own = [one for one in mirror.workers if one.connector == connector]
+        own = [worker for worker in mirror.workers if worker.connector == connector]
         lacking += [
-            f"{_name(one)} is {one.state}" + (f" ({one.error})" if one.error else "")
-            for one in own
-            if one.state != "RUNNING"
+            f"{_name(worker)} is {worker.state}" + (f" ({worker.error})" if worker.error else "")
+            for worker in own
+            if worker.state != "RUNNING"
         ]
-        tasks = {one.task for one in own}
+        tasks = {worker.task for worker in own}
         if None not in tasks:
             lacking.append(f"{connector} has not started")
         elif tasks_expected and connector == COPIES and tasks == {None}:
@@ -51,5 +52,5 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
     return lacking
 
 
-def _name(one: WorkerState) -> str:
-    return one.connector if one.task is None else f"task {one.task} of {one.connector}"
+def _name(worker: WorkerState) -> str:
+    return worker.connector if worker.task is None else f"task {worker.task} of {worker.connector}"

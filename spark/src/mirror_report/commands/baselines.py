@@ -11,10 +11,10 @@ from mirror_report.commands.flows import Progress, aliases, chosen
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
     Clients,
-    FlowTails,
     mirror_status,
     observe_flow,
     open_clients,

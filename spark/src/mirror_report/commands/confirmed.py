@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import workers
+from mirror_report.checks import positions, workers
 from mirror_report.commands.flows import Progress, chosen
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot, Place
 from mirror_report.observe import (
     Clients,
-    FlowTails,
     mirror_status,
     open_clients,
     source_snapshot,
@@ -61,8 +60,8 @@ def _confirm(
 ) -> Confirmation:
     cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
     tails: FlowTails = {}
-    positions = flow.alias(flow.engine.positions_side)
-    with open_clients(settings, {flow.source, cluster.alias, positions}) as clients:
+    holder = flow.alias(flow.engine.positions_side)
+    with open_clients(settings, {flow.source, cluster.alias, holder}) as clients:
         deadline = time.monotonic() + timeout
         while True:
             source = source_snapshot(clients, flow)
@@ -80,7 +79,7 @@ def _confirm(
             progress(f"waiting for flow {flow.name}: {lacking}")
             time.sleep(1)
         started = mirror_status(clients, flow, tails).positions
-        waiting = lag_checks.waiting(flow, source, lag_checks.places(flow, source, started, {}))
+        waiting = positions.waiting(flow, source, positions.by_partition(flow, source, started, {}))
         idle = Confirmation(
             flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
         )

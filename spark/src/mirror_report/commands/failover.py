@@ -15,10 +15,10 @@ from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
-from mirror_report.kafka.mm2 import Tails
+from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.probe import PARTITIONS, fetch
-from mirror_report.kafka.records import Tail
-from mirror_report.kafka.snapshot import ClusterClient, DeniedError
+from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model.cluster import Place, Positions
 from mirror_report.model.findings import Finding
 from mirror_report.model.groups import GroupOffsets, GroupParity, GroupPlace
@@ -91,7 +91,7 @@ def look_at_groups(
     findings += [
         finding(
             "permission", problem, f"Grant the identity READ on the topics of {flow.target} that "
-            "docs/report.md lists", flow=flow.name,
+            "docs/report/permissions.md lists", flow=flow.name,
         )
         for problem in translated.problems
     ]  # fmt: skip

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import lag_findings, points, shifts, trails, workers
+from mirror_report.checks import lag_findings, partition_history, points, recreated, shifts, workers
 from mirror_report.checks import losses as loss_checks
+from mirror_report.checks import positions as position_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands.checked import (
@@ -23,7 +24,8 @@ from mirror_report.commands.checked import (
 from mirror_report.commands.flows import aliases, chosen, status_of
 from mirror_report.config.flow import HEARTBEATS, Flow
 from mirror_report.config.settings import Settings
-from mirror_report.kafka.records import Tail, oldest_waiting
+from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model.cluster import Place
 from mirror_report.model.document import FlowStatus
@@ -32,7 +34,6 @@ from mirror_report.model.findings import Finding
 from mirror_report.model.lag import LagPoint, PartitionLag
 from mirror_report.observe import (
     Clients,
-    FlowTails,
     Observed,
     observe_flow,
     observe_lag,
@@ -180,11 +181,13 @@ class _Measurement:
         except StateError as error:
             lines = []
             self._failed(error)
-        past = trails.read(lines)
-        positions = lag_checks.places(flow, source, observed.positions, self._baseline, past)
-        waiting = lag_checks.waiting(flow, source, positions)
-        ages = self._ages(lag_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
-        drained = lag_checks.drained(waiting, ages)
+        past = partition_history.read(lines)
+        positions = position_checks.by_partition(
+            flow, source, observed.positions, self._baseline, past
+        )
+        waiting = position_checks.waiting(flow, source, positions)
+        ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
+        drained = position_checks.drained(waiting, ages)
         client = self.clients.get(flow.source)
         transactions = open_transactions(client, source)
         reset, anew = self._made_anew()
@@ -200,7 +203,7 @@ class _Measurement:
         )
         rows = lag_checks.measure(
             flow, source, mirror, observed.group, positions,
-            evidence=evidence, trails=past, baseline=self._baseline, warn=warn,
+            evidence=evidence, history=past, baseline=self._baseline, warn=warn,
         )  # fmt: skip
         status = self._status()
         self.result.rows.extend(rows)
@@ -213,7 +216,7 @@ class _Measurement:
         self._found(workers.judge(flow, mirror, observed.group))
         self._found(
             finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report.md lists", flow=flow.name)
+                    " that docs/report/permissions.md lists", flow=flow.name)
             for message in mirror.problems
         )  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
@@ -237,16 +240,16 @@ class _Measurement:
         """Source topics with another id, and those with another one on either side."""
         flow, source = self.flow, self.observed.source
         remembered = self.manifests["topics"].get(flow.name, {})
-        reset = lag_checks.changed_ids(remembered.get("source", {}), source)
-        target_reset = lag_checks.changed_ids(remembered.get("target", {}), self.observed.target)
-        self._found(lag_findings.target_reset(flow, target_reset, self.settings.clusters))
+        reset = recreated.changed_ids(remembered.get("source", {}), source)
+        target_reset = recreated.changed_ids(remembered.get("target", {}), self.observed.target)
+        self._found(recreated.on_target(flow, target_reset, self.settings.clusters))
         there = {name for name in source.topics if flow.target_topic(name) in target_reset}
         return frozenset(reset), set(reset) | there
 
     def _losses(
         self,
-        positions: Mapping[Place, lag_checks.Position],
-        past: trails.Trails,
+        positions: Mapping[Place, position_checks.Position],
+        past: partition_history.FlowHistory,
         drained: Mapping[Place, int],
         anew: Collection[str],
     ) -> tuple[frozenset[Place], dict[str, Any]]:
@@ -257,8 +260,10 @@ class _Measurement:
         before = self.manifests["shifts"].get(flow.name, {})
         self._found(shifts.judge(flow, source, seen, before, anew))
         self.result.shifts[flow.name] = shifts.remember(before, seen)
-        stands = {place: one.stands for place, one in positions.items() if place[0] not in anew}
-        lost = loss_checks.look(
+        stands = {
+            place: one.next_offset for place, one in positions.items() if place[0] not in anew
+        }
+        lost = loss_checks.observe(
             flow, source, target, mirror, stands, past,
             baseline=self._baseline, rises=shifts.rises(seen, before),
             alive=bool(observed.group.members),
@@ -295,20 +300,20 @@ class _Measurement:
         self,
         history: History,
         before: int,
-        past: trails.Trails,
+        past: partition_history.FlowHistory,
         drained: Mapping[Place, int],
         rows: Sequence[PartitionLag],
     ) -> None:
         flow, source, positions = self.flow, self.observed.source, self.observed.positions
-        through = trails.through(past, source, positions, drained)
-        line = trails.line(past, source, positions, through, flow.source_isolation)
+        through = partition_history.through(past, source, positions, drained)
+        line = partition_history.line(past, source, positions, through, flow.source_isolation)
         topics = {*source.topics, *source.errors}
         try:
             history.append(
                 flow.name,
                 line,
                 before,
-                lambda lines: trails.thinned(lines, topics, line["at"], history.days),
+                lambda lines: partition_history.thinned(lines, topics, line["at"], history.days),
             )
             history.append_lags(flow.name, line["at"], points.by_topic(rows))
         except StateError as error:

@@ -15,12 +15,13 @@ from mirror_report.commands.measured import LagResult, lag, over_time
 from mirror_report.commands.surveyed import survey
 from mirror_report.config.flow import Flow
 from mirror_report.config.settings import Settings
+from mirror_report.kafka.tails import FlowTails
 from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.model.document import Report
 from mirror_report.model.errors import ReportError, sentence
 from mirror_report.model.findings import Finding
-from mirror_report.observe import FlowTails, Snapshots
+from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.render import freshness
 from mirror_report.render.json import SCHEMA_VERSION

@@ -34,16 +34,16 @@ class Credentials:
             return self._values[name]
         if self.directory is None:
             raise ConfigError(
-                f"no credential {name!r}: this command needs it. Run `mirror-report` through its "
-                "wrapper (as root, it loads the credentials), or pass a `credentials` map with "
-                "`--config -`"
+                f"no credential {name!r}: this command needs it",
+                "Run `mirror-report` through its wrapper (as root, it loads the credentials), or "
+                "pass a `credentials` map with `--config -`",
             )
         try:
             return (self.directory / name).read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(
-                f"credential {name!r} cannot be read from {self.directory}: {error.strerror}. "
-                "Deploy the report again: the role writes and loads it"
+                f"credential {name!r} cannot be read from {self.directory}: {error.strerror}",
+                "Deploy the report again: the role writes and loads it",
             ) from error
 
     def path(self, name: str) -> Path | None:

@@ -9,7 +9,9 @@ from mirror_report.model.errors import ReportError
 
 
 class ConfigError(ReportError):
-    """The configuration cannot be used; the message names the key and the cure."""
+    """The configuration cannot be used; the message names the key."""
+
+    kind = "internal"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

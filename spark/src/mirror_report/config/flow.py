@@ -1,4 +1,4 @@
-"""A mirror flow, as the report is told of it."""
+"""A mirror flow, as the configuration describes it."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class Flow:
     """One mirror flow.
 
     :param include: the regular expression of topics, as the mirror process gets it.
-    :param group_id: MirrorMaker 1: its consumer group on the source; MirrorMaker 2: the group of
-        its workers on the target.
+    :param group_id: the group of the mirror's processes: its consumer group on the source, or
+        that of its workers on the target.
     :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
     :param parallelism: streams or tasks the flow may use.
     :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
-    :param offset_topic: on the target, like the other ``*_topic``: what MirrorMaker 2 remembers.
-    :param groups_exclude: regular expressions of the groups MirrorMaker 2 leaves out of those.
-    :param checkpoint_seconds: how often it looks for what groups have committed.
+    :param offset_topic: on the target, like the other ``*_topic``: one the mirror keeps.
+    :param groups_exclude: regular expressions of the groups the mirror leaves out of those.
+    :param checkpoint_seconds: how often the mirror asks for what groups have committed.
     :param sync_topic_configs: whether it sets topics' settings on the target, all but those that
         match ``config_exclude``.
     :param replication_factors: property -> replication factor somebody asked for.
@@ -142,13 +142,13 @@ class Flow:
         return None
 
     def wants(self, group: str) -> bool:
-        """Whether the flow is told to take a consumer group's offsets along."""
-        return any(re.fullmatch(one, group) for one in self.consumer_groups)
+        """Whether the flow should take a consumer group's offsets along."""
+        return any(re.fullmatch(pattern, group) for pattern in self.consumer_groups)
 
     def syncs(self, group: str) -> bool:
         """Whether the flow takes a consumer group's offsets along."""
         return self.wants(group) and not any(
-            re.fullmatch(one, group) for one in self.groups_exclude
+            re.fullmatch(pattern, group) for pattern in self.groups_exclude
         )
 
     def syncs_setting(self, key: str) -> bool:
@@ -156,13 +156,13 @@ class Flow:
         return (
             self.engine.syncs_topic_configs
             and self.sync_topic_configs
-            and not any(re.fullmatch(one, key) for one in self.config_exclude)
+            and not any(re.fullmatch(pattern, key) for pattern in self.config_exclude)
         )
 
     @property
     def named(self) -> tuple[str, ...]:
         """Topics the flow names one by one, also those beside a regular expression."""
-        return tuple(one.replace("\\.", ".") for one in self.topics if _is_name(one))
+        return tuple(pattern.replace("\\.", ".") for pattern in self.topics if _is_name(pattern))
 
     @property
     def is_regex(self) -> bool:

@@ -16,8 +16,8 @@ from mirror_report.config.flow import (
     Flow,
     Permission,
 )
-from mirror_report.config.settings import Spark
-from mirror_report.config.values import refuse_unknown
+from mirror_report.config.settings import Settings, Spark
+from mirror_report.config.values import one_of, refuse_unknown
 from mirror_report.engines import Naming, PositionStore, WorkerStore
 
 FETCH_KEYS = (
@@ -34,11 +34,34 @@ FETCH_KEYS = (
 )
 
 
-def judge_spark(spark: Spark) -> None:
-    """Judge how Spark is started.
+def judge_settings(settings: Settings) -> None:
+    """Judge what is not about one cluster or one flow.
 
-    :raises ConfigError: it cannot be started so, or not safely.
+    :raises ConfigError: a value is out of its range, or Spark cannot be started so safely.
     """
+    budget = settings.budget
+    for key, value, least in (
+        ("bucket_seconds", settings.bucket_seconds, 1),
+        ("history_days", settings.history_days, 1),
+        ("budget.max_bytes", budget.max_bytes, 1),
+        ("budget.max_records", budget.max_records, 1),
+        ("budget.max_lag_records", budget.max_lag_records, 1),
+        ("budget.deadline_seconds", budget.deadline_seconds, 1),
+        ("budget.scrub_bytes", budget.scrub_bytes, 0),
+    ):
+        if value is not None and value < least:
+            raise ConfigError(f"{key}: must be at least {least}")
+    for key in ("interval_seconds", "lag_interval_seconds"):
+        if not getattr(settings, key) > 0:
+            raise ConfigError(f"{key}: must be above 0")
+    for key in ("metrics_directory", "web_directory"):
+        path = getattr(settings, key)
+        if path is not None and not path.startswith("/"):
+            raise ConfigError(f"{key}: {path!r} is no absolute path")
+    _judge_spark(settings.spark)
+
+
+def _judge_spark(spark: Spark) -> None:
     if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
         raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
     refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
@@ -58,17 +81,9 @@ def judge_cluster(cluster: Cluster) -> None:
     for server in cluster.bootstrap_servers:
         if re.fullmatch(r".+:\d{1,5}", server) is None:
             raise ConfigError(f"{where}.bootstrap_servers: {server!r} is not host:port")
-    if cluster.security_protocol not in SECURITY_PROTOCOLS:
-        raise ConfigError(
-            f"{where}.security_protocol: {cluster.security_protocol!r} is none of "
-            + ", ".join(SECURITY_PROTOCOLS)
-        )
+    one_of(cluster.security_protocol, SECURITY_PROTOCOLS, f"{where}.security_protocol")
     if cluster.security_protocol.startswith("SASL"):
-        if cluster.sasl_mechanism not in SASL_MECHANISMS:
-            raise ConfigError(
-                f"{where}.sasl_mechanism: {cluster.sasl_mechanism!r} is none of "
-                + ", ".join(SASL_MECHANISMS)
-            )
+        one_of(cluster.sasl_mechanism, SASL_MECHANISMS, f"{where}.sasl_mechanism")
         if not cluster.username:
             raise ConfigError(f"{where}.username: needed with {cluster.security_protocol}")
 
@@ -91,11 +106,7 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
     _judge_names(flow, where)
     for side in ("source", "target"):
-        if flow.isolation(side) not in ISOLATIONS:
-            raise ConfigError(
-                f"{where}.{side}_isolation: {flow.isolation(side)!r} is none of "
-                + ", ".join(ISOLATIONS)
-            )
+        one_of(flow.isolation(side), ISOLATIONS, f"{where}.{side}_isolation")
     for row in flow.permissions:
         _judge_permission(flow, row, f"{where}.permissions")
     for key, some in (
@@ -105,9 +116,9 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         ("groups_exclude", flow.groups_exclude),
         ("config_exclude", flow.config_exclude),
     ):
-        for one in some:
+        for pattern in some:
             try:
-                re.compile(one)
+                re.compile(pattern)
             except re.error as error:
                 raise ConfigError(f"{where}.{key}: not a regular expression: {error}") from None
 
@@ -116,11 +127,7 @@ def _judge_names(flow: Flow, where: str) -> None:
     """What an engine needs to know to name topics, and to find those it keeps for itself."""
     engine = flow.engine
     if engine.names_targets is Naming.REPLICATION_POLICY:
-        if flow.replication_policy not in REPLICATION_POLICIES:
-            raise ConfigError(
-                f"{where}.replication_policy: {flow.replication_policy!r} is none of "
-                + ", ".join(REPLICATION_POLICIES)
-            )
+        one_of(flow.replication_policy, REPLICATION_POLICIES, f"{where}.replication_policy")
         if not flow.separator:
             raise ConfigError(f"{where}.separator: at least one character is needed")
     for key, needed in (
@@ -132,12 +139,12 @@ def _judge_names(flow: Flow, where: str) -> None:
             raise ConfigError(f"{where}.{key}: the name of that topic is needed")
 
 
-def _judge_permission(flow: Flow, one: Permission, where: str) -> None:
+def _judge_permission(flow: Flow, permission: Permission, where: str) -> None:
     for key, known in (
         ("cluster", (flow.source, flow.target)),
         ("resource", RESOURCES),
         ("pattern", PATTERNS),
     ):
-        value = getattr(one, key)
+        value = getattr(permission, key)
         if value not in known:
             raise ConfigError(f"{where}: {key} {value!r} is none of {', '.join(known)}")

@@ -18,9 +18,9 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
-from mirror_report.config.judge import judge_cluster, judge_flow, judge_spark
+from mirror_report.config.judge import judge_cluster, judge_flow, judge_settings
 from mirror_report.config.settings import Budget, Settings, Spark, Warn
-from mirror_report.config.values import coerce, mapping, record, refuse_unknown, sequence, typed
+from mirror_report.config.values import coerce, mapping, one_of, record, refuse_unknown, sequence
 from mirror_report.engines import ENGINES
 
 
@@ -39,8 +39,8 @@ def load(where: str, environment: Mapping[str, str] | None = None) -> Settings:
             text = Path(where).read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(
-                f"configuration {where} cannot be read: {error.strerror}. Name another one with "
-                "--config, or deploy the report with its role"
+                f"configuration {where} cannot be read: {error.strerror}",
+                "Name another one with --config, or deploy the report with its role",
             ) from error
     try:
         document = yaml.safe_load(text)
@@ -64,22 +64,21 @@ def parse(
     version = top.get("version")
     if version != 1:
         raise ConfigError(
-            f"version: {version!r} is not understood, this release reads version 1. "
-            "Deploy the configuration and the report from the same release"
+            f"version: {version!r} is not understood, this release reads version 1",
+            "Deploy the configuration and the report from the same release",
         )
-    allowed = [one.name for one in fields(Settings)] + ["version"]
-    refuse_unknown(top, allowed, "")
+    refuse_unknown(top, [*(key.name for key in fields(Settings)), "version"], "")
     clusters = {
         alias: record(
-            Cluster, {**mapping(one, f"clusters.{alias}"), "alias": alias}, f"clusters.{alias}"
+            Cluster, {**mapping(cluster, f"clusters.{alias}"), "alias": alias}, f"clusters.{alias}"
         )
-        for alias, one in mapping(top.get("clusters"), "clusters").items()
+        for alias, cluster in mapping(top.get("clusters"), "clusters").items()
     }
     for cluster in clusters.values():
         judge_cluster(cluster)
     flows = tuple(
-        _flow(mapping(one, f"flows[{i}]"), f"flows[{i}]")
-        for i, one in enumerate(sequence(top.get("flows"), "flows"))
+        _flow(mapping(flow, f"flows[{i}]"), f"flows[{i}]")
+        for i, flow in enumerate(sequence(top.get("flows"), "flows"))
     )
     for flow in flows:
         judge_flow(flow, clusters)
@@ -91,62 +90,28 @@ def parse(
             "credentials: secrets do not belong into the file; remove the key, the files of "
             "$CREDENTIALS_DIRECTORY are read"
         )
-    bucket_seconds = typed(top.get("bucket_seconds", 60), int, "bucket_seconds")
-    if bucket_seconds < 1:
-        raise ConfigError("bucket_seconds: must be at least 1")
-    spark = record(Spark, mapping(top.get("spark") or {}, "spark"), "spark")
-    judge_spark(spark)
-    budget = record(Budget, mapping(top.get("budget") or {}, "budget"), "budget")
-    for name in ("max_bytes", "max_records", "max_lag_records", "deadline_seconds", "scrub_bytes"):
-        value, least = getattr(budget, name), 0 if name == "scrub_bytes" else 1
-        if value is not None and value < least:
-            raise ConfigError(f"budget.{name}: must be at least {least}")
-    history_days = typed(top.get("history_days", 30), int, "history_days")
-    if history_days < 1:
-        raise ConfigError("history_days: must be at least 1")
-    intervals = {
-        name: coerce(top.get(name, getattr(Settings, name)), "float", name)
-        for name in ("interval_seconds", "lag_interval_seconds")
+    parsed: dict[str, Any] = {
+        "clusters": clusters,
+        "flows": flows,
+        "warn": record(Warn, mapping(top.get("warn") or {}, "warn"), "warn"),
+        "budget": record(Budget, mapping(top.get("budget") or {}, "budget"), "budget"),
+        "spark": record(Spark, mapping(top.get("spark") or {}, "spark"), "spark"),
+        "credentials": Credentials({} if values is None else _credential_values(values), directory),
     }
-    for name, value in intervals.items():
-        if not value > 0:
-            raise ConfigError(f"{name}: must be above 0")
-    return Settings(
-        **intervals,
-        clusters=clusters,
-        flows=flows,
-        state_directory=Path(
-            typed(top.get("state_directory", "/var/lib/mirror-report"), str, "state_directory")
-        ),
-        metrics_partitions=typed(top.get("metrics_partitions", False), bool, "metrics_partitions"),
-        bucket_seconds=bucket_seconds,
-        history_days=history_days,
-        metrics_directory=_path(top, "metrics_directory"),
-        web_directory=_path(top, "web_directory"),
-        warn=record(Warn, mapping(top.get("warn") or {}, "warn"), "warn"),
-        budget=budget,
-        spark=spark,
-        credentials=Credentials({} if values is None else _credential_values(values), directory),
-    )
+    plain = {
+        key.name: coerce(top[key.name], str(key.type), key.name)
+        for key in fields(Settings)
+        if key.name in top and key.name not in parsed
+    }
+    settings = Settings(**parsed, **plain)
+    judge_settings(settings)
+    return settings
 
 
 def _flow(given: Mapping[str, Any], where: str) -> Flow:
-    engine = given.get("engine")
-    if isinstance(engine, str) and engine not in ENGINES:
-        raise ConfigError(
-            f"flows.{given.get('name')}.engine: {engine!r} is none of {', '.join(ENGINES)}"
-        )
+    if isinstance(engine := given.get("engine"), str):
+        one_of(engine, ENGINES, f"flows.{given.get('name')}.engine")
     return record(Flow, given, where)
-
-
-def _path(top: Mapping[str, Any], key: str) -> str | None:
-    """An absolute path, or nothing."""
-    if top.get(key) is None:
-        return None
-    path: str = typed(top[key], str, key)
-    if not path.startswith("/"):
-        raise ConfigError(f"{key}: {path!r} is no absolute path")
-    return path
 
 
 def _credential_values(value: Any) -> dict[str, str]:

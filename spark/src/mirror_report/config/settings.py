@@ -1,4 +1,4 @@
-"""Everything the report is told, with every default."""
+"""What the configuration can say, with every default."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DEFAULT_PATH = "/etc/mirror-report/config.yaml"
 class Warn:
     """Bounds above (coverage, certificates: below) which the report warns; ``None``: never.
 
-    :param reread_records: of one partition, by a group that moved to the target. MirrorMaker 2
-        looks at groups once a minute and keeps them low on purpose, so some are always read again.
+    :param reread_records: of one partition, by a group that moved to the target. The mirror
+        asks for groups once a minute and keeps them low on purpose, so some are always read again.
     """
 
     lag_records: int | None = None
@@ -77,11 +77,11 @@ class Spark:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the report is told.
+    """The whole configuration.
 
     :param interval_seconds: how far apart the timer's reports are, the longest time if it differs;
-        ``lag_interval_seconds``: the looks at lag between them. What is older than three of them is
-        not believed.
+        ``lag_interval_seconds``: the observations of lag between them. What is older than three of
+        them is not believed.
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
     :param metrics_partitions: metrics of lag for each partition instead of each topic.
@@ -108,9 +108,9 @@ class Settings:
 
         :raises ConfigError: there is none of that name.
         """
-        for one in self.flows:
-            if one.name == name:
-                return one
+        for flow in self.flows:
+            if flow.name == name:
+                return flow
         raise ConfigError(
             f"no flow named {name!r}{did_you_mean(name, [f.name for f in self.flows])}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror_report.config.errors import ConfigError, did_you_mean
@@ -15,13 +16,13 @@ T = TypeVar("T")
 
 def record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
     """Build a dataclass from a mapping, each value checked against the field's annotation."""
-    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     refuse_unknown(given, known, where)
     values: dict[str, Any] = {}
-    for name, one in known.items():
+    for name, field in known.items():
         if name in given:
-            values[name] = coerce(given[name], str(one.type), f"{where}.{name}")
-        elif one.default is MISSING and one.default_factory is MISSING:
+            values[name] = coerce(given[name], str(field.type), f"{where}.{name}")
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{where}.{name}: missing")
     return kind(**values)
 
@@ -34,15 +35,16 @@ def coerce(value: Any, annotation: str, where: str) -> Any:
     wanted = {part.strip() for part in annotation.split("|")}
     if value is None and "None" in wanted:
         return None
-    if "Engine" in wanted:
-        return ENGINES[typed(value, str, where)]
-    if any(one.startswith("tuple[") for one in wanted):
+    for name, made in (("Engine", ENGINES.__getitem__), ("Path", Path)):
+        if name in wanted:
+            return made(typed(value, str, where))
+    if any(kind.startswith("tuple[") for kind in wanted):
         return _tuple(value, "tuple[Permission, ...]" in wanted, where)
-    if any(one.startswith("Mapping[") for one in wanted):
+    if any(kind.startswith("Mapping[") for kind in wanted):
         numbers = "Mapping[str, int]" in wanted
         return {
-            name: typed(one, int, f"{where}.{name}") if numbers else _text(one)
-            for name, one in mapping(value, where).items()
+            name: typed(item, int, f"{where}.{name}") if numbers else _text(item)
+            for name, item in mapping(value, where).items()
         }
     if "float" in wanted and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -53,10 +55,10 @@ def coerce(value: Any, annotation: str, where: str) -> Any:
 def _tuple(value: Any, permissions: bool, where: str) -> tuple[Any, ...]:
     given = sequence(value, where)
     if not permissions:
-        return tuple(typed(one, str, where) for one in given)
+        return tuple(typed(item, str, where) for item in given)
     places = [f"{where}[{i}]" for i in range(len(given))]
     return tuple(
-        record(Permission, mapping(one, at), at) for one, at in zip(given, places, strict=True)
+        record(Permission, mapping(item, at), at) for item, at in zip(given, places, strict=True)
     )
 
 
@@ -93,6 +95,15 @@ def sequence(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise ConfigError(f"{where}: a list is expected")
     return value
+
+
+def one_of(value: Any, known: Iterable[str], where: str) -> None:
+    """Refuse a value that is none of some words.
+
+    :raises ConfigError: it is none of them; ``where`` names the key.
+    """
+    if value not in known:
+        raise ConfigError(f"{where}: {value!r} is none of {', '.join(known)}")
 
 
 def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:

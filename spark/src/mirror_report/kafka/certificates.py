@@ -17,7 +17,7 @@ from typing import Literal
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
-from mirror_report.kafka.snapshot import tls_context
+from mirror_report.kafka.connection import tls_context
 from mirror_report.model.cluster import Certificate
 from mirror_report.model.errors import ReportError, sentence
 
@@ -63,9 +63,9 @@ def examine(
             found += _stored(cluster, "client", text)
         context = tls_context(cluster, credentials)
     except ReportError as error:
-        text = str(error).partition(". ")[0]
         return found + [
-            Certificate(cluster.alias, "broker", one, problem=text) for one in sorted(brokers)
+            Certificate(cluster.alias, "broker", name, problem=error.message)
+            for name in sorted(brokers)
         ]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return found + list(

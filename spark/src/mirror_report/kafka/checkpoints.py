@@ -1,32 +1,24 @@
-"""What MirrorMaker 2 keeps of consumer groups: checkpoints, and the offset syncs behind them.
+"""Checkpoints: where a consumer group's position on the source is on the target.
 
-A checkpoint says where a group's position on the source is on the target. It rests on offset syncs,
-of which MirrorMaker 2 remembers the fewer the older they are, and so is kept low on purpose. With
-the same syncs the report finds the place itself.
+They rest on offset syncs, of which the mirror remembers the fewer the older they are, and so are
+kept low on purpose. With the same syncs the report finds the place itself.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.flow import Flow
-from mirror_report.kafka import formats
-from mirror_report.kafka.mm2 import READ_SECONDS, SYNCS_READ, Tails, own_topics, shortly
-from mirror_report.kafka.records import Decode, Tail, catch_up
-from mirror_report.kafka.snapshot import ClusterClient
-from mirror_report.model.cluster import Place, TopicSnapshot
+from mirror_report.kafka import formats, offset_syncs
+from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, Tails, catch_up, own_topics
+from mirror_report.model.cluster import TopicSnapshot
 from mirror_report.model.groups import GroupPlace, Translation
 from mirror_report.model.mirror import OffsetSync
-
-SYNCS_KEPT = 64
-"""Per partition at most twice as many are held before they are thinned out."""
-
-Sync = Sequence[int]
-"""Offset on the source, on the target, and timestamp (ms)."""
 
 
 def translation(
@@ -34,14 +26,14 @@ def translation(
     credentials: Credentials,
     flow: Flow,
     tails: Tails,
-    anew: Collection[str],
+    recreated: Collection[str],
     timeout_seconds: float = READ_SECONDS,
 ) -> Translation:
     """What the flow's checkpoints and offset syncs say now.
 
     :param tails: what earlier observations read; it is brought up to date.
-    :param anew: source topics that were made anew on either side since the last look: what was
-        written about the former ones is forgotten.
+    :param recreated: source topics that were recreated on either side since the last observation:
+        what was written about the former ones is forgotten.
     """
     names = [one for one in (flow.offset_syncs_topic, flow.checkpoints_topic) if one]
     readable, problems = own_topics(client, names)
@@ -52,11 +44,10 @@ def translation(
         if name == flow.checkpoints_topic:
             reads.append((topic, tail, _checkpoint))
             continue
-        for number, one in topic.partitions.items():
-            tail.next[number] = max(tail.next[number], (one.high_watermark or 0) - SYNCS_READ)
-        reads.append((topic, tail, _syncs_into(tail)))
+        offset_syncs.skip_old(tail, topic)
+        reads.append((topic, tail, offset_syncs.history(tail)))
     catch_up(client.cluster, credentials, reads, timeout_seconds)
-    _forget(flow, tails, anew)
+    _forget(flow, tails, recreated)
     checkpoints = tails.get(flow.checkpoints_topic)
     behind = flow.checkpoints_topic in problems or (
         checkpoints is not None
@@ -64,39 +55,10 @@ def translation(
         and checkpoints.left(readable[flow.checkpoints_topic]) > 0
     )
     return Translation(
-        _syncs(tails.get(flow.offset_syncs_topic)),
+        offset_syncs.by_partition(tails.get(flow.offset_syncs_topic, Tail())),
         None if behind else _checkpoints(flow, checkpoints),
-        tuple(shortly(one) for one in problems.values()),
+        tuple(one.message for one in problems.values()),
     )
-
-
-def thinned(syncs: Sequence[Sync]) -> list[Sync]:
-    """Of each distance from the newest, doubling from one to the next, the oldest and the newest.
-
-    So much is left that every offset has a sync at most as far below it as it lies below the newest
-    (``OffsetSyncStore`` keeps them alike).
-    """
-    kept: dict[int, list[Sync]] = {}
-    for one in syncs:
-        some = kept.setdefault((syncs[-1][0] - one[0]).bit_length(), [])
-        some[1:] = [one]
-    return sorted((one for some in kept.values() for one in some), key=lambda one: one[0])
-
-
-def _syncs_into(tail: Tail) -> Decode:
-    """Decode syncs into growing lists; a source offset that goes back starts its list anew."""
-
-    def decode(record: Any) -> tuple[str, Any]:
-        found = formats.offset_sync(record.key, record.value)
-        key = json.dumps([found.topic, found.partition])
-        one = [found.upstream, found.downstream, record.timestamp]
-        some = tail.latest.get(key, [])
-        if some and found.upstream <= some[-1][0]:
-            some = some[:-1] if found.upstream == some[-1][0] else []
-        some.append(one)
-        return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
-
-    return decode
 
 
 def _checkpoint(record: Any) -> tuple[str, Any]:
@@ -105,10 +67,10 @@ def _checkpoint(record: Any) -> tuple[str, Any]:
     return key, [found.upstream, found.downstream, record.timestamp]
 
 
-def _forget(flow: Flow, tails: Tails, anew: Collection[str]) -> None:
-    there = {flow.target_topic(name) for name in anew}
+def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:
+    there = {flow.target_topic(name) for name in recreated}
     for name, at, topics in (
-        (flow.offset_syncs_topic, 0, anew),
+        (flow.offset_syncs_topic, 0, recreated),
         (flow.checkpoints_topic, 1, there),
     ):
         if name in tails:
@@ -116,14 +78,6 @@ def _forget(flow: Flow, tails: Tails, anew: Collection[str]) -> None:
             tails[name].latest = {
                 key: one for key, one in latest.items() if json.loads(key)[at] not in topics
             }
-
-
-def _syncs(tail: Tail | None) -> dict[Place, tuple[OffsetSync, ...]]:
-    found: dict[Place, tuple[OffsetSync, ...]] = {}
-    for key, some in (tail.latest if tail else {}).items():
-        topic, partition = json.loads(key)
-        found[topic, partition] = tuple(OffsetSync(*one) for one in some)
-    return found
 
 
 def _checkpoints(flow: Flow, tail: Tail | None) -> dict[GroupPlace, OffsetSync]:

@@ -1,7 +1,7 @@
 """What MirrorMaker 2 and Kafka Connect write into topics: bytes in, plain values out.
 
 Formats of Kafka 3.9 and 4.3: ``MirrorUtils`` and ``OffsetStorageWriter`` (source offsets),
-``OffsetSync``, ``Checkpoint``, ``Heartbeat``, ``KafkaStatusBackingStore``. Numbers are big-endian,
+``OffsetSync``, ``Checkpoint``, ``KafkaStatusBackingStore``. Numbers are big-endian,
 a STRING is an INT16 length and UTF-8. A record that is not exactly of its format is refused:
 positions decide, so none is guessed.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
 VERSION = 0
-"""Of checkpoints and heartbeats; offset syncs carry none."""
+"""Of checkpoints; offset syncs carry none."""
 
 
 class FormatError(ValueError):
@@ -60,15 +60,6 @@ class Checkpoint:
     upstream: int
     downstream: int
     metadata: str
-
-
-@dataclass(frozen=True)
-class Heartbeat:
-    """A sign of life of one herder, which the aliases name."""
-
-    source: str
-    target: str
-    timestamp_ms: int
 
 
 @dataclass(frozen=True)
@@ -134,18 +125,6 @@ def checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
     metadata, rest = _string(_versioned(value, None)[16:])
     _numbers("", rest)
     return Checkpoint(group, topic, partition, upstream, downstream, metadata)
-
-
-def heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """A record of the heartbeats topic.
-
-    :raises FormatError: not of this format.
-    """
-    source, rest = _string(key)
-    target, rest = _string(rest)
-    _numbers("", rest)
-    (timestamp_ms,) = _numbers(">q", _versioned(value, None))
-    return Heartbeat(source, target, timestamp_ms)
 
 
 def status(key: bytes | None, value: bytes | None) -> Status | None:

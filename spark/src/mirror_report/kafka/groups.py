@@ -17,7 +17,9 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeGroupsRequest
 
 from mirror_report.config.cluster import Cluster
-from mirror_report.kafka.snapshot import ClusterClient, ClusterError, explained
+from mirror_report.kafka.connection import explained
+from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model.cluster import GroupMember, GroupSnapshot, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15

@@ -1,7 +1,7 @@
 """What our identity may do, asked as that identity; nothing is created, changed or read.
 
 A broker lists authorized operations of what exists and may be described. For a name that does not
-exist it still refuses a request before it looks: so creating, growing and altering are asked for
+exist it still refuses a request before that: so creating, growing and altering are asked for
 with ``validate_only``.
 """
 
@@ -22,14 +22,9 @@ from kafka.protocol.admin import (
 )
 
 from mirror_report.kafka import groups
-from mirror_report.kafka.snapshot import (
-    REQUEST_TIMEOUT_MS,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC,
-    ClusterClient,
-    DeniedError,
-    explained,
-)
+from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
+from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.metadata import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, ClusterClient
 from mirror_report.model.cluster import Access, Resource
 
 GROUP_AUTHORIZATION_FAILED = 30

@@ -1,4 +1,4 @@
-"""Single records of both sides, fetched to tell which of them are the same; bounded.
+"""Single records of both sides, fetched to find which of them are the same; bounded.
 
 Nothing of a record is kept but a hash of its key, value and headers.
 """
@@ -15,8 +15,7 @@ from kafka import TopicPartition
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
-from mirror_report.kafka.records import reader
-from mirror_report.kafka.snapshot import client_options, explained
+from mirror_report.kafka.records import consumer
 from mirror_report.model.cluster import Place
 
 PARTITIONS = 200
@@ -59,32 +58,21 @@ def fetch(
     found: dict[Place, list[Seen]] = {}
     if not ranges:
         return found
-    options = client_options(cluster, credentials) | {
-        "client_id": f"mirror-report-{cluster.alias}-probe",
-        "group_id": None,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_partition_fetch_bytes": FETCH_BYTES,
-        "max_poll_records": 5_000,
-    }
     left = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
+    starts = {at: first for at, (first, _) in left.items()}
     deadline = time.monotonic() + timeout_seconds
-    with explained(cluster, "read records", "READ on the topics"):
-        consumer = reader(options)
-        try:
-            consumer.assign(list(left))
-            for at, (first, _) in left.items():
-                consumer.seek(at, first)
-            while left and time.monotonic() < deadline:
-                for at, records in consumer.poll(timeout_ms=200).items():
-                    if records and at in left:
-                        _, end = left.pop(at)
-                        found[at.topic, at.partition] = [
-                            _seen(one) for one in records if one.offset < end
-                        ]
-                consumer.pause(*(set(consumer.assignment()) - set(left)))
-        finally:
-            consumer.close(autocommit=False)
+    with consumer(
+        cluster, credentials, "probe", starts,
+        max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
+    ) as opened:  # fmt: skip
+        while left and time.monotonic() < deadline:
+            for at, records in opened.poll(timeout_ms=200).items():
+                if records and at in left:
+                    _, end = left.pop(at)
+                    found[at.topic, at.partition] = [
+                        _seen(record) for record in records if record.offset < end
+                    ]
+            opened.pause(*(set(opened.assignment()) - set(left)))
     return found
 
 

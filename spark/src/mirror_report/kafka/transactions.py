@@ -1,6 +1,6 @@
 """Open transactions that hold back readers of committed records.
 
-Asked only where the last stable offset lies below the high watermark, and told as far as our
+Asked only where the last stable offset lies below the high watermark, and answered as far as our
 identity may know: READ on a topic shows its producers, DESCRIBE on a transactional id since when
 its transaction is open.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from mirror_report.kafka.snapshot import ClusterClient
+from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model.cluster import ClusterSnapshot, OpenTransaction, Place
 
 PARTITIONS_ASKED = 500
@@ -60,7 +60,7 @@ def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
 
 
 def _producers(client: ClusterClient, places: list[TopicPartition]) -> Mapping[Any, Any]:
-    """What the brokers know of the partitions' producers, as far as they tell it."""
+    """What the brokers know of the partitions' producers, as far as they say it."""
     try:
         found: Mapping[Any, Any] = client.admin.describe_producers(places)
     except KafkaError:

@@ -22,7 +22,7 @@ class PartitionSnapshot:
     """Log start and end of one partition.
 
     :param log_end: last stable offset; a reader of committed records gets this far.
-    :param high_watermark: end for readers of uncommitted records, which MirrorMaker 1 is.
+    :param high_watermark: end for readers of uncommitted records.
     """
 
     log_start: int

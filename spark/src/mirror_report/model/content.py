@@ -29,7 +29,7 @@ CLASSES = (
     "expired",
     "unverifiable",
 )
-"""What a record that does not match can be; ``docs/report.md`` says what each means."""
+"""What a record that does not match can be; ``docs/report/content.md`` says what each means."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TopicParity:
     """What is known of one mirrored topic's content.
 
     :param counts: class of :data:`CLASSES` -> records found; ``None``: not known, never 0.
-    :param accounted: class -> records an earlier run has told of.
+    :param accounted: class -> records an earlier run has reported.
     :param partitions: class -> source partition (as text) -> records; empty where the engine keeps
         no partitions.
     :param buckets: number of buckets by status.

@@ -18,7 +18,7 @@ class FlowStatus:
 
     :param group_id: the group of the mirror's processes.
     :param target_brokers: how many brokers the target has.
-    :param heartbeat_age_seconds: age of the newest heartbeat MirrorMaker 2 brought along: that the
+    :param heartbeat_age_seconds: age of the newest heartbeat the mirror brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
     :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
     """
@@ -115,7 +115,7 @@ class ProofDocument:
 
 @dataclass(frozen=True)
 class ApartTopic:
-    """One target topic as two digest bundles tell it.
+    """One target topic by two digest bundles.
 
     :param fewer: records that the target lacks at least, summed over the buckets where it has
         fewer; ``more``: records it has too many, likewise.
@@ -155,7 +155,7 @@ class BucketDifference:
 
 @dataclass(frozen=True)
 class ApartDocument:
-    """What ``compare`` tells of two digest bundles of one flow.
+    """What ``compare`` says of two digest bundles of one flow.
 
     :param differences: the first of the buckets that differ; ``differing_buckets`` counts all.
     """

@@ -1,4 +1,4 @@
-"""What an operator is told of a failure."""
+"""Failures an operator can act on."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,7 +15,7 @@ GroupPlace = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Translation:
-    """What MirrorMaker 2 keeps to find a group's position on the target.
+    """What a mirror keeps to find a group's position on the target.
 
     :param syncs: offset syncs of a source partition, oldest first, thinned out with age.
     :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
@@ -23,7 +23,7 @@ class Translation:
     :param problems: what could not be read, and why.
     """
 
-    syncs: Mapping[Place, tuple[OffsetSync, ...]] = field(default_factory=dict)
+    syncs: Mapping[Place, Sequence[OffsetSync]] = field(default_factory=dict)
     checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 

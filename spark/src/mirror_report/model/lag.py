@@ -28,19 +28,19 @@ class PartitionLag:
     :param position: next offset to mirror, as committed.
     :param lag_seconds: age of the oldest record not yet mirrored, by its timestamp.
     :param lost: offsets the source certainly dropped before they were mirrored, since the baseline.
-    :param lost_at_most: upper bound where it cannot be told how many; ``None``: ``lost`` is exact.
+    :param lost_at_most: upper bound where it is not known how many; ``None``: ``lost`` is exact.
     :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
     :param waiting_seconds: for how long the oldest offset not yet mirrored has been there: its
-        record's age, held to what earlier looks saw of the log's end; at least so long if
-        ``waiting_at_least``, because no look goes back far enough.
+        record's age, held to what earlier observations saw of the log's end; at least so long if
+        ``waiting_at_least``, because no observation goes back far enough.
     :param produce_rate: offsets per second the source grew by over the last five minutes, or since
-        the look before if that is longer ago; ``mirror_rate``: by which the position did.
+        the observation before if that is longer ago; ``mirror_rate``: by which the position did.
     :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
         never will, ``None`` if not known.
     :param position_source: where the position is from; ``position_age_seconds``: age of that word.
     :param open_transaction_seconds: age of the oldest transaction that holds back readers of
         committed records in this partition.
-    :param estimate: where the mirror probably stands now, ahead of what it has committed; it
+    :param estimate: where the mirror probably is now, ahead of what it has committed; it
         decides nothing.
     :param estimate_source: what the estimate rests on.
     :param estimate_age_seconds: age of that.
@@ -76,11 +76,11 @@ class PartitionLag:
 class LagPoint:
     """Lag of one topic over a stretch of time, for a line over time.
 
-    :param at_ms: when the last look of the stretch was.
-    :param lag_records: what that look saw; ``None``: not known then.
-    :param since_ms: when the first look of the stretch was.
-    :param lowest: lag at least, and ``highest`` at most, of the looks that knew it; ``None``: none
-        did.
+    :param at_ms: when the last observation of the stretch was.
+    :param lag_records: what that observation saw; ``None``: not known then.
+    :param since_ms: when the first observation of the stretch was.
+    :param lowest: lag at least, and ``highest`` at most, of those that knew it; ``None``:
+        none did.
     """
 
     flow: str

@@ -10,7 +10,7 @@ from mirror_report.model.cluster import Place, Positions
 
 @dataclass(frozen=True)
 class OffsetSync:
-    """MirrorMaker 2's word that a source offset became a target offset.
+    """A mirror's word that a source offset became a target offset.
 
     :param timestamp_ms: when it said so.
     """
@@ -37,7 +37,7 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class MirrorStatus:
-    """Where a mirror stands: what it has committed, and what else it says of itself.
+    """What a mirror has committed, and what else it says of itself.
 
     :param positions: the committed positions; nothing else decides.
     :param committed_at_ms: when each was committed, if known.

@@ -10,7 +10,7 @@ from typing import Literal
 class ConfigDifference:
     """A setting of a topic that differs between the sides.
 
-    :param kind: ``synced``: MirrorMaker 2 would set it on the target; ``risk``: nothing syncs it,
+    :param kind: ``synced``: the mirror would set it on the target; ``risk``: nothing syncs it,
         and it endangers the mirror.
     """
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from mirror_report.checks import trails
+from mirror_report.checks import partition_history
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
@@ -22,22 +23,22 @@ class Journal:
     """A history as looks make it."""
 
     def __init__(self) -> None:
-        self.lines: list[trails.Line] = []
+        self.lines: list[dict[str, Any]] = []
 
     def look(
         self, at: int, ends: Mapping[int, int], positions: Mapping[int, int] | None = None
-    ) -> trails.Line:
+    ) -> dict[str, Any]:
         """Look at one topic: partition -> log end, and position."""
-        past = trails.read(self.lines)
-        line = trails.line(
+        past = partition_history.read(self.lines)
+        line = partition_history.line(
             past, source(at, ends), {"t": dict(positions or {})}, {}, "read_uncommitted"
         )
         self.lines.append(json.loads(json.dumps(line)))
         return line
 
-    def trail(self, partition: int = 0) -> trails.Trail:
+    def history(self, partition: int = 0) -> partition_history.PartitionHistory:
         """What is known of one partition."""
-        return trails.read(self.lines).at(("t", partition))
+        return partition_history.read(self.lines).at(("t", partition))
 
 
 def test_line_holds_what_changed_alone() -> None:
@@ -47,8 +48,8 @@ def test_line_holds_what_changed_alone() -> None:
     assert journal.look(2, {0: 5, 1: 7}, {0: 3})["seen"] == {}
     assert journal.look(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": [0, 6, 3, None]}
     assert journal.look(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": [0, 6, 4, None]}
-    assert journal.trail().ends == [(1, 5), (3, 6)]
-    assert journal.trail().positions == [(1, 3, None), (4, 4, None)]
+    assert journal.history().ends == [(1, 5), (3, 6)]
+    assert journal.history().positions == [(1, 3, None), (4, 4, None)]
 
 
 @pytest.mark.parametrize(
@@ -66,31 +67,34 @@ def test_what_a_damaged_line_said_is_said_again_by_the_next(damage: str) -> None
         journal.lines.pop()
     journal.lines = [one for one in journal.lines if isinstance(one, dict)]
     journal.look(3, {0: 6, 1: 7})
-    assert journal.trail().ends == [(1, 5), (3, 6)]
+    assert journal.history().ends == [(1, 5), (3, 6)]
 
 
-def test_shorter_log_begins_a_new_trail() -> None:
+def test_shorter_log_begins_a_new_history() -> None:
     journal = Journal()
     journal.look(1, {0: 500}, {0: 400})
     journal.look(2, {0: 30}, {0: 0})
-    assert journal.trail().ends == [(2, 30)]
-    assert journal.trail().highest(0) == 0
+    assert journal.history().ends == [(2, 30)]
+    assert journal.history().highest(0) == 0
 
 
 def test_offset_is_first_seen_by_the_look_whose_log_end_is_past_it() -> None:
     journal = Journal()
     for at, end in ((1, 5), (2, 9), (3, 9), (4, 12)):
         journal.look(at, {0: end})
-    trail = journal.trail()
-    assert [trail.first_seen(one) for one in (4, 5, 8, 9, 11, 12)] == [1, 2, 2, 4, 4, None]
+    past = journal.history()
+    assert [past.first_seen(one) for one in (4, 5, 8, 9, 11, 12)] == [1, 2, 2, 4, 4, None]
 
 
 def test_rates_begin_at_the_newest_look_that_is_old_enough() -> None:
-    past = trails.Trails([NOW - one * MINUTE for one in (60, 7, 5, 2)])
+    past = partition_history.FlowHistory([NOW - one * MINUTE for one in (60, 7, 5, 2)])
     assert past.base(NOW) == NOW - 5 * MINUTE
-    assert trails.Trails([NOW - 2 * MINUTE, NOW - MINUTE]).base(NOW) == NOW - 2 * MINUTE
-    assert trails.Trails([]).base(NOW) is None
-    assert trails.Trails([NOW]).base(NOW) is None
+    assert (
+        partition_history.FlowHistory([NOW - 2 * MINUTE, NOW - MINUTE]).base(NOW)
+        == NOW - 2 * MINUTE
+    )
+    assert partition_history.FlowHistory([]).base(NOW) is None
+    assert partition_history.FlowHistory([NOW]).base(NOW) is None
 
 
 def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() -> None:
@@ -105,21 +109,21 @@ def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() ->
         )
         if len(journal.lines) > 128:
             now = begin + minute * MINUTE
-            journal.lines = trails.thinned(journal.lines, {"t"}, now, 30)
+            journal.lines = partition_history.thinned(journal.lines, {"t"}, now, 30)
         if minute == 0:
             journal.lines[0]["seen"]["t"] += [1, 7, 7, None]
             journal.lines[0]["seen"]["gone"] = [0, 1, 1, None]
-    shorter = trails.thinned(journal.lines, {"t"}, NOW, 30)
+    shorter = partition_history.thinned(journal.lines, {"t"}, NOW, 30)
     assert len(shorter) < 100
-    past = trails.read(shorter)
+    past = partition_history.read(shorter)
     assert past.at(("t", 1)).ends == [(begin, 7)]
-    assert ("gone", 0) not in past.places
-    assert past.looks[-5:] == [NOW - one * MINUTE for one in (4, 3, 2, 1, 0)]
-    trail = past.at(("t", 0))
-    assert trail.ends[-1] == (NOW, 10 * minutes)
+    assert ("gone", 0) not in past.partitions
+    assert past.observed_at[-5:] == [NOW - one * MINUTE for one in (4, 3, 2, 1, 0)]
+    past = past.at(("t", 0))
+    assert past.ends[-1] == (NOW, 10 * minutes)
     for age in (5, 60, 600, 3000):
         offset = 10 * (minutes - age)
-        first = trail.first_seen(offset)
+        first = past.first_seen(offset)
         assert first is not None
         seen = (NOW - first) / MINUTE
         assert age * 0.6 <= seen <= age, "never before it was there, and not much later"
@@ -130,6 +134,6 @@ def test_looks_past_retention_are_forgotten_and_what_they_said_is_not() -> None:
     day = 86_400_000
     for at, end in ((NOW - 40 * day, 5), (NOW - 20 * day, 5), (NOW, 9)):
         journal.look(at, {0: end}, {0: 5})
-    shorter = trails.thinned(journal.lines, {"t"}, NOW, 30)
+    shorter = partition_history.thinned(journal.lines, {"t"}, NOW, 30)
     assert [one["at"] for one in shorter] == [NOW - 20 * day, NOW]
-    assert trails.read(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]
+    assert partition_history.read(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]

@@ -1,4 +1,4 @@
-"""What earlier looks at a flow saw of each partition, and what that tells: no I/O.
+"""Log ends and positions of a flow's partitions over time, and what follows from them: no I/O.
 
 A line of the history is ``{"at": ms, "seen": {topic: [partition, end, position, through, ...]}}``,
 four numbers for each partition in which something changed since the line before: one at rest takes
@@ -18,50 +18,48 @@ from typing import Any
 
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
 
-Line = dict[str, Any]
-
 RATE_SECONDS = 300.0
-"""Rates are over at least so long, if there were looks before."""
+"""Rates are over at least so long, if there were observations before."""
 SPACING = 4
-"""Older looks are made fewer: they stay about a quarter of their age apart, or less."""
+"""Older observations are made fewer: they stay about a quarter of their age apart, or less."""
 WIDTH = 4
 """Numbers of one partition in a line."""
 
 
 @dataclass
-class Trail:
+class PartitionHistory:
     """One partition over time, oldest first, an entry where something changed.
 
-    :param ends: (time of the look in ms, log end); they grow: a shorter log begins a new trail.
-    :param positions: (time of the look in ms, committed position, where the mirror stands by it).
+    :param ends: (time in ms, log end); they grow: a shorter log begins a new history.
+    :param positions: (time in ms, committed position, end of the transaction markers behind it).
     """
 
     ends: list[tuple[int, int]] = field(default_factory=list)
     positions: list[tuple[int, int | None, int | None]] = field(default_factory=list)
 
-    def stands(self, position: int) -> int:
+    def next_offset(self, position: int) -> int:
         """Next offset a mirror with this position has to copy: markers are behind it."""
         if not self.positions or self.positions[-1][1] != position:
             return position
         return max(position, self.positions[-1][2] or 0)
 
     def first_seen(self, offset: int) -> int | None:
-        """When a look first saw this offset in the log (ms); ``None``: none has."""
+        """When this offset was first seen in the log (ms); ``None``: it never was."""
         at = bisect_right(self.ends, offset, key=itemgetter(1))
         return self.ends[at][0] if at < len(self.ends) else None
 
     def unmoved_since(self, position: int) -> int | None:
-        """Since when the position has been this one (ms); ``None``: no look has seen it."""
+        """Since when the position has been this one (ms); ``None``: it was never seen."""
         since = None
         for at_ms, earlier, _ in reversed(self.positions):
-            # Before the first commit there is no position; then it stands at its start.
+            # Before the first commit there is no position; the mirror is at its start.
             if earlier is not None and earlier != position:
                 break
             since = at_ms
         return since
 
     def moved_at(self, position: int) -> int | None:
-        """When a look first saw this position after another one (ms); ``None``: not known."""
+        """When this position was first seen after another one (ms); ``None``: not known."""
         since = self.unmoved_since(position)
         return None if since is None or since == self.positions[0][0] else since
 
@@ -76,8 +74,8 @@ class Trail:
         at = bisect_right(self.ends, at_ms, key=itemgetter(0))
         return self.ends[at - 1][1] if at else None
 
-    def stood_at(self, at_ms: int) -> int | None:
-        """Where the mirror stood at a time; ``None``: not known."""
+    def next_offset_at(self, at_ms: int) -> int | None:
+        """Next offset the mirror had to copy at a time; ``None``: not known."""
         at = bisect_right(self.positions, at_ms, key=itemgetter(0))
         if not at:
             return None
@@ -86,57 +84,59 @@ class Trail:
 
 
 @dataclass
-class Trails:
-    """Earlier looks at one flow.
+class FlowHistory:
+    """Earlier observations of one flow.
 
-    :param looks: when they were taken (ms), oldest first.
+    :param observed_at: when they were made (ms), oldest first.
     """
 
-    looks: list[int] = field(default_factory=list)
-    places: dict[Place, Trail] = field(default_factory=dict)
+    observed_at: list[int] = field(default_factory=list)
+    partitions: dict[Place, PartitionHistory] = field(default_factory=dict)
 
-    def at(self, place: Place) -> Trail:
-        """Trail of a partition, empty if it is new."""
-        return self.places.get(place) or Trail()
+    def at(self, place: Place) -> PartitionHistory:
+        """History of a partition, empty if it is new."""
+        return self.partitions.get(place) or PartitionHistory()
 
-    def look_before(self, at_ms: int) -> int | None:
-        """Newest look before a time (ms)."""
-        at = bisect_left(self.looks, at_ms)
-        return self.looks[at - 1] if at else None
+    def observation_before(self, at_ms: int) -> int | None:
+        """Newest observation before a time (ms)."""
+        at = bisect_left(self.observed_at, at_ms)
+        return self.observed_at[at - 1] if at else None
 
     def base(self, now_ms: int) -> int | None:
-        """The look that rates start from: the newest old enough, else the oldest there is."""
-        at = bisect_right(self.looks, now_ms - int(RATE_SECONDS * 1000))
+        """When rates start: at the newest observation old enough, else at the oldest there is."""
+        at = bisect_right(self.observed_at, now_ms - int(RATE_SECONDS * 1000))
         if at:
-            return self.looks[at - 1]
-        return self.looks[0] if self.looks and self.looks[0] < now_ms else None
+            return self.observed_at[at - 1]
+        return self.observed_at[0] if self.observed_at and self.observed_at[0] < now_ms else None
 
 
-def read(lines: Iterable[Mapping[str, Any]]) -> Trails:
-    """Trails of a history; a line that is not of its format is passed over."""
-    looks: list[int] = []
-    found: dict[str, dict[int, Trail]] = {}
+def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:
+    """A flow's history from its lines; a line that is not of its format is passed over."""
+    observed_at: list[int] = []
+    found: dict[str, dict[int, PartitionHistory]] = {}
     for line in lines:
-        if not _is_line(line) or (looks and line["at"] < looks[-1]):
+        if not _is_line(line) or (observed_at and line["at"] < observed_at[-1]):
             continue
         at_ms = line["at"]
-        looks.append(at_ms)
+        observed_at.append(at_ms)
         for name, numbers in line["seen"].items():
             topic = found.setdefault(name, {})
             each = iter(numbers)
             for partition, end, position, through in zip(each, each, each, each, strict=True):
-                trail = topic.get(partition)
-                if trail is None or end < trail.ends[-1][1]:
-                    topic[partition] = Trail([(at_ms, end)], [(at_ms, position, through)])
+                past = topic.get(partition)
+                if past is None or end < past.ends[-1][1]:
+                    topic[partition] = PartitionHistory(
+                        [(at_ms, end)], [(at_ms, position, through)]
+                    )
                     continue
-                if end != trail.ends[-1][1]:
-                    trail.ends.append((at_ms, end))
-                last = trail.positions[-1]
+                if end != past.ends[-1][1]:
+                    past.ends.append((at_ms, end))
+                last = past.positions[-1]
                 if last[1] != position or last[2] != through:
-                    trail.positions.append((at_ms, position, through))
-    return Trails(
-        looks,
-        {(name, number): one for name, some in found.items() for number, one in some.items()},
+                    past.positions.append((at_ms, position, through))
+    return FlowHistory(
+        observed_at,
+        {(name, number): past for name, some in found.items() for number, past in some.items()},
     )
 
 
@@ -157,78 +157,83 @@ def _is_line(line: Mapping[str, Any]) -> bool:
 
 
 def through(
-    trails: Trails, source: ClusterSnapshot, positions: Positions, drained: Mapping[Place, int]
+    history: FlowHistory,
+    source: ClusterSnapshot,
+    positions: Positions,
+    drained: Mapping[Place, int],
 ) -> dict[Place, int]:
     """Offsets up to which nothing but transaction markers lies behind the position.
 
-    What a look has found out holds as long as the position stays.
+    What an observation has found out holds as long as the position stays.
 
-    :param drained: log end of partitions of which this look has found it out.
+    :param drained: log end of partitions of which this observation has found it out.
     """
     found: dict[Place, int] = {}
     for name, topic in source.topics.items():
         for number in topic.partitions:
             position = positions.get(name, {}).get(number)
             if position is not None:
-                stands = drained.get((name, number)) or trails.at((name, number)).stands(position)
-                if stands > position:
-                    found[name, number] = stands
+                following = drained.get((name, number)) or history.at((name, number)).next_offset(
+                    position
+                )
+                if following > position:
+                    found[name, number] = following
     return found
 
 
 def line(
-    trails: Trails,
+    history: FlowHistory,
     source: ClusterSnapshot,
     positions: Positions,
     through: Mapping[Place, int],
     isolation: str,
-) -> Line:
-    """What this look adds to the history.
+) -> dict[str, Any]:
+    """What this observation adds to the history.
 
     :param isolation: how the mirror reads, which says where a log ends for it.
     """
     seen: dict[str, list[int | None]] = {}
     for name, topic in source.topics.items():
         committed = positions.get(name, {})
-        for number, one in topic.partitions.items():
+        for number, log in topic.partitions.items():
             place = (name, number)
             now = (committed.get(number), through.get(place))
-            trail = trails.places.get(place)
-            end = one.end_for(isolation)
-            if trail is None or trail.ends[-1][1] != end or trail.positions[-1][1:] != now:
+            past = history.partitions.get(place)
+            end = log.end_for(isolation)
+            if past is None or past.ends[-1][1] != end or past.positions[-1][1:] != now:
                 seen.setdefault(name, []).extend((number, end, *now))
     return {"at": source.taken_at_ms, "seen": seen}
 
 
 def thinned(
     lines: Iterable[Mapping[str, Any]], topics: Collection[str], now_ms: int, days: int
-) -> list[Line]:
+) -> list[dict[str, Any]]:
     """A shorter history that says the same, less precisely the older it is.
 
     :param topics: the others are forgotten.
     :param days: what is older is forgotten.
     """
-    whole = [one for one in lines if _is_line(one)]
-    recent = sorted({one["at"] for one in whole if one["at"] >= now_ms - days * 86_400_000})
+    whole = [line for line in lines if _is_line(line)]
+    recent = sorted({line["at"] for line in whole if line["at"] >= now_ms - days * 86_400_000})
     kept: set[int] = set()
     slots: set[tuple[int, int]] = set()
     for at_ms in recent:
-        # Slots are powers of two: one holds two smaller ones, so the first look of each stays.
+        # Slots are powers of two: one holds two smaller ones, so the first of each stays.
         width = 1 << max(0, int((now_ms - at_ms) / SPACING).bit_length() - 1)
         slot = (width, at_ms // width)
         if slot not in slots:
             slots.add(slot)
             kept.add(at_ms)
-    shorter: list[Line] = []
+    shorter: list[dict[str, Any]] = []
     pending: dict[str, dict[int, list[int | None]]] = {}
-    for one in whole:
-        for name, numbers in one["seen"].items():
+    for line in whole:
+        for name, numbers in line["seen"].items():
             if name in topics:
                 some = pending.setdefault(name, {})
                 for at in range(0, len(numbers), WIDTH):
                     some[numbers[at]] = numbers[at : at + WIDTH]
-        if one["at"] in kept:
+        if line["at"] in kept:
             seen = {name: [*chain.from_iterable(some.values())] for name, some in pending.items()}
-            shorter.append({"at": one["at"], "seen": seen})
+            shorter.append({"at": line["at"], "seen": seen})
             pending = {}
     return shorter

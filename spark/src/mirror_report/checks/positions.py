@@ -1,0 +1,112 @@
+"""Where a mirror is in each partition, and which partitions have records waiting: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mirror_report.checks.partition_history import FlowHistory
+from mirror_report.config.flow import Flow
+from mirror_report.engines import PositionStore
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.model.lag import PositionSource
+
+COMMITTED: Mapping[PositionStore, PositionSource] = {
+    PositionStore.SOURCE_GROUP: "group_commit",
+    PositionStore.CONNECT_OFFSETS: "connect_offsets",
+}
+"""Where a committed position is from."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a mirror is in one partition.
+
+    :param offset: the committed position, or where it begins before the first commit.
+    :param next_offset: next one to copy: past transaction markers behind the position.
+    :param source: what the offset is from.
+    """
+
+    offset: int
+    next_offset: int
+    source: PositionSource
+
+
+def by_partition(
+    flow: Flow,
+    source: ClusterSnapshot,
+    committed: Positions,
+    baseline: Mapping[str, Any],
+    history: FlowHistory | None = None,
+) -> dict[Place, Position]:
+    """Where the mirror is in every partition in which that is known.
+
+    :param baseline: the flow's entry of the manifest ``baseline``, possibly empty.
+    """
+    found: dict[Place, Position] = {}
+    for name, topic in source.topics.items():
+        for number in topic.partitions:
+            known = _offset(flow, topic, number, committed, baseline)
+            if known is not None:
+                offset, origin = known
+                past = (history or FlowHistory()).at((name, number))
+                following = past.next_offset(offset) if origin in COMMITTED.values() else offset
+                found[name, number] = Position(offset, following, origin)
+    return found
+
+
+def _offset(
+    flow: Flow,
+    topic: TopicSnapshot,
+    partition: int,
+    committed: Positions,
+    baseline: Mapping[str, Any],
+) -> tuple[int, PositionSource] | None:
+    """The committed position; before the first commit where the mirror begins, if that is known."""
+    offset = committed.get(topic.name, {}).get(partition)
+    if offset is not None:
+        return offset, COMMITTED[flow.engine.positions]
+    recorded = baseline.get("topics", {}).get(topic.name)
+    if recorded is not None:
+        return int(recorded["source"].get(str(partition), 0)), "baseline"
+    if flow.start != "earliest":
+        return None
+    # A topic younger than the baseline belongs to the mirror as a whole.
+    return (0 if baseline else topic.partitions[partition].log_start), "log_start"
+
+
+def waiting(
+    flow: Flow, source: ClusterSnapshot, positions: Mapping[Place, Position]
+) -> dict[Place, tuple[int, int]]:
+    """Partitions with lag: topic and partition -> first readable position and log end."""
+    found: dict[Place, tuple[int, int]] = {}
+    for (name, number), position in positions.items():
+        log = source.topics[name].partitions[number]
+        end = log.end_for(flow.source_isolation)
+        if position.next_offset < end:
+            found[name, number] = (max(position.next_offset, log.log_start), end)
+    return found
+
+
+def drained(
+    waiting: Mapping[Place, tuple[int, int]], ages: Mapping[Place, int | None]
+) -> dict[Place, int]:
+    """Log end of partitions in which nothing but transaction markers is left to mirror.
+
+    :param waiting: as :func:`waiting` made it; ``ages``: timestamp (ms) of the oldest record.
+    """
+    return {at: end for at, (_, end) in waiting.items() if at in ages and ages[at] is None}
+
+
+def oldest_first(
+    waiting: Mapping[Place, tuple[int, int]], history: FlowHistory, limit: int
+) -> dict[Place, tuple[int, int]]:
+    """Those of the partitions with lag that have had it longest, and of these the largest lags."""
+
+    def order(place: Place) -> tuple[float, int]:
+        begin, end = waiting[place]
+        return history.at(place).first_seen(begin) or float("inf"), begin - end
+
+    chosen = sorted(waiting, key=order)[:limit] if len(waiting) > limit else waiting
+    return {place: waiting[place] for place in chosen}

@@ -1,0 +1,53 @@
+"""Topics that were deleted and created again: ids in, findings out; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mirror_report.checks import remedies
+from mirror_report.checks.verdict import finding
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.flow import Flow
+from mirror_report.engines import PositionStore
+from mirror_report.model.cluster import ClusterSnapshot
+from mirror_report.model.findings import Finding
+
+
+def changed_ids(
+    remembered: Mapping[str, str], snapshot: ClusterSnapshot
+) -> dict[str, tuple[str, str]]:
+    """Topics whose id is not the remembered one: name -> (remembered, found)."""
+    return {
+        name: (remembered[name], topic.topic_id)
+        for name, topic in snapshot.topics.items()
+        if name in remembered and remembered[name] != topic.topic_id
+    }
+
+
+def on_target(
+    flow: Flow, recreated: Mapping[str, tuple[str, str]], clusters: Mapping[str, Cluster]
+) -> list[Finding]:
+    """Topics of the target that were recreated.
+
+    :param recreated: name -> the id remembered, the one found.
+    """
+    again = (
+        f"write a record without value for each of its keys into {flow.offset_topic}"
+        if flow.engine.positions is PositionStore.CONNECT_OFFSETS
+        else remedies.tool(
+            clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
+            "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
+        )
+    )  # fmt: skip
+    stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
+    return [
+        finding(
+            "reset",
+            f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
+            f"Records mirrored before are gone. To mirror all of the flow again, on "
+            f"{remedies.host(flow)}: {stop}; {again}; {start}; then {remedies.renew(flow)}",
+            flow=flow.name,
+            topic=name,
+        )
+        for name, (old, new) in recreated.items()
+    ]

@@ -1,0 +1,139 @@
+"""Settings of topics that differ between the sides: snapshots in, findings out; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
+from mirror_report.model.findings import Finding
+from mirror_report.model.topics import ConfigDifference
+
+UNLIMITED = -1
+OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"
+OF_BROKER_FILE = "STATIC_BROKER_CONFIG"
+OF_KAFKA = "DEFAULT_CONFIG"
+
+
+def differences(
+    flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
+) -> tuple[ConfigDifference, ...]:
+    """Settings the engine would set and that differ, and those nothing sets and that hurt."""
+    if not ours.configs or not theirs.configs:
+        return ()
+    synced = [key for key in sorted(ours.configs) if _would_sync(flow, key, ours, theirs)]
+    risky = {key for _, _, key in risks(ours.configs, theirs.configs)} - set(synced)
+    return tuple(
+        ConfigDifference(
+            key, ours.configs.get(key), theirs.configs.get(key),
+            "synced" if key in synced else "risk",
+        )
+        for key in sorted({*synced, *risky})
+    )  # fmt: skip
+
+
+def _would_sync(flow: Flow, key: str, ours: TopicSnapshot, theirs: TopicSnapshot) -> bool:
+    """Whether MirrorMaker 2 would change a setting on the target.
+
+    It sets what the source's topic does not leave to Kafka's own default or to the file of the
+    source's brokers; where it is Kafka's default, it takes the target topic's own value away
+    (``MirrorSourceConnector.targetConfig``, ``use.defaults.from=target``).
+    """
+    if ours.configs[key] == theirs.configs.get(key) or not flow.syncs_setting(key):
+        return False
+    basis = ours.config_sources.get(key)
+    if basis == OF_KAFKA:
+        return theirs.config_sources.get(key) == OF_TOPIC
+    return basis is not None and basis != OF_BROKER_FILE
+
+
+def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Settings that endanger the mirror: kind, message, setting."""
+    found: list[tuple[str, str, str]] = []
+    if "compact" in theirs.get("cleanup.policy", "") and "compact" not in ours.get(
+        "cleanup.policy", ""
+    ):
+        found.append(
+            (
+                "compact_null_keys",
+                "compacted on the target only: a record without key is refused there and ends the "
+                "mirror, and old values of a key disappear",
+                "cleanup.policy",
+            )
+        )
+    if _smaller(theirs, ours, "max.message.bytes"):
+        found.append(
+            (
+                "message_size",
+                f"the target takes records up to {theirs['max.message.bytes']} bytes, the source "
+                f"{ours['max.message.bytes']}: a larger one ends the mirror",
+                "max.message.bytes",
+            )
+        )
+    if (ours.get("message.timestamp.type"), theirs.get("message.timestamp.type")) == (
+        "CreateTime",
+        "LogAppendTime",
+    ):
+        found.append(
+            (
+                "timestamp_type",
+                "the target stamps records with its own clock, so timestamps are not preserved",
+                "message.timestamp.type",
+            )
+        )
+    found += [
+        (
+            "timestamp_limit",
+            f"{key} is {theirs[key]} on the target and {ours[key]} on the source: records outside "
+            "are refused",
+            key,
+        )
+        for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+        if _smaller(theirs, ours, key)
+    ]
+    found += [
+        (
+            "retention",
+            f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
+            key,
+        )
+        for key in ("retention.ms", "retention.bytes")
+        if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete")
+    ]
+    return found
+
+
+def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
+    """Whether a setting is lower; -1 means no limit."""
+    try:
+        left, right = int(one[key]), int(other[key])
+    except (KeyError, ValueError):
+        return False
+    if left == UNLIMITED:
+        return False
+    return right == UNLIMITED or left < right
+
+
+def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:
+    """Topics whose settings our identity may not read."""
+    hidden = {
+        snapshot.alias: sorted(name for name, topic in snapshot.topics.items() if not topic.configs)
+        for snapshot in snapshots
+    }
+    where = [
+        f"of {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} on {alias}"
+        for alias, names in hidden.items()
+        if names
+    ]
+    if not where:
+        return []
+    return [
+        finding(
+            "not_checked",
+            f"settings {' and '.join(where)} may not be read and were not checked",
+            "Grant the identity DESCRIBE_CONFIGS on these topics if they are to be checked",
+            flow=flow.name,
+            count=sum(map(len, hidden.values())),
+        )
+    ]

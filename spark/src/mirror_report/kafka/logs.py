@@ -1,0 +1,127 @@
+"""Offsets and sizes of partitions' logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafka import IsolationLevel, TopicPartition
+from kafka.errors import KafkaError
+from kafka.protocol.consumer.offsets import OffsetSpec
+
+from mirror_report.config.cluster import Cluster
+from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
+from mirror_report.kafka.errors import ClusterError, DeniedError, UnreachableError
+from mirror_report.model.cluster import PartitionSnapshot, Place
+
+
+def offsets(
+    cluster: Cluster,
+    admin: Any,
+    described: Mapping[str, Mapping[str, Any]],
+    errors: dict[str, str],
+    refused: set[str],
+) -> dict[str, dict[int, PartitionSnapshot]]:
+    """Offsets of all topics at once; topic by topic only to find the one that refuses.
+
+    :param described: topic name -> topic as the admin client describes it.
+    :param errors: topic name -> why it is not in the result; added to, like ``refused``.
+    :raises ClusterError: the only topic cannot be read.
+    :raises UnreachableError: the cluster stopped answering.
+    """
+    partitions = {
+        name: sorted(one["partition_index"] for one in topic["partitions"])
+        for name, topic in described.items()
+    }
+    try:
+        return _listed(cluster, admin, partitions)
+    except ClusterError:
+        if len(partitions) == 1:
+            raise
+    found: dict[str, dict[int, PartitionSnapshot]] = {}
+    for name, numbers in partitions.items():
+        try:
+            found |= _listed(cluster, admin, {name: numbers})
+        except UnreachableError:
+            raise
+        except ClusterError as error:
+            errors[name] = str(error)
+            if isinstance(error, DeniedError):
+                refused.add(name)
+    return found
+
+
+def _listed(
+    cluster: Cluster, admin: Any, partitions: Mapping[str, list[int]]
+) -> dict[str, dict[int, PartitionSnapshot]]:
+    every = [TopicPartition(name, one) for name, some in partitions.items() for one in some]
+    if not every:
+        return {name: {} for name in partitions}
+    with explained(
+        cluster,
+        f"list offsets of {', '.join(sorted(partitions)[:3])}",
+        "DESCRIBE and READ on the topics",
+    ):
+        start, end, high = (
+            admin.list_partition_offsets(
+                dict.fromkeys(every, spec), isolation, timeout_ms=REQUEST_TIMEOUT_MS
+            )
+            for spec, isolation in (
+                (OffsetSpec.EARLIEST, IsolationLevel.READ_UNCOMMITTED),
+                (OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED),
+                (OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED),
+            )
+        )
+    return {
+        name: {
+            one: PartitionSnapshot(
+                int(start[TopicPartition(name, one)].offset),
+                int(end[TopicPartition(name, one)].offset),
+                int(high[TopicPartition(name, one)].offset),
+            )
+            for one in some
+        }
+        for name, some in partitions.items()
+    }
+
+
+def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
+    """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
+    sizes: dict[Place, int] = {}
+    for _, place, size in _replicas(admin, topics):
+        sizes[place] = max(size, sizes.get(place, 0))
+    return sizes
+
+
+def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
+    if not described:
+        return {}
+    leaders = {
+        (name, one["partition_index"]): one["leader_id"]
+        for name, topic in described.items()
+        for one in topic["partitions"]
+    }
+    sizes: dict[str, int] = {}
+    for broker, place, size in _replicas(admin, described):
+        if leaders.get(place) == broker:
+            sizes[place[0]] = sizes.get(place[0], 0) + size
+    return sizes
+
+
+def _replicas(admin: Any, topics: Collection[str]) -> list[tuple[int, Place, int]]:
+    """Broker, partition and bytes of every replica; empty without DESCRIBE on the cluster."""
+    if not topics:
+        return []
+    try:
+        brokers = admin.describe_log_dirs(sorted(topics))
+    except KafkaError:
+        return []
+    return [
+        (broker["broker"], (topic["name"], one["partition_index"]), int(one["partition_size"]))
+        for broker in brokers
+        for directory in broker["log_dirs"]
+        for topic in directory["topics"]
+        for one in topic["partitions"]
+        if not one["is_future_key"]
+    ]

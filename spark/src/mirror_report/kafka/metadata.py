@@ -1,0 +1,203 @@
+"""What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+from kafka.protocol.consumer.offsets import OffsetSpec
+
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.kafka import logs
+from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
+from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
+
+TOPIC_AUTHORIZATION_FAILED = 29
+UNKNOWN_TOPIC = 3
+
+
+@contextlib.contextmanager
+def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
+    """Open a client for one cluster.
+
+    :raises UnreachableError: no broker answered in time.
+    :raises AuthenticationError: a broker answered and refused the identity.
+    """
+    with open_admin(cluster, credentials) as admin:
+        yield ClusterClient(cluster, admin)
+
+
+class ClusterClient:
+    """One open admin client.
+
+    :param cluster: the cluster it talks to.
+    :param admin: kafka-python's client.
+    """
+
+    def __init__(self, cluster: Cluster, admin: Any) -> None:
+        self.cluster = cluster
+        self.admin = admin
+
+    def cluster_id(self) -> str:
+        """Kafka's own id of the cluster."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            return str(self.admin.describe_cluster()["cluster_id"])
+
+    def brokers(self) -> int:
+        """Number of registered brokers, those that are away included."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            return len(self.admin.describe_cluster()["brokers"])
+
+    def listeners(self) -> dict[str, tuple[str, int]]:
+        """How each running broker is called -> host and port by which clients reach it."""
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            return {
+                f"broker {one['broker_id']} ({one['host']}:{one['port']})": (
+                    one["host"],
+                    int(one["port"]),
+                )
+                for one in self.admin.describe_cluster()["brokers"]
+                if not one.get("is_fenced")
+            }
+
+    def names(self, matches: Callable[[str], bool]) -> list[str]:
+        """Names of the topics our identity may see, as far as they match."""
+        with explained(self.cluster, "list topics", "DESCRIBE on the topics"):
+            return sorted(filter(matches, self.admin.list_topics()))
+
+    def groups(self) -> list[str]:
+        """Ids of the consumer groups our identity may see."""
+        with explained(self.cluster, "list groups", "DESCRIBE on the groups"):
+            return sorted(
+                one["group_id"]
+                for one in self.admin.list_groups()
+                if one["protocol_type"] in ("consumer", "")
+            )
+
+    def auto_creates_topics(self) -> bool | None:
+        """Whether brokers create topics on first use; ``None`` if it may not be asked."""
+        with explained(self.cluster, "describe the brokers", "DESCRIBE_CONFIGS on the cluster"):
+            brokers = [str(one["broker_id"]) for one in self.admin.describe_cluster()["brokers"]]
+            key = "auto.create.topics.enable"
+            answer = self.admin.describe_configs(
+                [ConfigResource(ConfigResourceType.BROKER, one, [key]) for one in brokers],
+                config_filter="all",
+            ).get("broker", {})
+        values = {configs[key]["value"] for configs in answer.values() if key in configs}
+        return None if not values else values == {"true"}
+
+    def snapshot(
+        self,
+        matches: Callable[[str], bool] | None,
+        names: Collection[str] = (),
+        *,
+        settings: bool = True,
+    ) -> ClusterSnapshot:
+        """Topics, their offsets and settings at this moment.
+
+        :param matches: which of the cluster's topics; ``None``: only those named.
+        :param names: topics asked for by name, so that absent and forbidden differ.
+        :param settings: ask for the topics' settings and sizes too.
+        :raises ClusterError: the cluster as a whole could not be read.
+        """
+        cluster_id = self.cluster_id()
+        taken_at_ms = time.time_ns() // 1_000_000
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            described: list[dict[str, Any]] = []
+            if matches is not None:
+                described = [one for one in self.admin.describe_topics() if matches(one["name"])]
+            missing = sorted(set(names) - {one["name"] for one in described})
+            if missing:
+                described += self.admin.describe_topics(missing)
+        errors: dict[str, str] = {}
+        refused: set[str] = set()
+        readable: dict[str, dict[str, Any]] = {}
+        for one in described:
+            name, code = one["name"], one["error_code"]
+            if code == TOPIC_AUTHORIZATION_FAILED:
+                refused.add(name)
+                errors[name] = (
+                    f"permission DESCRIBE on topic {name} is missing for identity "
+                    f"{self.cluster.identity} on cluster {self.cluster.alias}"
+                )
+            elif code not in (0, UNKNOWN_TOPIC):
+                errors[name] = f"topic {name} is not readable now (Kafka error {code})"
+            elif code == 0:
+                readable[name] = one
+        offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
+        configs, sources = self._configs(offsets) if settings else ({}, {})
+        wanted = {name: readable[name] for name in offsets}
+        sizes = logs.topic_sizes(self.admin, wanted) if settings else {}
+        topics = {
+            name: TopicSnapshot(
+                name=name,
+                topic_id=str(readable[name]["topic_id"]),
+                partitions=partitions,
+                configs=configs.get(name, {}),
+                bytes=sizes.get(name),
+                operations=None
+                if readable[name]["authorized_operations"] is None
+                else tuple(readable[name]["authorized_operations"]),
+                config_sources=sources.get(name, {}),
+            )
+            for name, partitions in sorted(offsets.items())
+        }
+        return ClusterSnapshot(
+            self.cluster.alias, cluster_id, taken_at_ms, topics, errors, frozenset(refused)
+        )
+
+    def partition_counts(self) -> dict[str, int]:
+        """Every topic our identity may see -> number of its partitions."""
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            return {
+                one["name"]: len(one["partitions"])
+                for one in self.admin.describe_topics()
+                if one["error_code"] == 0
+            }
+
+    def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
+        """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
+        return logs.partition_sizes(self.admin, topics)
+
+    def newest_record(self, topic: str) -> int | None:
+        """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""
+        try:
+            (found,) = self.admin.describe_topics([topic])
+            if found["error_code"]:
+                return None
+            numbers = [one["partition_index"] for one in found["partitions"]]
+            wanted = {TopicPartition(topic, one): OffsetSpec.MAX_TIMESTAMP for one in numbers}
+            newest = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
+        except KafkaError:
+            # Brokers before 3.0 do not know the question.
+            return None
+        times = [int(one.timestamp) for one in newest.values()]
+        return max((one for one in times if one >= 0), default=None)
+
+    def _configs(
+        self, names: Collection[str]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+        """Effective settings, and where each is from; a topic we may not ask about is empty."""
+        if not names:
+            return {}, {}
+        with explained(self.cluster, "read topic settings", "DESCRIBE_CONFIGS on the topics"):
+            answer = self.admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name) for name in names],
+                config_filter="all",
+            ).get("topic", {})
+        # Sensitive settings come without a value.
+        shown = {
+            name: {key: one for key, one in some.items() if one["value"] is not None}
+            for name, some in answer.items()
+        }
+        values, sources = (
+            {name: {key: one[what] for key, one in some.items()} for name, some in shown.items()}
+            for what in ("value", "config_source")
+        )
+        return values, sources

@@ -1,0 +1,134 @@
+"""Offset syncs: which source offset became which target offset, as the mirror wrote it.
+
+They are fresher than committed positions; a lag check makes estimates of them, a comparison by
+offset syncs reads every one, and the translation of a group's position needs old ones too.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mirror_report.config.credentials import Credentials
+from mirror_report.config.flow import Flow
+from mirror_report.kafka import formats
+from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, catch_up
+from mirror_report.model.cluster import Place, TopicSnapshot
+from mirror_report.model.mirror import OffsetSync
+
+SYNCS_READ = 200_000
+"""Offset syncs read from the end; a partition without one there has no estimate."""
+SYNCS_KEPT = 64
+"""Per partition at most twice as many are held before they are thinned out."""
+
+
+def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
+    """Leave out all but the newest :data:`SYNCS_READ` of each partition of the topic."""
+    for number, one in topic.partitions.items():
+        tail.next[number] = max(tail.next[number], (one.high_watermark or 0) - SYNCS_READ)
+
+
+def newest(record: Any) -> tuple[str, Any]:
+    """Decode into the newest sync of each partition."""
+    found = formats.offset_sync(record.key, record.value)
+    key = json.dumps([found.topic, found.partition])
+    return key, [found.upstream, found.downstream, record.timestamp]
+
+
+def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
+    """What :func:`newest` found."""
+    return {_place(key): OffsetSync(*one) for key, one in sorted(tail.latest.items())}
+
+
+def history(tail: Tail) -> Decode:
+    """Decode into growing lists, thinned out; a source offset that goes back begins a new one."""
+
+    def decode(record: Any) -> tuple[str, Any]:
+        found = formats.offset_sync(record.key, record.value)
+        key = json.dumps([found.topic, found.partition])
+        one = [found.upstream, found.downstream, record.timestamp]
+        some = tail.latest.get(key, [])
+        if some and found.upstream <= some[-1][0]:
+            some = some[:-1] if found.upstream == some[-1][0] else []
+        some.append(one)
+        return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
+
+    return decode
+
+
+def by_partition(tail: Tail) -> dict[Place, list[OffsetSync]]:
+    """What growing lists hold."""
+    return {_place(key): [OffsetSync(*one) for one in some] for key, some in tail.latest.items()}
+
+
+def _place(key: str) -> Place:
+    topic, partition = json.loads(key)
+    return topic, partition
+
+
+def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """Of each distance from the newest, doubling from one to the next, the oldest and the newest.
+
+    So much is left that every offset has a sync at most as far below it as it lies below the newest
+    (``OffsetSyncStore`` keeps them alike).
+
+    :param syncs: offset on the source, on the target, timestamp (ms); oldest first.
+    """
+    kept: dict[int, list[Sequence[int]]] = {}
+    for one in syncs:
+        some = kept.setdefault((syncs[-1][0] - one[0]).bit_length(), [])
+        some[1:] = [one]
+    return sorted((one for some in kept.values() for one in some), key=lambda one: one[0])
+
+
+def since(
+    client: ClusterClient,
+    credentials: Credentials,
+    flow: Flow,
+    before: Mapping[str, Any],
+    timeout_seconds: float = READ_SECONDS,
+) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
+    """What was written since an earlier call; after a long pause, what is left of it all.
+
+    :param before: what that call returned; empty: there was none.
+    :returns: syncs by place on the source, and what the next call has to be given. What does not
+        come within the time comes with the next call.
+    :raises ClusterError: the topic may not be read, or holds something else.
+    """
+    name = flow.offset_syncs_topic
+    seen = client.snapshot(None, [name], settings=False)
+    if name in seen.errors:
+        raise ClusterError(f"cluster {client.cluster.alias}: {seen.errors[name]}")
+    topic = seen.topics.get(name)
+    if topic is None:
+        return {}, dict(before)
+    if topic.operations is not None and "READ" not in topic.operations:
+        raise DeniedError(
+            f"cluster {client.cluster.alias}: identity {client.cluster.identity} may not read "
+            f"{name}, by which contents are aligned",
+            f"Grant it READ on topic {name}",
+        )
+    tail = Tail.load(before) if before else Tail()
+    tail.fit(topic, time.time_ns() // 1_000_000)
+    skip_old(tail, topic)
+    catch_up(client.cluster, credentials, [(topic, tail, _every(tail))], timeout_seconds)
+    found = by_partition(tail)
+    tail.latest = {}
+    return found, tail.dump()
+
+
+def _every(tail: Tail) -> Decode:
+    """Decode into growing lists."""
+
+    def decode(record: Any) -> tuple[str, Any]:
+        found = formats.offset_sync(record.key, record.value)
+        key = json.dumps([found.topic, found.partition])
+        some = tail.latest.get(key) or []
+        some.append([found.upstream, found.downstream, record.timestamp])
+        return key, some
+
+    return decode

@@ -1,0 +1,168 @@
+"""Reading compacted topics to their ends, each time on from where the last read ended.
+
+So the topics are read that a mirror keeps for itself on the target.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import TopicPartition
+
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.credentials import Credentials
+from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.formats import FormatError
+from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.records import consumer
+from mirror_report.model.cluster import TopicSnapshot
+
+READ_SECONDS = 120.0
+TOMBSTONES_KEPT_MS = 12 * 3_600_000
+"""Half of Kafka's default of ``delete.retention.ms``."""
+
+Decode = Callable[[Any], tuple[str, Any] | None]
+"""Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest."""
+
+
+@dataclass
+class Tail:
+    """What a compacted topic says, read up to some offset; a later read goes on from there.
+
+    :param latest: key -> value of its newest record, both as :data:`Decode` made them.
+    """
+
+    topic_id: str = ""
+    read_at_ms: int = 0
+    next: dict[int, int] = field(default_factory=dict)
+    latest: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Tail:
+        """What :meth:`dump` made."""
+        return cls(
+            plain["topic_id"],
+            plain["read_at_ms"],
+            {int(p): offset for p, offset in plain["next"].items()},
+            dict(plain["latest"]),
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {
+            "topic_id": self.topic_id,
+            "read_at_ms": self.read_at_ms,
+            "next": {str(p): offset for p, offset in self.next.items()},
+            "latest": self.latest,
+        }
+
+    def fit(self, topic: TopicSnapshot, now_ms: int) -> None:
+        """Forget everything unless going on from here gives the same as reading it all.
+
+        Another topic, a log that got shorter, or so long a pause that tombstones may be gone
+        (they are kept for a day) mean a new beginning.
+        """
+        fits = self.topic_id == topic.topic_id and now_ms - self.read_at_ms < TOMBSTONES_KEPT_MS
+        if not fits or any(
+            self.next.get(p, 0) > (one.high_watermark or 0) for p, one in topic.partitions.items()
+        ):
+            self.next, self.latest = {}, {}
+        self.topic_id, self.read_at_ms = topic.topic_id, now_ms
+        for number, one in topic.partitions.items():
+            self.next[number] = max(self.next.get(number, 0), one.log_start)
+
+    def left(self, topic: TopicSnapshot) -> int:
+        """Offsets not read yet."""
+        return sum(
+            max(0, (one.high_watermark or 0) - self.next[p]) for p, one in topic.partitions.items()
+        )
+
+
+Tails = dict[str, Tail]
+"""Topic -> what was read of it; kept between observations, so that each reads only what is new."""
+
+FlowTails = dict[str, Tails]
+"""Flow -> what was read of its mirror's own topics."""
+
+
+def own_topics(
+    client: ClusterClient, names: Collection[str]
+) -> tuple[dict[str, TopicSnapshot], dict[str, ClusterError]]:
+    """Topics a mirror keeps for itself, as far as we may read them, and why not the others.
+
+    A topic that does not exist is in neither.
+    """
+    seen = client.snapshot(None, names, settings=False)
+    who = f"identity {client.cluster.identity} ({client.cluster.username or 'anonymous'})"
+    problems: dict[str, ClusterError] = {
+        name: (DeniedError if name in seen.refused else ClusterError)(
+            f"cluster {client.cluster.alias}: {why}"
+        )
+        for name, why in seen.errors.items()
+    }
+    readable: dict[str, TopicSnapshot] = {}
+    for name, topic in seen.topics.items():
+        if topic.operations is None or "READ" in topic.operations:
+            readable[name] = topic
+        else:
+            problems[name] = DeniedError(
+                f"cluster {client.cluster.alias}: {who} may not read {name}",
+                f"Grant it READ on topic {name}",
+            )
+    return readable, problems
+
+
+def catch_up(
+    cluster: Cluster,
+    credentials: Credentials,
+    tails: Sequence[tuple[TopicSnapshot, Tail, Decode]],
+    timeout_seconds: float,
+) -> None:
+    """Read compacted topics on to their ends, or as far as the time allows.
+
+    :param tails: each topic, what was read of it (fitted to it), and how to decode its records.
+    :raises ClusterError: a record is not of its format; the message names it.
+    """
+    waiting = {
+        TopicPartition(topic.name, number): (one.high_watermark or 0, tail, decode)
+        for topic, tail, decode in tails
+        for number, one in topic.partitions.items()
+        if tail.next[number] < (one.high_watermark or 0)
+    }
+    if not waiting:
+        return
+    starts = {at: tail.next[at.partition] for at, (_, tail, _) in waiting.items()}
+    deadline = time.monotonic() + timeout_seconds
+    names = ", ".join(sorted({at.topic for at in waiting}))
+    with consumer(cluster, credentials, "tail", starts, names, max_poll_records=10_000) as opened:
+        while waiting and time.monotonic() < deadline:
+            for at, batch in opened.poll(timeout_ms=200).items():
+                if at in waiting:
+                    _, tail, decode = waiting[at]
+                    _take(cluster, batch, tail, decode)
+            for at, (end, tail, _) in list(waiting.items()):
+                tail.next[at.partition] = opened.position(at)
+                if tail.next[at.partition] >= end:
+                    del waiting[at]
+            opened.pause(*(set(opened.assignment()) - set(waiting)))
+
+
+def _take(cluster: Cluster, batch: Sequence[Any], tail: Tail, decode: Decode) -> None:
+    for one in batch:
+        try:
+            found = decode(one)
+        except FormatError as error:
+            raise ClusterError(
+                f"cluster {cluster.alias}: {one.topic}-{one.partition} at {one.offset}: {error}",
+                "Something else than MirrorMaker writes into this topic: find it, then mirror into "
+                "topics of its own",
+            ) from error
+        if found is not None:
+            key, value = found
+            if value is None:
+                tail.latest.pop(key, None)
+            else:
+                tail.latest[key] = value

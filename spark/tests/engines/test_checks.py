@@ -1,0 +1,201 @@
+"""Every check of a flow goes by the facts of its engine, also of one it does not know."""
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+from cases import CLUSTERS, EMPTY, GROUP, Case, snapshot, topic
+from made_up import EVERY, MADE_UP, flow_of
+
+from mirror_report import checks
+from mirror_report.checks import (
+    content,
+    groups,
+    lag_findings,
+    permissions,
+    preflight,
+    recreated,
+    remedies,
+    topic_settings,
+    topic_status,
+    topics,
+    workers,
+)
+from mirror_report.checks.estimates import estimates
+from mirror_report.config.settings import Warn
+from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
+from mirror_report.model.cluster import (
+    GroupSnapshot,
+    OpenTransaction,
+)
+from mirror_report.model.document import FlowStatus
+from mirror_report.parity import strategies
+
+
+def row_texts(case: Case) -> list[str]:
+    on_source = {"t": 1, "heartbeats": 1, "__in": 1, "__out": 1, "west.t": 1, "t-old": 1, "else": 1}
+    rows = topic_status.statuses(case.flow, case.source, case.target, on_source, ["t-gone"], {})
+    return [one.reason for one in rows]
+
+
+CALLS: Mapping[str, Callable[[Case], Any]] = {
+    "content.findings": lambda c: content.findings(EMPTY, c.flow, CLUSTERS),
+    "estimates.estimates": lambda c: estimates(c.flow, c.source, c.copied, c.mirror, ()),
+    "failover.judge": Case.grouped,
+    "failover.none_examined": Case.grouped,
+    "groups.parities": Case.grouped,
+    "groups.places": lambda c: groups.places(c.flow, c.offsets),
+    "groups.unproved": Case.grouped,
+    "lag.measure": lambda c: c.rows,
+    "lag_findings.heartbeat": lambda c: lag_findings.heartbeat(
+        c.flow,
+        FlowStatus(
+            "orders", c.flow.engine.name, "east", "west", "A", "B", "g", "Stable", 1, (), 1e9
+        ),
+        Warn(),
+        CLUSTERS["east"],
+    ),
+    "lag_findings.hung": lambda c: lag_findings.hung(
+        c.flow, {("t", 0): OpenTransaction(1, 1e9, False, "x")}, CLUSTERS["east"], Warn()
+    ),
+    "lag_findings.judge": Case.lagging,
+    "lag_findings.not_asked": lambda c: lag_findings.not_asked(c.flow, 3, 1),
+    "losses.judge": Case.lost,
+    "losses.observe": Case.lost,
+    "permissions.judge": Case.allowed,
+    "permissions.names_of": Case.allowed,
+    "permissions.not_configured": lambda c: permissions.not_configured(c.flow),
+    "permissions.questions": Case.allowed,
+    "permissions.rows_of": Case.allowed,
+    "positions.by_partition": lambda c: c.places,
+    "positions.waiting": lambda c: c.waiting,
+    "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
+    "preflight.internal_names": lambda c: preflight.internal_names(c.flow),
+    "preflight.internal_topics": lambda c: preflight.internal_topics(
+        c.flow, snapshot("west", *(topic(one, 0, 1) for one in preflight.internal_names(c.flow)))
+    ),
+    "preflight.no_groups": lambda c: preflight.no_groups(c.flow, ["other"]),
+    "preflight.replication_factors": lambda c: preflight.replication_factors(c.flow, 1),
+    "preflight.takeover": lambda c: preflight.takeover(
+        c.flow, c.copied, {}, GroupSnapshot("g", "Empty", ())
+    ),
+    "recreated.on_target": lambda c: recreated.on_target(c.flow, {"t": ("a", "b")}, CLUSTERS),
+    "remedies.host": lambda c: remedies.host(c.flow),
+    "remedies.journal": lambda c: remedies.journal(c.flow),
+    "remedies.renew": lambda c: remedies.renew(c.flow),
+    "remedies.service": lambda c: remedies.service(c.flow, "restart"),
+    "selection.judge": Case.selected,
+    "selection.observe": Case.selected,
+    "shifts.judge": Case.shifted,
+    "shifts.observe": Case.shifted,
+    "topic_status.candidates": lambda c: topic_status.candidates(
+        c.flow, c.source, ["t"], [c.flow.target_topic("t-gone")], ["t-gone"]
+    ),
+    "topic_settings.differences": lambda c: topic_settings.differences(
+        c.flow, c.source.topics["t"], topic("x", 0, 1, max_message_bytes="5")
+    ),
+    "topic_status.orphaned": lambda c: topic_status.orphaned(c.flow, ["t-gone"], []),
+    "topic_status.statuses": row_texts,
+    "topic_status.why_not": row_texts,
+    "topics.compare": lambda c: [
+        *topics.compare(c.flow, c.source, c.target, auto_creation=None),
+        *topics.compare(c.flow, c.source, c.target, auto_creation=False),
+    ],
+    "topics.not_readable": lambda c: topics.not_readable(c.flow, c.source),
+    "topic_settings.settings_not_read": lambda c: topic_settings.settings_not_read(
+        c.flow, [snapshot("west", replace(topic("t", 0, 1), configs={}))]
+    ),
+    "workers.judge": lambda c: workers.judge(c.flow, c.mirror, GROUP),
+    "workers.not_running": lambda c: workers.not_running(c.flow, c.mirror, tasks_expected=True),
+}
+
+
+def of_flows() -> set[str]:
+    """Public functions of the checks that are given a flow, on its own or in what they judge."""
+    found = set()
+    for one in pkgutil.iter_modules(checks.__path__):
+        module = import_module(f"mirror_report.checks.{one.name}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            given = {str(kind) for kind in function.__annotations__.values()}
+            own = function.__module__ == module.__name__ and not name.startswith("_")
+            if own and given & {"Flow", "Scene"}:
+                found.add(f"{one.name}.{name}")
+    return found
+
+
+def test_every_check_of_a_flow_is_called() -> None:
+    assert set(CALLS) == of_flows()
+
+
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+def test_every_check_takes_an_engine_it_does_not_know(engine: Engine) -> None:
+    case = Case(flow_of(engine))
+    for name, call in CALLS.items():
+        found = call(case)
+        assert found or name.startswith("preflight.internal"), name
+        assert "MirrorMaker " not in str(found), name
+
+
+def text(engine: Engine, name: str) -> str:
+    return str(CALLS[name](Case(flow_of(engine))))
+
+
+@pytest.mark.parametrize("engine", EVERY, ids=lambda one: one.name)
+def test_checks_say_what_the_facts_are(engine: Engine) -> None:
+    in_group = engine.positions is PositionStore.SOURCE_GROUP
+    said = {
+        "--reset-offsets --to-offset": ("content.findings", in_group),
+        "group_commit": ("positions.by_partition", in_group),
+        "connect_offsets": ("positions.by_partition", not in_group),
+        "into offsets": ("recreated.on_target", not in_group),
+        "topic offsets on west": ("lag_findings.judge", not in_group),
+        "(g on east)": ("preflight.takeover", engine.workers is WorkerStore.GROUP_MEMBERS),
+        "blocks the mirror for ever": ("topics.compare", engine.keeps_partitions),
+        "one producer for ever": ("topics.compare", not engine.creates_topics),
+        "'orders'": ("lag_findings.judge", True),
+        f"raise {engine.parallelism.key} of "
+        f"{'orders' if engine.parallelism.of_flow else 'unit'} and": ("lag_findings.judge", True),
+        f"9 {engine.parallelism.word} for": ("preflight.idle_tasks", True),
+        f"{engine.title} takes no groups": ("failover.none_examined", not engine.syncs_groups),
+        f"heartbeats: {engine.title} brings": ("topic_status.statuses", engine.has_heartbeats),
+        f"{engine.title} takes it only if": (
+            "topic_status.statuses",
+            engine.internal_topics_by_name,
+        ),
+        "'synced'": ("topic_settings.differences", engine.syncs_topic_configs),
+        "east.t": (
+            "topics.compare",
+            engine.names_targets is Naming.REPLICATION_POLICY,
+        ),
+    }  # fmt: skip
+    for words, (name, expected) in said.items():
+        assert (words in text(engine, name)) is expected, (words, name)
+
+
+def test_internal_topics_are_those_an_engine_keeps() -> None:
+    every = ["offsets", "status", "configs", "syncs", "checkpoints"]
+    assert preflight.internal_names(flow_of(MM2)) == every
+    assert preflight.internal_names(flow_of(MM1)) == []
+    grouped = replace(MM2, positions=PositionStore.SOURCE_GROUP, syncs_groups=False)
+    assert preflight.internal_names(flow_of(grouped)) == ["status", "configs", "syncs"]
+    membered = replace(MM2, workers=WorkerStore.GROUP_MEMBERS, has_offset_syncs=False)
+    assert preflight.internal_names(flow_of(membered)) == ["offsets", "checkpoints"]
+
+
+def test_command_for_the_process_is_the_engines_own() -> None:
+    made_up = replace(MM1, control="connectctl {verb} {instance}")
+    assert remedies.service(flow_of(made_up), "restart") == "connectctl restart unit"
+    assert "connectctl restart unit" in text(made_up, "workers.judge")
+    assert "systemctl restart unit.service" in text(MM2, "workers.judge")
+
+
+@pytest.mark.parametrize("engine", EVERY, ids=lambda one: one.name)
+def test_content_is_compared_by_offset_syncs_where_there_are_some(engine: Engine) -> None:
+    one = topic("t", 0, 1)
+    chosen = strategies.choose(flow_of(engine), [one], one, untimed=True)
+    assert chosen.strategy == ("offset_syncs" if engine.has_offset_syncs else "none")
+    assert engine.has_offset_syncs or f"{engine.title} says nothing" in chosen.reason

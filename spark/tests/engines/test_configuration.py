@@ -1,0 +1,52 @@
+"""What the configuration of a flow must name goes by the facts of its engine."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from made_up import MADE_UP, flow_of
+
+from mirror_report import engines, observe
+from mirror_report.config.errors import ConfigError
+from mirror_report.config.load import parse
+from mirror_report.engines import Engine, Naming, PositionStore, WorkerStore
+
+
+def document(engine: Engine, **names: str) -> dict[str, Any]:
+    flow = {
+        "name": "orders", "engine": engine.name, "source": "east", "target": "west",
+        "include": "t.*", "group_id": "g", "offset_topic": "o", "status_topic": "s",
+        "offset_syncs_topic": "y", **names,
+    }  # fmt: skip
+    clusters = {alias: {"bootstrap_servers": [f"{alias}:9092"]} for alias in ("east", "west")}
+    return {"version": 1, "clusters": clusters, "flows": [flow]}
+
+
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+def test_configuration_asks_for_what_the_engine_keeps(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engines.ENGINES, engine.name, engine)  # type: ignore[arg-type]
+    assert parse(document(engine)).flow("orders").engine is engine
+    for names, needed in (
+        ({"offset_topic": ""}, engine.positions is PositionStore.CONNECT_OFFSETS),
+        ({"status_topic": ""}, engine.workers is WorkerStore.STATUS_TOPIC),
+        ({"offset_syncs_topic": ""}, engine.has_offset_syncs),
+        ({"replication_policy": "x"}, engine.names_targets is Naming.REPLICATION_POLICY),
+        ({"separator": ""}, engine.names_targets is Naming.REPLICATION_POLICY),
+    ):
+        if needed:
+            with pytest.raises(ConfigError, match=next(iter(names))):
+                parse(document(engine, **names))
+        else:
+            parse(document(engine, **names))
+
+
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+def test_internal_topics_are_mirrored_by_name_where_the_engine_wants_them_named(
+    engine: Engine,
+) -> None:
+    flow = replace(flow_of(engine), include="__in|__out", topics=("__in", "__.*"))
+    assert flow.matches("__in")
+    assert flow.matches("__out") is not engine.internal_topics_by_name
+    assert observe.literals(flow) == ["__in"]
