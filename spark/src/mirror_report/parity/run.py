@@ -26,11 +26,9 @@ from mirror_report.parity.state.manifest import Manifest
 from mirror_report.parity.steps import observe
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from mirror_report.parity.spark.rows import RowStorage
     from mirror_report.parity.spark.session import OpenSession
-    from mirror_report.parity.steps.compare import Compared
+    from mirror_report.parity.steps.compare import Compared, Judged
 
 
 def run_parity(
@@ -187,7 +185,7 @@ def _classify(
     storage: RowStorage,
     state: RunState,
     compared: Compared,
-    judged: DataFrame,
+    judged: Judged,
 ) -> tuple[RunState, list[dict[str, Any]] | None]:
     """Confirm what differs by fresh snapshots, and classify it record by record.
 
@@ -203,10 +201,10 @@ def _classify(
         return replace(state, manifest=replace(manifest, results=results)), None
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
-    confirmation, rows = confirm.confirm(
+    differences, rows = confirm.confirm(
         storage, manifest, plan, observed.snapshots, compared.digests, rows
     )
-    classifier = classify.Classifier(context, storage, manifest, plan, confirmation)
+    classifier = classify.Classifier(context, storage, manifest, plan, differences)
     found = classifier.classify(rows, earlier)
     state = replace(
         state,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.settings import Spark
+from mirror_report.parity.context import Progress
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames import align, compare, digest
 from mirror_report.parity.frames.tables import table
@@ -28,8 +29,6 @@ from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open_session
-
-Progress = Callable[[str], None]
 
 WRITING_SECONDS = 600
 """The JVM writes the archive as it ends."""

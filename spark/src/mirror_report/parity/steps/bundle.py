@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,6 @@ from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.unreadable import Unread
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.state.bundle import Bundle
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def write_rows(
@@ -48,7 +46,7 @@ def write_rows(
 
 def compare_rows(
     session: SparkSession, files: Sequence[Path], source: Bundle, target: Bundle, most: int
-) -> tuple[Rows, Rows]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Hold two bundles against each other.
 
     :param files: their rows, unpacked; at least one file.

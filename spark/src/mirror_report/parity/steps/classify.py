@@ -17,7 +17,7 @@ from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
 from mirror_report.parity.keys import BUCKET, bucket_key
 from mirror_report.parity.plan import buckets
-from mirror_report.parity.plan.confirmation import Confirmation, Rows
+from mirror_report.parity.plan.differences import Differences, Rows
 from mirror_report.parity.plan.positions import position_rows
 from mirror_report.parity.plan.ranges import (
     CHUNK_BYTES,
@@ -77,7 +77,7 @@ def keep_earlier(storage: RowStorage, manifest: Manifest, earlier: DataFrame) ->
 class Classifier:
     """Buckets that differ, in one run.
 
-    :param confirmation: where their records lie now.
+    :param differences: where their records lie now.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class Classifier:
         storage: RowStorage,
         manifest: Manifest,
         plan: RunPlan,
-        confirmation: Confirmation,
+        differences: Differences,
     ) -> None:
         self.context = context
         self.storage = storage
         self.manifest = manifest
         self.plan = plan
-        self.confirmation = confirmation
+        self.differences = differences
         self.spent = plan.spent
         self.reader = Reader(
             context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
@@ -130,7 +130,7 @@ class Classifier:
         wanted: list[Range] = []
         begun = False
         for row in rows:
-            more = self.confirmation.digested([row])
+            more = self.differences.digested([row])
             together = [*wanted, *more]
             if begun and not self.spent.allows(self.context.settings.budget, together):
                 break
@@ -155,23 +155,23 @@ class Classifier:
 
     def _classified(self, rows: Rows, name: str) -> tuple[str, list[dict[str, Any]]]:
         """Name of the results of some buckets, and samples."""
-        session, newer = self.storage.session, self.confirmation.newer(rows)
-        wanted = joined([*self.confirmation.digested(rows), *newer.ranges])
-        sought = self.confirmation.sought(rows)
+        session, newer = self.storage.session, self.differences.newer(rows)
+        wanted = joined([*self.differences.digested(rows), *newer.ranges])
+        sought = self.differences.sought(rows)
         self.spent = self.spent.plus([*wanted, *sought])
         count = total_records([*wanted, *sought])
         self.context.progress(f"classifying {count} records one by one")
-        extents = [extent for row in rows for extent in self.confirmation.extents[bucket_key(row)]]
+        extents = [extent for row in rows for extent in self.differences.extents[bucket_key(row)]]
         records = bounded(session, self._records(wanted), extents, newer.following)
         if sought:
             records = records.unionByName(self._records(sought))
-        hidden = self.confirmation.hidden(rows, newer.starts, self.reader.unread.records)
+        hidden = self.differences.hidden(rows, newer.starts, self.reader.unread.records)
         candidates = table(
             session, classify.CANDIDATES_SCHEMA,
             [{**classify.candidate(row), **more} for row, more in zip(rows, hidden, strict=True)],
         )  # fmt: skip
         flows = self.context.settings.flows
-        positions = position_rows(self.manifest, self.confirmation.snapshots, flows)
+        positions = position_rows(self.manifest, self.differences.snapshots, flows)
         left = leftovers(
             records, candidates, table(session, compare.POSITIONS_SCHEMA, positions)
         ).persist()

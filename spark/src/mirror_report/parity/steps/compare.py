@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
@@ -17,6 +18,9 @@ from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state.manifest import Manifest
 from mirror_report.parity.state.records import Gone
+
+Judged: TypeAlias = DataFrame
+"""Buckets as :func:`frames.judge.judge` returns them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def judge(
     manifest: Manifest,
     plan: RunPlan,
     compared: Compared,
-) -> DataFrame:
+) -> Judged:
     """What is known of each bucket, persisted (:func:`frames.judge.judge`)."""
     topics = table(storage.session, judging.TOPICS_SCHEMA, topic_rows(manifest, plan))
     results = storage.results(manifest.results)
@@ -59,7 +63,7 @@ def judge(
 
 
 def removed_records(
-    storage: RowStorage, manifest: Manifest, compared: Compared, judged: DataFrame
+    storage: RowStorage, manifest: Manifest, compared: Compared, judged: Judged
 ) -> tuple[Gone, ...]:
     """Which of the records that left the target had to; the rest is in buckets that differ."""
     if not manifest.removals:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity.frames import compare
 from mirror_report.parity.frames.tables import table
 from mirror_report.parity.keys import BUCKET, Key, bucket_key
-from mirror_report.parity.plan.confirmation import Confirmation, Rows
+from mirror_report.parity.plan.differences import Differences, Rows
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
 from mirror_report.parity.spark.rows import RowStorage
@@ -41,7 +41,7 @@ def confirm(
     snapshots: FlowSnapshots,
     digests: DataFrame,
     rows: Rows,
-) -> tuple[Confirmation, Rows]:
+) -> tuple[Differences, Rows]:
     """Buckets of the flows that were observed again, the oldest first, and what to read of them.
 
     :param snapshots: fresh ones.
@@ -50,7 +50,7 @@ def confirm(
     """
     there = sorted((row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"])
     extents = _extents(storage, digests, there)
-    found = Confirmation(manifest, plan.topics, snapshots, extents)
+    found = Differences(manifest, plan.topics, snapshots, extents)
     return found, found.readable(there)
 
 

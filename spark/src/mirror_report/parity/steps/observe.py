@@ -28,7 +28,7 @@ from mirror_report.state.store import StateError
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedFlows:
     """What was observed of some flows.
 
     :param snapshots: of those that could be.
@@ -40,7 +40,7 @@ class Observed:
     deferred: frozenset[str] = frozenset()
 
 
-def observe(context: RunContext) -> Observed:
+def observe(context: RunContext) -> ObservedFlows:
     """Observe every flow: source, positions, target."""
     snapshots: dict[str, FlowSnapshot] = {}
     found: list[Finding] = []
@@ -61,7 +61,7 @@ def observe(context: RunContext) -> Observed:
         if bound is not None and lag > bound:
             deferred.add(flow.name)
             found.append(findings.deferred(flow, lag, bound))
-    return Observed(snapshots, found, frozenset(deferred))
+    return ObservedFlows(snapshots, found, frozenset(deferred))
 
 
 def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
@@ -75,7 +75,7 @@ def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
     return FlowSnapshot(flow, positions, source, take.target(flow))
 
 
-def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) -> Observed:
+def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) -> ObservedFlows:
     """Observe some flows again: positions, then target, then source. One that fails is left out.
 
     A flow whose topics others feed too is observed together with these.
@@ -102,7 +102,7 @@ def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) ->
             snapshots.pop(name, None)
             what = f"differences of flow {name} were not confirmed: {failed[other]}"
             found.append(findings.unavailable(name, what, "mirror-report run again"))
-    return Observed(snapshots, found)
+    return ObservedFlows(snapshots, found)
 
 
 def topics_with_timestamps(

@@ -25,7 +25,6 @@ from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state.manifest import Manifest
 
-Rows = list[dict[str, Any]]
 NOWHERE = 2**62
 
 
@@ -38,8 +37,8 @@ class Scanned:
     """
 
     topics: Sequence[CompactedTopic] = ()
-    rows: Rows = field(default_factory=list)
-    samples: Rows = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
     unread: Unread = field(default_factory=Unread)
 
     @property
@@ -93,13 +92,15 @@ class Scanner:
     def _readable(self, topics: Iterable[CompactedTopic]) -> list[CompactedTopic]:
         return self.reader.readable(topics, attrgetter("key"))
 
-    def _counted(self, topics: Sequence[CompactedTopic]) -> Rows:
+    def _counted(self, topics: Sequence[CompactedTopic]) -> list[dict[str, Any]]:
         """Numbers of topics."""
         with limited(self.context, self.session):
             judged = latest_by_key.collapse(self._judged(self._readable(topics)))
             return [row.asDict() for row in latest_by_key.count(judged).collect()]
 
-    def _confirmed(self, topics: Sequence[CompactedTopic]) -> tuple[Rows, Rows]:
+    def _confirmed(
+        self, topics: Sequence[CompactedTopic]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Numbers and samples of topics that differ."""
         chosen = self._readable(topics)
         if not chosen:

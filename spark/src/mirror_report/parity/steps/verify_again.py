@@ -43,7 +43,7 @@ PAUSE_MS = 3_600_000
 """Between two times; in every run it would be the larger part of many a small one."""
 CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
-Row = Mapping[str, Any]
+DigestRow = Mapping[str, Any]
 Cursors = Mapping[str, Mapping[str, int]]
 
 
@@ -123,7 +123,7 @@ def verify_again(
 
 
 def _next(
-    storage: RowStorage, topics: Sequence[Row], cursors: Cursors, both_sides: DataFrame
+    storage: RowStorage, topics: Sequence[DigestRow], cursors: Cursors, both_sides: DataFrame
 ) -> tuple[list[dict[str, Any]], Cursors]:
     """Whose turn it is; a topic that has come to its end begins again the next time."""
     judged = [topic for topic in topics if not topic["unread"]]
@@ -159,10 +159,10 @@ def _next(
 
 
 def _stored(
-    context: RunContext, storage: RowStorage, digests: DataFrame, rows: Sequence[Row]
-) -> dict[Key, list[Row]]:
+    context: RunContext, storage: RowStorage, digests: DataFrame, rows: Sequence[DigestRow]
+) -> dict[Key, list[DigestRow]]:
     """Bucket -> its digest rows."""
-    found: dict[Key, list[Row]] = {bucket_key(row): [] for row in rows}
+    found: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
     if not rows:
         return found
     names = [{name: row[name] for name in BUCKET} for row in rows]
@@ -178,8 +178,8 @@ def _affordable(
     context: RunContext,
     manifest: Manifest,
     plan: RunPlan,
-    rows: Sequence[Row],
-    stored: Mapping[Key, Sequence[Row]],
+    rows: Sequence[DigestRow],
+    stored: Mapping[Key, Sequence[DigestRow]],
     cursors: Cursors,
 ) -> tuple[dict[Key, list[Range]], Cursors]:
     """Buckets that are still there as a whole, as many as the budget allows; cursors move."""
@@ -201,7 +201,7 @@ def _affordable(
     return found, cursors
 
 
-def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[Row]) -> Iterator[Range]:
+def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Iterator[Range]:
     """Where digest rows were read, of those whose records are all there still."""
     for part in parts:
         where = (part["flow"], part["side"], part["origin"])
@@ -223,7 +223,7 @@ def _digests(
     plan: RunPlan,
     reader: Reader,
     wanted: Sequence[Range],
-    parts: Sequence[Row],
+    parts: Sequence[DigestRow],
 ) -> dict[Key, dict[str, Any]]:
     """Digests of now, by their keys."""
     all_of_it = joined(wanted)
@@ -238,7 +238,7 @@ def _digests(
 
 
 def _replaced(
-    storage: RowStorage, manifest: Manifest, former: Sequence[Key], now: Sequence[Row]
+    storage: RowStorage, manifest: Manifest, former: Sequence[Key], now: Sequence[DigestRow]
 ) -> str:
     """Put digests in the place of others."""
     kinds = dict(column.split() for column in digest.SCHEMA.split(", "))
@@ -251,13 +251,13 @@ def _replaced(
     return storage.write(rows.coalesce(1), "digest-scrubbed")
 
 
-def _key(row: Row) -> Key:
+def _key(row: DigestRow) -> Key:
     return tuple(row[name] for name in digest.KEYS)
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _plain(row: DigestRow) -> dict[str, Any]:
     return {name: row[name] for name in digest.COLUMNS}
 
 
-def _topic(row: Row) -> tuple[str, str]:
+def _topic(row: DigestRow) -> tuple[str, str]:
     return row["flow"], row["topic"]

@@ -45,7 +45,7 @@ class Newer:
 
 
 @dataclass(frozen=True)
-class Confirmation:
+class Differences:
     """Buckets that differ, and the logs they lie in.
 
     :param snapshots: fresh ones, of the flows that can be confirmed.
