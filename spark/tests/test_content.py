@@ -14,6 +14,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, Sample, TopicParity
 from mirror_report.model.findings import Finding
+from mirror_report.parity import classes
 from mirror_report.parity.results import summaries
 
 FLOW = Flow("orders", "east", "west", "t", group_id="g", hosts=("mirror1",))
@@ -93,9 +94,9 @@ def test_an_altered_record_can_be_seen_on_both_sides() -> None:
 
 
 def test_what_an_earlier_report_told_of_is_accounted() -> None:
-    accounted = dict.fromkeys(summaries.NEWS, 2)
+    accounted = dict.fromkeys(classes.ACCOUNTABLE, 2)
     found = told(accounted=accounted)
-    assert {one.kind for one in found} == set(summaries.NEWS)
+    assert {one.kind for one in found} == set(classes.ACCOUNTABLE)
     assert all(one.accounted and one.message.endswith("(known)") for one in found)
     assert verdict(found).exit_code == 0
 
@@ -113,8 +114,8 @@ def test_a_topic_that_nothing_compares_names_the_proof() -> None:
 
 
 def lane(number: int, **changes: Any) -> dict[str, Any]:
-    zero = dict.fromkeys((*summaries.ADDED, *CLASSES), 0) | dict.fromkeys(
-        (*summaries.NEWEST, *summaries.OLDEST)
+    zero = dict.fromkeys((*classes.ADDED, *CLASSES), 0) | dict.fromkeys(
+        (*classes.NEWEST, *classes.OLDEST)
     )
     return {"flow": "f", "topic": "t", "lane": number, "hours": [], **zero, **changes}
 

@@ -23,7 +23,8 @@ from mirror_report.config.settings import Spark as SparkSettings
 from mirror_report.model.content import CLASSES, ParityResult, TopicParity
 from mirror_report.model.findings import Finding
 from mirror_report.observe import Snapshots
-from mirror_report.parity.run import ParityRequest, run_parity
+from mirror_report.parity.context import ParityRequest
+from mirror_report.parity.run import run_parity
 from mirror_report.state.store import Store
 
 # Recent, or retention would remove the records at once.

@@ -23,8 +23,9 @@ from mirror_report.config.settings import Spark as SparkSettings
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
 from mirror_report.model.content import ParityResult
 from mirror_report.model.errors import ReportError
+from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.run import ParityRequest, run_parity
+from mirror_report.parity.run import run_parity
 from mirror_report.parity.spark import source
 from mirror_report.state.store import Store
 

@@ -30,7 +30,8 @@ from mirror_report.config.settings import Spark as SparkSettings
 from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, TopicParity
 from mirror_report.observe import Snapshots, open_clients, worker_group
-from mirror_report.parity.run import ParityRequest, run_parity
+from mirror_report.parity.context import ParityRequest
+from mirror_report.parity.run import run_parity
 from mirror_report.state.store import Store
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

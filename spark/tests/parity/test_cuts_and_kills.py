@@ -23,7 +23,7 @@ import mirror_report
 from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
 from mirror_report.model.content import CLASSES, ParityResult
-from mirror_report.parity.spark.rows import Shelf
+from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.state.store import Store
 
 LOOSE = Flow(name="loose", source="a", target="z", include="l.", group_id="g")
@@ -149,15 +149,15 @@ def _arrange_death(patch: pytest.MonkeyPatch, world: World, chance: random.Rando
     """Let a run die when rows are written, or right before or after the manifest is renamed."""
     left = chance.randrange(4)
     kind = chance.choice(("rows", "before", "after"))
-    write, commit = Shelf.write, world.store.commit
+    write, commit = RowStorage.write, world.store.commit
 
     def count() -> bool:
         nonlocal left
         left -= 1
         return left < 0
 
-    def written(shelf: Shelf, *given: Any) -> str:
-        name = write(shelf, *given)
+    def written(storage: RowStorage, *given: Any) -> str:
+        name = write(storage, *given)
         if kind == "rows" and count():
             raise KilledError
         return name
@@ -170,7 +170,7 @@ def _arrange_death(patch: pytest.MonkeyPatch, world: World, chance: random.Rando
         if dies:
             raise KilledError
 
-    patch.setattr(Shelf, "write", written)
+    patch.setattr(RowStorage, "write", written)
     patch.setattr(world.store, "commit", committed)
 
 

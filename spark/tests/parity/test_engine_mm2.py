@@ -21,7 +21,7 @@ from mirror_report.engines import MM2
 from mirror_report.model.cluster import Positions
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.observe import Snapshots
-from mirror_report.parity.results.summaries import TOLD_ONCE
+from mirror_report.parity.classes import REPORTED_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
@@ -305,7 +305,7 @@ def test_each_class_is_found_in_its_partition_and_nothing_else(story: Story, nam
     for (partition, _), kind in FATES[name].items():
         of_kind = expected.setdefault(kind, {})
         of_kind[str(partition)] = of_kind.get(str(partition), 0) + 1
-    lasting = {kind: some for kind, some in expected.items() if kind not in TOLD_ONCE}
+    lasting = {kind: some for kind, some in expected.items() if kind not in REPORTED_ONCE}
     first, later = (story.found(run)["a." + name] for run in (0, 2))
     assert (first.partitions, later.partitions) == (expected, lasting)
     assert counts(first) == {kind: sum(some.values()) for kind, some in expected.items()}

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.errors import ReportError
+from mirror_report.parity import run
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.run import Run
-from mirror_report.parity.spark.rows import Shelf
+from mirror_report.parity.spark.rows import RowStorage
 
 EAST = Flow(name="east", source="a", target="z", include="e.*", group_id="g")
 WEST = Flow(name="west", source="b", target="z", include="w.*", group_id="g")
@@ -215,17 +215,21 @@ def test_what_is_said_once_survives_a_run_that_fails_later(
     world.log("z", "e1").ident = "another"
     fill(world, EAST, "e2")
     with monkeypatch.context() as patch:
-        patch.setattr(Shelf, "results", lambda _: (_ for _ in ()).throw(ParityError("no more")))
+        patch.setattr(RowStorage, "results", lambda *_: _fail("no more"))
         with pytest.raises(ParityError, match="no more"):
             world.run()
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(Run, "_compare", lambda *_: (_ for _ in ()).throw(ParityError("again")))
-            patch.setattr(Run, "_spark_is_needed", lambda *_: True)
+            patch.setattr(run, "_compare_content", lambda *_: _fail("again"))
+            patch.setattr(run, "spark_is_needed", lambda *_: True)
             with pytest.raises(ParityError, match="again"):
                 world.run()
     assert [one.kind for one in world.run().findings] == ["reset"]
     assert world.run().findings == []
+
+
+def _fail(message: str) -> None:
+    raise ParityError(message)
 
 
 @pytest.fixture

@@ -29,8 +29,7 @@ from mirror_report.kafka.errors import ClusterError
 from mirror_report.model.cluster import Positions
 from mirror_report.model.document import LagDocument
 from mirror_report.observe import Snapshots
-from mirror_report.parity.spark import session
-from mirror_report.parity.steps import read
+from mirror_report.parity.spark import records, session
 from mirror_report.render import html, nagios, prometheus, sections, terminal
 from mirror_report.render import json as render_json
 from mirror_report.render.formats import judged
@@ -305,7 +304,7 @@ def test_spark_alone_suffices_to_read_around_them(
     def refuse(*_: Any) -> list[Any]:
         raise ClusterError("cluster a: could not read records: no such codec")
 
-    monkeypatch.setattr(read, "fetched_at", refuse)
+    monkeypatch.setattr(records, "fetched_at", refuse)
     names = [
         mirror.topic(name, partitions=1, cleanup_policy=policy, **FOREVER)
         for name, policy in (("t", "delete"), ("table", "compact"))

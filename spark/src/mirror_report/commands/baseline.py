@@ -24,7 +24,7 @@ from mirror_report.observe import (
     open_clients,
     worker_group,
 )
-from mirror_report.parity.plan.topics import of_present_topics
+from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.plan.verification_start import Observation, Watch, entries, full_entries
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer

@@ -91,8 +91,8 @@ def _compare(
         return {}, []
     try:
         # Every other step works without Spark.
-        from mirror_report.parity.frames import bundles as frames  # noqa: PLC0415
         from mirror_report.parity.spark import session  # noqa: PLC0415
+        from mirror_report.parity.steps import bundle  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
     hint = class_archive.hint(settings.spark)
@@ -101,11 +101,8 @@ def _compare(
     progress("comparing digests")
     expected = sum(file.stat().st_size for file in files)
     with session.open_session(settings.spark, expected) as spark, spark_errors():
-        judged = frames.judge(spark, frames.rows_of(spark, files), source, target).persist()
-        sums = {row["topic"]: row.asDict() for row in frames.summarise(judged).collect()}
-        worst = judged.filter("status = 'mismatch'").orderBy("topic", "bucket", "lane")
-        differing = worst.limit(DIFFERENCES).collect()
-    return sums, [
+        rows, differing = bundle.compare_rows(spark, files, source, target, DIFFERENCES)
+    return {row["topic"]: row for row in rows}, [
         BucketDifference(
             topic=row["topic"],
             partition=row["lane"] if row["lane"] >= 0 else None,

@@ -24,10 +24,11 @@ from mirror_report.model.cluster import ClusterSnapshot
 from mirror_report.model.errors import ReportError
 from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
-from mirror_report.parity.plan.ranges import Side
+from mirror_report.parity.plan.bundle import describe, to_read
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import bundle as bundles
 from mirror_report.parity.state.bundle import Bundle
+from mirror_report.parity.state.records import Side
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.state.store import Store
@@ -85,25 +86,25 @@ def digest_side(
     else:
         positions = take.positions(flow) if holds_positions else None
         snapshot = take.target(flow)
-    made = bundles.describe(
+    made = describe(
         flow, side, snapshot, positions, _floors(settings, flow, side, snapshot),
         settings.bucket_seconds * 1000,
     )  # fmt: skip
-    ranges = bundles.to_read(made)
+    ranges = to_read(made)
     progress(f"digesting {sum(part.records for part in ranges)} records of the {side}")
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
             try:
                 # Every other step works without Spark.
-                from mirror_report.parity.frames import bundles as frames  # noqa: PLC0415
                 from mirror_report.parity.spark import session  # noqa: PLC0415
+                from mirror_report.parity.steps import bundle  # noqa: PLC0415
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(part.bytes for part in ranges)
             with session.open_session(settings.spark, expected) as spark, spark_errors():
-                beyond = frames.write_rows(spark, settings, ranges, rows, progress)
-            made = bundles.with_unreadable(made, *beyond)
+                unread = bundle.write_rows(spark, settings, ranges, rows, progress)
+            made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:
             bundles.pack(made, rows, out)
     return made

@@ -22,14 +22,14 @@ from mirror_report.model.document import ProofDocument
 from mirror_report.model.errors import ReportError
 from mirror_report.model.findings import Finding
 from mirror_report.observe import Snapshots
+from mirror_report.parity import classes
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan import strategies, unreadable
-from mirror_report.parity.plan.ranges import Range, Side
-from mirror_report.parity.plan.strategies import Subject
-from mirror_report.parity.plan.topics import of_present_topics
-from mirror_report.parity.results import summaries
+from mirror_report.parity.plan.at_rest import TopicAtRest
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state.manifest import offsets
+from mirror_report.parity.state.records import Side, offsets
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION
@@ -88,7 +88,7 @@ def prove_topics(
     feeds = _feeds(flow, before.source, topic)
     waiting = _waiting(settings, flow, before, feeds)
     found: dict[str, TopicParity] = {}
-    subjects: list[Subject] = []
+    subjects: list[TopicAtRest] = []
     for name, origins in feeds.items():
         chosen = strategies.choose(
             flow,
@@ -169,7 +169,7 @@ def _waiting(
 
 def _subject(
     flow: Flow, topic: str, origins: Sequence[str], seen: _Observation, recorded: Mapping[str, Any]
-) -> Subject:
+) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
     sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
@@ -189,7 +189,7 @@ def _subject(
             if first < end:
                 ranges.append(Range(flow.name, side, name, topic, partition, first, end))
     timed = on_target is None or strategies.keeps_time(on_target)
-    return Subject(
+    return TopicAtRest(
         flow.name, topic, tuple(ranges), timed, source_gap=gaps["source"], target_gap=gaps["target"]
     )
 
@@ -197,7 +197,7 @@ def _subject(
 def _compare(
     settings: Settings,
     flow: Flow,
-    subjects: Sequence[Subject],
+    subjects: Sequence[TopicAtRest],
     expected_bytes: int,
     open_session: OpenSession | None,
     progress: Progress,
@@ -221,7 +221,7 @@ def _state(seen: _Observation, origins: Sequence[str], topic: str) -> list[Any]:
     return [(one.topic_id, one.partitions) if one else None for one in logs]
 
 
-def _reason(subject: Subject) -> str:
+def _reason(subject: TopicAtRest) -> str:
     said = [] if subject.keeps_time else ["timestamps are not compared: the target replaces them"]
     if subject.source_gap or subject.target_gap:
         said.append("the logs no longer hold everything since the baseline")
@@ -235,8 +235,8 @@ def _empty(
         flow=flow.name, source_topic=origins[0], topic=topic, status=status,
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys(summaries.NEWS, 0),
-        buckets=dict.fromkeys(summaries.STATUSES, 0),
+        accounted=dict.fromkeys(classes.ACCOUNTABLE, 0),
+        buckets=dict.fromkeys(classes.STATUSES, 0),
         verified_through_ms=None, newest_due_ms=None, reason=reason, samples={}, strategy="hash",
     )  # fmt: skip
 
@@ -248,7 +248,7 @@ def _compared(row: TopicParity, proved: Proved) -> TopicParity:
     status = row.status
     if counts["unverifiable"]:
         status = "unverifiable"
-    if any(counts[name] for name in CLASSES if name not in summaries.HARMLESS):
+    if any(counts[name] for name in CLASSES if name not in classes.HARMLESS):
         status = "mismatch"
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
     beyond = unreadable.reason(proved.beyond) if proved.beyond else ""

@@ -171,7 +171,8 @@ def _parity(
     """Content compared, or why it was not."""
     try:
         # Spark is only needed here; every other command works without it.
-        from mirror_report.parity.run import ParityRequest, run_parity  # noqa: PLC0415
+        from mirror_report.parity.context import ParityRequest  # noqa: PLC0415
+        from mirror_report.parity.run import run_parity  # noqa: PLC0415
 
         request = ParityRequest(settings, Snapshots(settings, tails), store, run_id, flows)
         return run_parity(request, progress), []

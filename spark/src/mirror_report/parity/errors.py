@@ -8,10 +8,13 @@ from mirror_report.model.errors import ReportError
 class ParityError(ReportError):
     """Content could not be compared; the message says why and what to do about it."""
 
+    kind = "parity_unavailable"
+
 
 def without_spark(error: ImportError) -> ParityError:
-    """What an operator is told who installed the report without Spark."""
+    """The error of a report that was installed without Spark."""
     return ParityError(
-        f"the Python package {error.name or 'pyspark'} is missing. Install the report with its "
-        "Spark part: role mirror_report, or pip install 'mirror-report[spark]' into its venv"
+        f"the Python package {error.name or 'pyspark'} is missing",
+        "Install the report with its Spark part: role mirror_report, or "
+        "pip install 'mirror-report[spark]' into its venv",
     )

@@ -28,7 +28,7 @@ SPANS_SCHEMA = (
 
 LOG = ("flow", "side", "origin", "partition")
 BLOCK = 4096
-"""Offsets that are looked up together."""
+"""Offsets that are found together."""
 
 
 def place(records: DataFrame, bucket_ms: int, spans: DataFrame | None = None) -> DataFrame:

@@ -5,22 +5,15 @@ What differs can only be located here, not explained: that takes the records of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.settings import Settings
-from mirror_report.parity.frames import align, compare, digest
+from mirror_report.parity.frames import compare, digest
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import unreadable
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.keys import BUCKET
 from mirror_report.parity.state.bundle import Bundle
-from mirror_report.parity.state.manifest import Unreadable
-from mirror_report.parity.steps.read import Around
 
 STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
 TOPICS_SCHEMA = "flow string, topic string"
@@ -28,47 +21,11 @@ STATUSES = ("verified", "in_flight", "mismatch", "skipped")
 ALL = 2**62
 
 
-def write_rows(
-    session: SparkSession,
-    settings: Settings,
-    ranges: Sequence[Range],
-    path: Path,
-    progress: Callable[[str], None],
-) -> tuple[list[Unreadable], Mapping[unreadable.Topic, str]]:
-    """Write digest rows of some ranges of one side of a flow: :data:`digest.COLUMNS`.
-
-    :param path: a directory to be made.
-    :returns: records that cannot be read; topics with too many of them, which have no rows, and
-        what is said of them.
-    """
-    # A bundle holds what a mirror copies: that does not wait for transactions.
-    flows = [
-        replace(one, source_isolation="read_uncommitted", target_isolation="read_uncommitted")
-        for one in settings.flows
-    ]
-    around = Around(replace(settings, flows=tuple(flows)), session, [], progress)
-
-    def write() -> None:
-        placed = align.place(around.fetch(ranges), settings.bucket_seconds * 1000)
-        rows = digest.digest(placed).coalesce(1)
-        rows.write.mode("overwrite").parquet(str(path))
-
-    around.read(write)
-    return around.known, around.full
-
-
-def rows_of(session: SparkSession, files: Sequence[Path]) -> DataFrame:
-    """Digest rows of unpacked bundles; none if there is no file."""
-    if not files:
-        return table(session, digest.SCHEMA, [])
-    return session.read.schema(digest.SCHEMA).parquet(*(str(one) for one in files))
-
-
 def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
     """What is known of each bucket that both bundles are about.
 
     A bucket is judged when all its source records are below the committed position and it had ended
-    when the source was looked at. Buckets that reach back to where a log begins are skipped: what
+    when the source was observed. Buckets that reach back to where a log begins are skipped: what
     was before is gone, or was not asked for.
 
     :param rows: digest rows of both sides.
@@ -102,7 +59,7 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
         .when(~F.col("mirrored") | ~ended, "in_flight")
         .when(F.col("equal"), "verified")
         .otherwise("mismatch"),
-    ).select(*compare.BUCKET, "n_source", "n_target", "status")
+    ).select(*BUCKET, "n_source", "n_target", "status")
 
 
 def summarise(judged: DataFrame) -> DataFrame:
@@ -113,12 +70,12 @@ def summarise(judged: DataFrame) -> DataFrame:
     return judged.groupBy("flow", "topic").agg(
         F.sum("n_source").alias("n_source"),
         F.sum("n_target").alias("n_target"),
-        *(F.count_if(F.col("status") == one).alias(f"buckets_{one}") for one in STATUSES),
+        *(F.count_if(F.col("status") == name).alias(f"buckets_{name}") for name in STATUSES),
         *(
-            F.sum(F.when(F.col("status") == one, F.col("n_source")).otherwise(0)).alias(
-                f"records_{one}"
+            F.sum(F.when(F.col("status") == name, F.col("n_source")).otherwise(0)).alias(
+                f"records_{name}"
             )
-            for one in STATUSES
+            for name in STATUSES
         ),
         *(
             F.sum(
@@ -137,13 +94,13 @@ def summarise(judged: DataFrame) -> DataFrame:
 
 def topics(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
     """Target topics that both sides know and nothing keeps from being compared."""
-    there = {one.topic: one for one in theirs.topics.values()}
+    there = {topic.topic: topic for topic in theirs.topics.values()}
     barred = {
-        one.topic
-        for one in (*ours.topics.values(), *there.values())
-        if one.skip is not None or one.unknown is not None
+        topic.topic
+        for topic in (*ours.topics.values(), *there.values())
+        if topic.skip is not None or topic.unknown is not None
     }
-    names = {one.topic for one in ours.topics.values()} & there.keys() - barred
+    names = {topic.topic for topic in ours.topics.values()} & there.keys() - barred
     return [{"flow": ours.flow, "topic": name} for name in sorted(names)]
 
 
@@ -162,14 +119,14 @@ def starts(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
     """Partitions whose digests do not begin with the first record there ever was."""
     return [
         {
-            "flow": one.flow,
-            "side": one.side,
+            "flow": bundle.flow,
+            "side": bundle.side,
             "topic": topic.topic,
             "origin": name,
             "partition": int(partition),
         }
-        for one in (ours, theirs)
-        for name, topic in one.topics.items()
+        for bundle in (ours, theirs)
+        for name, topic in bundle.topics.items()
         for partition, (start, _) in topic.ranges.items()
         if start > 0
     ]

@@ -1,4 +1,4 @@
-"""Compacted topics: the latest record of each key on one side against that on the other.
+"""Compacted topics: the latest record of each key on both sides; Column functions.
 
 Compaction removes what a newer record of the same key has replaced, on each side at its own pace.
 What has to agree is the latest record of each key; a key whose latest record is a tombstone is as
@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity.classes import SAMPLES
 from mirror_report.parity.frames import fingerprint
 
 KEY = ("flow", "topic", "lane", "k1", "k2")
@@ -27,8 +28,6 @@ EXPIRY_SCHEMA = "flow string, topic string, source_expired_ms bigint, target_exp
 WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
 """What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent."""
 
-SAMPLES = 20
-
 
 def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
     """The latest record of each key on both sides.
@@ -44,54 +43,53 @@ def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
         *("offset", "origin", "partition", "compared_ms", "timestamp_ms", "tombstone"),
         *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below"),
     )
-    hashed = (
-        with_keys(records)
-        .select(
-            *KEY,
-            "side",
-            "origin",
-            "partition",
-            "offset",
-            "compared_ms",
-            fingerprint.timestamp_ms().alias("timestamp_ms"),
-            F.col("value").isNull().alias("tombstone"),
-            F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
-            F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
-            F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), F.col("headers")).alias(
-                "headers_1"
-            ),
-            F.expr("length(key)").alias("key_length"),
-            F.expr("length(value)").alias("value_length"),
-        )
-        .join(F.broadcast(places), on=["flow", "side", "origin", "partition"], how="left")
-        .withColumns(
-            {
-                "counts": F.col("offset") >= F.coalesce("floor", F.lit(0)),
-                "below": F.col("offset") < F.coalesce("position", F.lit(0)),
-            }
-        )
-    )
-    source = F.col("side") == "source"
-    where = F.struct("origin", "partition")
-    return (
-        hashed.groupBy(*KEY)
-        .agg(
-            F.max(F.when(source, record)).alias("source"),
-            F.max(F.when(~source, record)).alias("target"),
-            *(
-                kind(F.when(of_side, where)).alias(f"{name}_{kind.__name__}")
-                for name, of_side in (("source", source), ("target", ~source))
-                for kind in (F.min, F.max)
-            ),
-        )
-        .withColumn(
-            "ambiguous",
-            F.coalesce(
-                (F.col("source_min") != F.col("source_max")), F.lit(False)
-            ) | F.coalesce((F.col("target_min") != F.col("target_max")), F.lit(False)),
-        )
-        .select(*KEY, "source", "target", "ambiguous")
+    on_source = F.col("side") == "source"
+    sides = {"source": on_source, "target": ~on_source}
+    log = F.struct("origin", "partition")
+    latest = _hashed(records, places).groupBy(*KEY).agg(
+        *(F.max(F.when(of_side, record)).alias(side) for side, of_side in sides.items()),
+        *(
+            kind(F.when(of_side, log)).alias(f"{side}_{kind.__name__}")
+            for side, of_side in sides.items()
+            for kind in (F.min, F.max)
+        ),
     )  # fmt: skip
+    spread = {
+        side: F.coalesce(F.col(f"{side}_min") != F.col(f"{side}_max"), F.lit(False))
+        for side in sides
+    }
+    return latest.withColumn("ambiguous", spread["source"] | spread["target"]).select(
+        *KEY, "source", "target", "ambiguous"
+    )
+
+
+def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
+    """Records by their hashes: whether each counts, and whether it is below the position."""
+    headers = F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), F.col("headers"))
+    hashed = with_keys(records).select(
+        *KEY,
+        "side",
+        "origin",
+        "partition",
+        "offset",
+        "compared_ms",
+        fingerprint.timestamp_ms().alias("timestamp_ms"),
+        F.col("value").isNull().alias("tombstone"),
+        F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
+        F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
+        headers.alias("headers_1"),
+        F.expr("length(key)").alias("key_length"),
+        F.expr("length(value)").alias("value_length"),
+    )
+    placed = hashed.join(
+        F.broadcast(places), on=["flow", "side", "origin", "partition"], how="left"
+    )
+    return placed.withColumns(
+        {
+            "counts": F.col("offset") >= F.coalesce("floor", F.lit(0)),
+            "below": F.col("offset") < F.coalesce("position", F.lit(0)),
+        }
+    )
 
 
 def with_keys(records: DataFrame) -> DataFrame:
@@ -109,52 +107,58 @@ def judge(keys: DataFrame, expiry: DataFrame, unreadable: DataFrame | None = Non
     :param expiry: :data:`EXPIRY_SCHEMA`.
     :param unreadable: :data:`KEY` of records that cannot be read, maybe the latest of their keys.
     """
-    on_source = F.col("source").isNotNull()
-    live = {
-        side: F.col(side).isNotNull() & ~F.coalesce(F.col(f"{side}.tombstone"), F.lit(True))
-        for side in ("source", "target")
-    }
-    counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
-    expired = {
-        side: F.coalesce(
-            F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms"), F.lit(False)
-        )
-        for side, other in (("source", "target"), ("target", "source"))
-    }
-
-    def differ(*names: str) -> Column:
-        return ~(
-            F.struct(*(F.col(f"source.{name}") for name in names)).eqNullSafe(
-                F.struct(*(F.col(f"target.{name}") for name in names))
-            )
-        )
-
     if unreadable is None:
         keys = keys.withColumn("unreadable", F.lit(False))
     else:
         beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
         keys = keys.join(beyond, on=list(KEY), how="full")
     known = keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left")
-    return known.select(
-        *KEY,
-        "source",
-        "target",
+    return known.select(*KEY, "source", "target", _class().alias("class"))
+
+
+def _class() -> Column:
+    """Class of a key, by its latest record on both sides."""
+    on_source = F.col("source").isNotNull()
+    live, there = _is_live("source"), _is_live("target")
+    counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
+    lost = F.when(_has_expired("target", "source"), "expired").otherwise("missing")
+    only_on_target = (
+        F.when(on_source, "missing")
+        .when(_has_expired("source", "target"), "expired")
+        .otherwise("extra")
+    )
+    return (
         F.when(F.col("unreadable"), "unverifiable")
         .when(~counts, "skipped")
         .when(on_source & ~F.col("source.below"), "in_flight")
-        .when(~live["source"] & ~live["target"], "absent")
+        .when(~live & ~there, "absent")
         .when(F.col("ambiguous"), "unverifiable")
-        .when(~live["target"], F.when(expired["target"], "expired").otherwise("missing"))
-        .when(
-            ~live["source"],
-            F.when(on_source, "missing").when(expired["source"], "expired").otherwise("extra"),
-        )
-        .when(differ("value_1", "value_2"), "corrupt_value")
-        .when(differ("headers_1"), "corrupt_headers")
-        .when(differ("compared_ms"), "altered_timestamp")
+        .when(~there, lost)
+        .when(~live, only_on_target)
+        .when(_differ("value_1", "value_2"), "corrupt_value")
+        .when(_differ("headers_1"), "corrupt_headers")
+        .when(_differ("compared_ms"), "altered_timestamp")
         .otherwise("verified")
-        .alias("class"),
     )
+
+
+def _is_live(side: str) -> Column:
+    """Whether a key has a value."""
+    return F.col(side).isNotNull() & ~F.coalesce(F.col(f"{side}.tombstone"), F.lit(True))
+
+
+def _has_expired(side: str, other: str) -> Column:
+    """Whether retention of a side may have removed a record that the other side holds."""
+    expired = F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms")
+    return F.coalesce(expired, F.lit(False))
+
+
+def _differ(*names: str) -> Column:
+    """Whether both sides differ in some fields."""
+    source, target = (
+        F.struct(*(F.col(f"{side}.{name}") for name in names)) for side in ("source", "target")
+    )
+    return ~source.eqNullSafe(target)
 
 
 def collapse(judged: DataFrame) -> DataFrame:
@@ -207,19 +211,23 @@ def samples(collapsed: DataFrame) -> DataFrame:
 
     :returns: what :func:`frames.classify.samples` returns.
     """
+    shown = ("partition", "offset", "timestamp_ms", "value_1", "value_2", "key_length",
+             "value_length")  # fmt: skip
     sides = F.array(
         *(
             F.when(
                 F.col(side).isNotNull(),
-                F.struct(F.lit(side).alias("side"), *(
-                    F.col(f"{side}.{name}").alias(name)
-                    for name in ("partition", "offset", "timestamp_ms", "value_1", "value_2",
-                                 "key_length", "value_length")
-                )),
+                F.struct(
+                    F.lit(side).alias("side"),
+                    *(F.col(f"{side}.{name}").alias(name) for name in shown),
+                ),
             )
             for side in ("source", "target")
         )
-    )  # fmt: skip
+    )
+    record_hash = F.concat(
+        fingerprint.hex64(F.col("at.value_1")), fingerprint.hex64(F.col("at.value_2"))
+    )
     order = Window.partitionBy("flow", "topic", "class").orderBy("k1", "k2")
     return (
         collapsed.filter(F.col("class").isin(*WRONG))
@@ -228,17 +236,9 @@ def samples(collapsed: DataFrame) -> DataFrame:
         .select("flow", "topic", "class", "k1", F.explode(sides).alias("at"))
         .filter(F.col("at").isNotNull())
         .select(
-            "flow",
-            "topic",
-            "class",
-            "at.side",
-            "at.partition",
-            "at.offset",
-            "at.timestamp_ms",
+            *("flow", "topic", "class", "at.side", "at.partition", "at.offset", "at.timestamp_ms"),
             fingerprint.hex64(F.col("k1")).alias("key_hash"),
-            F.concat(
-                fingerprint.hex64(F.col("at.value_1")), fingerprint.hex64(F.col("at.value_2"))
-            ).alias("record_hash"),
+            record_hash.alias("record_hash"),
             F.col("at.key_length").alias("key_bytes"),
             F.col("at.value_length").alias("value_bytes"),
         )

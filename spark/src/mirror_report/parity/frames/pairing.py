@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.frames.compare import BUCKET
+from mirror_report.parity.keys import BUCKET
 
 DISPLACED = "displaced"
 STAGES: dict[str, tuple[str, ...]] = {

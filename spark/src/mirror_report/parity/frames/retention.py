@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.state.manifest import Gone, Removal
-
-SLACK_MS = 60_000
-"""Clocks of brokers and of this host may differ by so much."""
+from mirror_report.parity.state.records import SLACK_MS, Gone, Removal
 
 REMOVALS_SCHEMA = (
     "flow string, topic string, partition int, start bigint, end bigint, kept_from_ms bigint, "
@@ -19,53 +17,56 @@ REMOVALS_SCHEMA = (
 )
 
 
-def judge(session: SparkSession, digests: DataFrame, removals: Sequence[Removal]) -> list[Gone]:
-    """What went, by what its digests say of its age; nothing is read again.
+def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]) -> list[Gone]:
+    """What was removed, by what its digests say of its age; nothing is read again.
 
     Retention removes whole segments, and none that holds a record younger than it: one such among
-    what went was deleted. A bucket of which a part went counts by the offsets of that part.
+    what was removed was deleted. A bucket of which a part is gone counts by the offsets of that
+    part.
 
     :param digests: :data:`frames.digest.COLUMNS` of disjoint ranges.
     """
-    rows = table(
-        session, REMOVALS_SCHEMA,
-        [{name: value for name, value in vars(one).items() if value is not None}
-         for one in removals],
-    )  # fmt: skip
-    overlap = F.least("off_max", F.col("end") - 1) - F.greatest("off_min", "start") + 1
-    whole = (F.col("off_min") >= F.col("start")) & (F.col("off_max") < F.col("end"))
-    went = (
+    plain = [
+        {name: value for name, value in asdict(removal).items() if value is not None}
+        for removal in removals
+    ]
+    rows = table(session, REMOVALS_SCHEMA, plain)
+    first, last = F.col("start"), F.col("end") - 1
+    touched = (F.col("off_max") >= first) & (F.col("off_min") <= last)
+    whole = (F.col("off_min") >= first) & (F.col("off_max") <= last)
+    overlap = F.least("off_max", last) - F.greatest("off_min", first) + 1
+    removed = (
         digests.filter(F.col("side") == "target")
         .join(F.broadcast(rows), on=["flow", "topic", "partition"], how="inner")
-        .filter((F.col("off_max") >= F.col("start")) & (F.col("off_min") < F.col("end")))
+        .filter(touched)
         .withColumns(
             {
-                "went": F.when(whole, F.col("n")).otherwise(F.least("n", overlap)),
-                "early": F.col("ts_max") > F.col("kept_from_ms") + SLACK_MS,
+                "removed": F.when(whole, F.col("n")).otherwise(F.least("n", overlap)),
+                "is_early": F.col("ts_max") > F.col("kept_from_ms") + SLACK_MS,
                 "until": F.col("ts_max") + F.col("retention_ms"),
             }
         )
     )
-    sums = went.groupBy("flow", "topic", "partition").agg(
-        F.coalesce(F.sum(F.when(~F.col("early"), F.col("went"))), F.lit(0)).alias("expired"),
-        F.coalesce(F.sum(F.when(F.col("early"), F.col("went"))), F.lit(0)).alias("early"),
-        F.max(F.when(F.col("early"), F.col("until"))).alias("until_ms"),
+    is_early = F.col("is_early")
+    sums = removed.groupBy("flow", "topic", "partition").agg(
+        F.coalesce(F.sum(F.when(~is_early, F.col("removed"))), F.lit(0)).alias("expired"),
+        F.coalesce(F.sum(F.when(is_early, F.col("removed"))), F.lit(0)).alias("early"),
+        F.max(F.when(is_early, F.col("until"))).alias("until_ms"),
     )
     return [Gone(**row.asDict()) for row in sums.collect()]
 
 
-def add(known: Sequence[Gone], news: Sequence[Gone]) -> list[Gone]:
-    """Both, with those that can be told together in one."""
-    found: dict[tuple[str, str, int, bool], Gone] = {}
-    for one in [*known, *news]:
-        key = (one.flow, one.topic, one.partition, one.early > 0 and one.until_ms is None)
-        same = found.get(key)
-        if same is None:
-            found[key] = one
-            continue
-        until = [each.until_ms for each in (same, one) if each.until_ms is not None]
-        found[key] = Gone(
-            one.flow, one.topic, one.partition, same.expired + one.expired, same.early + one.early,
-            max(until) if until else None,
-        )  # fmt: skip
-    return list(found.values())
+def add(known: Iterable[Gone], found: Iterable[Gone]) -> tuple[Gone, ...]:
+    """Both, with those that can be reported together in one."""
+    sums: dict[tuple[str, str, int, bool], Gone] = {}
+    for gone in (*known, *found):
+        key = (gone.flow, gone.topic, gone.partition, gone.early > 0 and gone.until_ms is None)
+        same = sums.get(key, replace(gone, expired=0, early=0))
+        until = [each.until_ms for each in (same, gone) if each.until_ms is not None]
+        sums[key] = replace(
+            gone,
+            expired=same.expired + gone.expired,
+            early=same.early + gone.early,
+            until_ms=max(until, default=None),
+        )
+    return tuple(sums.values())

@@ -21,4 +21,6 @@ def table(session: SparkSession, schema: str, rows: Sequence[Mapping[str, Any]])
 
 
 def _ddl(schema: str) -> str:
-    return ", ".join(f"{name}: {kind}" for name, kind in (one.split() for one in schema.split(",")))
+    return ", ".join(
+        f"{name}: {kind}" for name, kind in (column.split() for column in schema.split(","))
+    )

@@ -1,4 +1,4 @@
-"""Where both logs of a partition are cut alike, by MirrorMaker 2's offset syncs. No Spark, no I/O.
+"""Where both logs of a partition are cut alike, by MirrorMaker 2's offset syncs.
 
 A sync says that source offset u became target offset d. Between two of them lie the same records on
 both sides, unless something is wrong. A cut is called by a time, that of its sync, so that whatever
@@ -23,7 +23,7 @@ MOST_RAISED = 20
 
 
 class Cut(NamedTuple):
-    """The bucket of records from here on begins.
+    """A bucket of records begins here.
 
     :param upstream: source offset; ``downstream``: target offset; ``label``: when, in milliseconds.
     """
@@ -59,12 +59,12 @@ class Track:
     def load(cls, plain: Mapping[str, Any]) -> Track:
         """What :meth:`dump` made."""
         seen = plain["seen"]
-        cuts = tuple(Cut(*one) for one in plain["cuts"])
+        cuts = tuple(Cut(*cut) for cut in plain["cuts"])
         return cls(cuts, Cut(*seen) if seen else None, plain["barrier"], plain["raised"])
 
     def dump(self) -> dict[str, Any]:
         """JSON types only."""
-        cuts = [list(one) for one in self.cuts]
+        cuts = [list(cut) for cut in self.cuts]
         seen = list(self.seen) if self.seen else None
         return {"cuts": cuts, "seen": seen, "barrier": self.barrier, "raised": self.raised}
 
@@ -83,31 +83,31 @@ def advance(
     :param every_ms: about the time from cut to cut.
     :param repeats: false of a mirror that writes exactly once, whose target holds transaction
         markers instead.
-    :returns: ``None`` if the syncs begin anew somewhere else: nothing known fits them.
+    :returns: ``None`` if the syncs begin again somewhere else: nothing known fits them.
     """
     cuts, seen, barrier, raised = list(track.cuts), track.seen, track.barrier, track.raised
-    for one in syncs:
+    for sync in syncs:
         if not cuts or seen is None:
-            cuts, seen = cuts or [one], one
+            cuts, seen = cuts or [sync], sync
             continue
-        if one.upstream <= seen.upstream and one.downstream <= seen.downstream:
+        if sync.upstream <= seen.upstream and sync.downstream <= seen.downstream:
             continue  # read again
-        if one.downstream < seen.downstream or one.upstream < cuts[0].upstream:
+        if sync.downstream < seen.downstream or sync.upstream < cuts[0].upstream:
             return None
-        surplus = (seen.upstream - seen.downstream) - (one.upstream - one.downstream)
-        seen = one
+        surplus = (seen.upstream - seen.downstream) - (sync.upstream - sync.downstream)
+        seen = sync
         if repeats and surplus > 0:
-            while cuts[-1].upstream > one.upstream:
+            while cuts[-1].upstream > sync.upstream:
                 cuts.pop()
-            barrier = max(barrier, one.upstream + SLACK * surplus)
+            barrier = max(barrier, sync.upstream + SLACK * surplus)
             raised += 1
         last = cuts[-1]
-        repeating = one.upstream <= barrier and raised < MOST_RAISED
-        wide = one.upstream - last.upstream >= MOST_RECORDS
-        if one.upstream <= last.upstream or one.downstream <= last.downstream or repeating:
+        repeating = sync.upstream <= barrier and raised < MOST_RAISED
+        wide = sync.upstream - last.upstream >= MOST_RECORDS
+        if sync.upstream <= last.upstream or sync.downstream <= last.downstream or repeating:
             continue
-        if wide or one.label - last.label >= every_ms:
-            cuts.append(one._replace(label=max(one.label, last.label + 1)))
+        if wide or sync.label - last.label >= every_ms:
+            cuts.append(sync._replace(label=max(sync.label, last.label + 1)))
             raised = 0
     return Track(tuple(thinned(cuts)), seen, barrier, raised)
 
@@ -134,5 +134,7 @@ def thinned(cuts: Sequence[Cut]) -> list[Cut]:
 def spans(cuts: Sequence[Cut], side: str, start: int = 0, end: int = 2**62) -> list[Span]:
     """Closed buckets of one side that touch some offsets."""
     at = 0 if side == "source" else 1
-    found = [Span(one[at], following[at], one.label) for one, following in itertools.pairwise(cuts)]
-    return [one for one in found if one.start < one.end and one.start < end and one.end > start]
+    found = [Span(cut[at], following[at], cut.label) for cut, following in itertools.pairwise(cuts)]
+    return [
+        span for span in found if span.start < span.end and span.start < end and span.end > start
+    ]

@@ -1,37 +1,28 @@
-"""Offsets to read: how many at once, in which pieces, in which reads. No Spark, no I/O."""
+"""Offsets to read: how many at once, in which pieces, in which reads."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-Side = Literal["source", "target"]
-SIDES: tuple[Side, Side] = ("source", "target")
+from mirror_report.config.settings import Budget
+from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.parity.state.records import Origin, Side, TopicKey, fed_by
+
 RECORD_BYTES = 1024.0
 """Assumed size of a record where the cluster does not tell how large a topic is."""
-
-
-def guest(flow: str, origin: str) -> str:
-    """How a source topic is called that another flow brings to a topic of the flow judging it."""
-    return f"{flow}/{origin}"
-
-
-def feeder(flow: str, origin: str) -> tuple[str, str]:
-    """The flow that mirrors a source topic, and the topic's own name.
-
-    :param origin: its name, or what :func:`guest` made of it; no topic has a slash in its name.
-    """
-    via, slash, name = origin.rpartition("/")
-    return (via if slash else flow), name
+READING_SHARE = 0.9
+"""The rest of a budget that does not suffice is for confirming what differs."""
+CHUNK_BYTES = 1024**3
+"""About as much is read in one job."""
 
 
 @dataclass(frozen=True)
 class Range:
     """Offsets ``start`` to ``end`` (exclusive) of one partition, not read yet.
 
-    :param origin: topic name on this side, or a :func:`guest`; ``topic`` is the name on the target.
+    :param origin: topic name on this side, or a co-fed one; ``topic`` is the name on the target.
     :param record_bytes: expected size of one record.
     """
 
@@ -45,6 +36,16 @@ class Range:
     record_bytes: float = RECORD_BYTES
 
     @property
+    def key(self) -> Origin:
+        """The side of the topic it is of."""
+        return self.flow, self.side, self.origin
+
+    @property
+    def topic_key(self) -> TopicKey:
+        """The topic it is of."""
+        return self.flow, self.topic
+
+    @property
     def records(self) -> int:
         """Offsets in the range: an upper bound of its records."""
         return self.end - self.start
@@ -55,8 +56,42 @@ class Range:
         return self.records * self.record_bytes
 
 
-READING_SHARE = 0.9
-"""The rest of a budget that does not suffice is for a closer look at what differs."""
+@dataclass(frozen=True)
+class Spent:
+    """What a run has read of its budget."""
+
+    bytes: float = 0.0
+    records: int = 0
+
+    def plus(self, ranges: Iterable[Range]) -> Spent:
+        """With some ranges read as well."""
+        some = list(ranges)
+        return Spent(self.bytes + total_bytes(some), self.records + total_records(some))
+
+    def allows(self, budget: Budget, ranges: Iterable[Range]) -> bool:
+        """Whether some ranges may be read besides."""
+        total = self.plus(ranges)
+        return (budget.max_bytes is None or total.bytes <= budget.max_bytes) and (
+            budget.max_records is None or total.records <= budget.max_records
+        )
+
+
+def total_bytes(ranges: Iterable[Range]) -> float:
+    """Expected size of some ranges."""
+    return sum(wanted.bytes for wanted in ranges)
+
+
+def total_records(ranges: Iterable[Range]) -> int:
+    """Offsets in some ranges."""
+    return sum(wanted.records for wanted in ranges)
+
+
+def record_bytes(topic: TopicSnapshot | None, least: float = 1.0) -> float:
+    """Expected size of one record of a topic, by the size of its logs."""
+    records = sum(log.end - log.log_start for log in topic.partitions.values()) if topic else 0
+    if topic is None or not topic.bytes or records <= 0:
+        return RECORD_BYTES
+    return max(least, topic.bytes / records)
 
 
 def within_budget(
@@ -70,8 +105,8 @@ def within_budget(
     """
     shares = [1.0]
     for bound, total in (
-        (max_bytes, sum(one.bytes for one in ranges)),
-        (max_records, sum(one.records for one in ranges)),
+        (max_bytes, total_bytes(ranges)),
+        (max_records, total_records(ranges)),
     ):
         if bound is not None and total > bound:
             shares.append(READING_SHARE * bound / total)
@@ -84,7 +119,7 @@ def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
     left = list(ranges)
     pieces: list[list[Range]] = []
     while left:
-        count = math.ceil(sum(one.bytes for one in left) / chunk_bytes)
+        count = math.ceil(total_bytes(left) / chunk_bytes)
         now, left = _split(left, 1 / count) if count > 1 else (left, [])
         pieces.append(now)
     return pieces
@@ -93,11 +128,11 @@ def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
 def _split(ranges: Iterable[Range], share: float) -> tuple[list[Range], list[Range]]:
     now: list[Range] = []
     later: list[Range] = []
-    for one in ranges:
-        cut = min(one.end, one.start + max(1, math.floor(one.records * share)))
-        now.append(replace(one, end=cut))
-        if cut < one.end:
-            later.append(replace(one, start=cut))
+    for whole in ranges:
+        cut = min(whole.end, whole.start + max(1, math.floor(whole.records * share)))
+        now.append(replace(whole, end=cut))
+        if cut < whole.end:
+            later.append(replace(whole, start=cut))
     return now, later
 
 
@@ -107,16 +142,22 @@ def join(ranges: Iterable[Range]) -> list[list[Range]]:
     Ranges of one partition that touch or overlap are read as one.
     """
     merged: dict[tuple[str, Side, str, int], list[Range]] = {}
-    for one in sorted(ranges, key=lambda r: r.start):
-        if one.records <= 0:
+    for wanted in sorted(ranges, key=lambda each: each.start):
+        if wanted.records <= 0:
             continue
-        same = merged.setdefault((one.flow, one.side, one.origin, one.partition), [])
-        if same and one.start <= same[-1].end:
-            same[-1] = replace(same[-1], end=max(same[-1].end, one.end))
+        log = (wanted.flow, wanted.side, wanted.origin, wanted.partition)
+        same = merged.setdefault(log, [])
+        if same and wanted.start <= same[-1].end:
+            same[-1] = replace(same[-1], end=max(same[-1].end, wanted.end))
         else:
-            same.append(one)
+            same.append(wanted)
     groups: dict[tuple[str, str, Side, int], list[Range]] = {}
     for (flow, side, origin, _partition), same in merged.items():
-        for rank, one in enumerate(same):
-            groups.setdefault((flow, feeder(flow, origin)[0], side, rank), []).append(one)
+        for rank, wanted in enumerate(same):
+            groups.setdefault((flow, fed_by(flow, origin)[0], side, rank), []).append(wanted)
     return list(groups.values())
+
+
+def joined(ranges: Iterable[Range]) -> list[Range]:
+    """Ranges of which those of one partition that touch or overlap are one."""
+    return [wanted for group in join(ranges) for wanted in group]

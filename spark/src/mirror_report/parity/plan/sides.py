@@ -1,7 +1,4 @@
-"""What one side of one topic needs: what is new, what is gone, what has to be read anew.
-
-No Spark, no I/O.
-"""
+"""What one side of one topic needs: what is new, what is gone, what has to be read again."""
 
 from __future__ import annotations
 
@@ -10,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.model.cluster import TopicSnapshot
-from mirror_report.parity.plan.ranges import RECORD_BYTES, Range, Side
-from mirror_report.parity.state.manifest import (
+from mirror_report.parity.plan.ranges import Range, record_bytes
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import (
+    BASELINE_OFFSETS,
     NEVER,
-    STARTS,
     Gap,
-    Memory,
     Origin,
     Removal,
-    SideMemory,
+    Side,
+    SideState,
     offsets,
 )
 
@@ -48,38 +46,19 @@ class Drop:
     origin: str | None = None
 
 
-@dataclass
-class Wanted:
-    """What is needed of some sides in this run.
-
-    :param begin: how far each side of each topic had been read before, ids as they are now.
-    :param removals: what the target no longer holds of what was read there.
-    """
-
-    ranges: list[Range] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    reopened: list[Reopened] = field(default_factory=list)
-    drops: list[Drop] = field(default_factory=list)
-    begin: dict[Origin, SideMemory] = field(default_factory=dict)
-    removals: list[Removal] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
-class Place:
-    """A topic on one side of a flow; ``topic`` is its name on the target."""
+class SideNow:
+    """One side of a topic: what it is now, and what the baseline says of it.
+
+    :param topic: its name on the target.
+    :param recorded: the topic's entry of the baseline; ``based``: whether its flow has a baseline.
+    """
 
     flow: str
     side: Side
     origin: str
     topic: str
     isolation: str
-
-
-@dataclass(frozen=True)
-class SideNow:
-    """One side of a topic: where it is, what it is now, and what the baseline says of it."""
-
-    place: Place
     snapshot: TopicSnapshot
     taken_at_ms: int
     recorded: Mapping[str, Any] | None
@@ -87,153 +66,184 @@ class SideNow:
 
     @property
     def key(self) -> Origin:
-        """What it is remembered by."""
-        return self.place.flow, self.place.side, self.place.origin
+        """Its key in the manifest."""
+        return self.flow, self.side, self.origin
+
+    @property
+    def where(self) -> tuple[str, Side, str, str]:
+        """Its key and its name on the target, as a :class:`Gap` has them."""
+        return self.flow, self.side, self.topic, self.origin
+
+    @property
+    def drop(self) -> Drop:
+        """Its digest rows."""
+        return Drop(*self.key)
 
     @property
     def floor(self) -> dict[int, int]:
         """Where the baseline begins."""
-        return offsets((self.recorded or {}).get(self.place.side) or {})
+        return offsets((self.recorded or {}).get(self.side))
 
 
-def changed(one: SideNow, memory: Memory) -> str | list[int]:
-    """The former id of a topic made anew, or partitions whose log got shorter; else nothing."""
-    remembered = memory.sides.get(one.key)
-    known_id = (
-        remembered.topic_id if remembered else (one.recorded or {}).get(f"{one.place.side}_id")
-    )
-    if known_id and known_id != one.snapshot.topic_id:
+@dataclass(frozen=True)
+class SidePlan:
+    """What one side needs in this run.
+
+    :param state: how far it was read before, with its id as it is now.
+    :param removals: what the target no longer holds of what was read there.
+    """
+
+    state: SideState
+    ranges: list[Range] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    reopened: list[Reopened] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+
+
+def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
+    """The former id of a recreated topic, or partitions whose log got shorter; else nothing."""
+    known = manifest.sides.get(now.key)
+    known_id = known.topic_id if known else (now.recorded or {}).get(f"{now.side}_id")
+    if known_id and known_id != now.snapshot.topic_id:
         return str(known_id)
-    read = remembered.next if remembered else one.floor
-    logs = one.snapshot.partitions
+    read = known.next if known else now.floor
+    logs = now.snapshot.partitions
     return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)
 
 
-def plan_side(done: Wanted, one: SideNow, memory: Memory, *, anew: bool, recreated: bool) -> None:
-    """Add to ``done`` what one side needs.
+def plan_side(now: SideNow, manifest: Manifest, *, rebuild: bool, recreated: bool) -> SidePlan:
+    """What one side needs.
 
-    :param anew: the whole log has to be read again, because the other side was made anew.
+    :param rebuild: the whole log has to be read again, because the other side was recreated.
     :param recreated: a log of either side is another one than before.
     """
-    place, snapshot = one.place, one.snapshot
-    remembered = memory.sides.get(one.key)
-    floor = one.floor
-    change = changed(one, memory)
+    before = manifest.sides.get(now.key)
+    change = changed(now, manifest)
     reset = isinstance(change, str)
-    if isinstance(change, str):
-        done.reopened.append(
-            Reopened("topic_reset", *_where(place), None, f"{change} → {snapshot.topic_id}")
-        )
-    else:
-        for partition in change:
-            read = (remembered.next if remembered else floor)[partition]
-            end = snapshot.partitions[partition].end
-            done.reopened.append(Reopened("rewind", *_where(place), partition, f"{read} → {end}"))
+    known, floor = before, now.floor
+    gaps: list[Gap] = []
+    drops = [now.drop] if change or (rebuild and known is not None) else []
     if change:
-        done.drops.append(Drop(place.flow, place.side, place.origin))
-        if place.side == "source" and (reset or remembered is not None):
+        if now.side == "source" and (reset or known is not None):
             # What the old log held may be on the target and can no longer be read here.
-            done.gaps.append(Gap(*_where(place), -1, 0, 0, one.taken_at_ms))
-        remembered = None
-        if reset:
-            floor = {}
-    elif anew and remembered is not None:
-        done.drops.append(Drop(place.flow, place.side, place.origin))
-        floor, remembered = remembered.first, None
+            gaps.append(Gap(*now.where, -1, 0, 0, now.taken_at_ms))
+        known, floor = None, {} if reset else floor
+    elif rebuild and before is not None:
+        known, floor = None, dict(before.first)
+    state, ranges = _to_read(now, known, floor, gaps, reset=reset)
+    state = replace(state, **_baseline_offsets(now, before, change, recreated=recreated))
+    if now.side == "source":
+        return SidePlan(state, ranges, gaps, _reopened(now, before, change), drops)
+    state = _with_retention(state, now, known)
+    removals = _removals(now, known, state) if known is not None else []
+    return SidePlan(state, ranges, gaps, _reopened(now, before, change), drops, removals)
+
+
+def _reopened(now: SideNow, known: SideState | None, change: str | list[int]) -> list[Reopened]:
+    if isinstance(change, str):
+        detail = f"{change} → {now.snapshot.topic_id}"
+        return [Reopened("topic_reset", *now.where, None, detail)]
+    read = known.next if known else now.floor
+    logs = now.snapshot.partitions
+    return [
+        Reopened("rewind", *now.where, partition, f"{read[partition]} → {logs[partition].end}")
+        for partition in change
+    ]
+
+
+def _to_read(
+    now: SideNow,
+    known: SideState | None,
+    floor: Mapping[int, int],
+    gaps: list[Gap],
+    *,
+    reset: bool,
+) -> tuple[SideState, list[Range]]:
+    """How far each partition was read, and what is new there.
+
+    :param gaps: what expired unread is added.
+    """
     first: dict[int, int] = {}
     following: dict[int, int] = {}
-    for partition, log in sorted(snapshot.partitions.items()):
-        # Without a baseline, history begins with what is there at the first look.
-        begin = floor.get(partition, 0 if one.based and not reset else log.log_start)
-        wanted = remembered.next.get(partition, begin) if remembered else min(begin, log.end)
+    ranges: list[Range] = []
+    for partition, log in sorted(now.snapshot.partitions.items()):
+        # Without a baseline, history begins with what is there in the first run.
+        begin = floor.get(partition, 0 if now.based and not reset else log.log_start)
+        wanted = known.next.get(partition, begin) if known else min(begin, log.end)
         if log.log_start > wanted:
-            done.gaps.append(Gap(*_where(place), partition, wanted, log.log_start, one.taken_at_ms))
+            gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
         read = max(wanted, log.log_start)
-        first[partition] = remembered.first.get(partition, read) if remembered else read
+        first[partition] = known.first.get(partition, read) if known else read
         following[partition] = read
-        end = log.end_for(place.isolation)
+        end = log.end_for(now.isolation)
         if end > read:
-            done.ranges.append(
+            ranges.append(
                 Range(
-                    place.flow, place.side, place.origin, place.topic, partition, read, end,
-                    record_bytes(snapshot),
+                    now.flow, now.side, now.origin, now.topic, partition, read, end,
+                    record_bytes(now.snapshot),
                 )
             )  # fmt: skip
-    starts = _starts(one, memory.sides.get(one.key), change, recreated=recreated)
-    now = replace(SideMemory(snapshot.topic_id, first, following), **starts)
-    if place.side == "target":
-        now = _watched(now, one, remembered)
-        if remembered is not None:
-            done.removals += _removals(one, remembered, now)
-    done.begin[one.key] = now
+    return SideState(now.snapshot.topic_id, first, following), ranges
 
 
-def _starts(
-    one: SideNow, before: SideMemory | None, change: str | list[int], *, recreated: bool
+def _baseline_offsets(
+    now: SideNow, before: SideState | None, change: str | list[int], *, recreated: bool
 ) -> dict[str, Any]:
-    """What a baseline recorded while the mirror ran leaves open: fields of :class:`SideMemory`."""
-    source = one.place.side == "source"
+    """What a baseline recorded while the mirror ran leaves open: fields of :class:`SideState`."""
+    source = now.side == "source"
     if recreated or (change and source):
         # Offsets below which a log was copied say nothing of what was written there since.
         return {"older": before.older} if before is not None and not change else {}
     if before is not None:
-        return {name: getattr(before, name) for name in STARTS}
-    recorded = one.recorded or {}
-    names = STARTS[:2] if source else STARTS[2:]
-    return {name: offsets(recorded.get(name) or {}) for name in names}
+        return {name: getattr(before, name) for name in BASELINE_OFFSETS}
+    names = BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:]
+    return {name: offsets((now.recorded or {}).get(name)) for name in names}
 
 
-def _watched(now: SideMemory, one: SideNow, before: SideMemory | None) -> SideMemory:
-    """What has to be remembered of the target to tell whether records went too early.
+def _with_retention(state: SideState, now: SideNow, before: SideState | None) -> SideState:
+    """What is kept of the target to know whether records were removed too early.
 
-    Between two looks the shorter retention of both may have been in force; what it allowed to go
+    Between two runs the shorter retention of both may have been in force; what it allowed to remove
     stays allowed when the retention grows.
     """
-    configs = one.snapshot.configs
+    configs = now.snapshot.configs
     size = configs.get("retention.bytes")
     retention = int(configs["retention.ms"]) if "retention.ms" in configs else None
     if size is None or int(size) >= 0:
         retention = None
     known = [retention] if before is None else [retention, before.retention_ms]
     if None in known:
-        kept_from = one.taken_at_ms
+        kept_from = now.taken_at_ms
     else:
         kept_from = max(
-            (one.taken_at_ms - each for each in known if each is not None and each >= 0),
+            (
+                now.taken_at_ms - kept_ms
+                for kept_ms in known
+                if kept_ms is not None and kept_ms >= 0
+            ),
             default=NEVER,
         )
     return replace(
-        now,
-        log_start={p: log.log_start for p, log in one.snapshot.partitions.items()},
+        state,
+        log_start={p: log.log_start for p, log in now.snapshot.partitions.items()},
         retention_ms=retention,
         kept_from_ms=max(kept_from, before.kept_from_ms if before else NEVER),
     )
 
 
-def _removals(one: SideNow, before: SideMemory, now: SideMemory) -> list[Removal]:
-    """What went since the last look."""
+def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal]:
+    """What was removed since the last run."""
+    lasting = state.retention_ms is None or state.retention_ms < 0
+    retention_ms = None if lasting else state.retention_ms
     found = []
-    for partition, start in sorted(now.log_start.items()):
+    for partition, start in sorted(state.log_start.items()):
         end = min(start, before.next.get(partition, 0))
         begin = before.log_start.get(partition, end)
         if begin < end:
-            lasting = now.retention_ms is None or now.retention_ms < 0
             found.append(
                 Removal(
-                    one.place.flow, one.place.topic, partition, begin, end, now.kept_from_ms,
-                    None if lasting else now.retention_ms,
+                    now.flow, now.topic, partition, begin, end, state.kept_from_ms, retention_ms
                 )
-            )  # fmt: skip
+            )
     return found
-
-
-def record_bytes(snapshot: TopicSnapshot) -> float:
-    """Expected size of one record of a topic, by the size of its logs."""
-    records = sum(log.end - log.log_start for log in snapshot.partitions.values())
-    if not snapshot.bytes or records <= 0:
-        return RECORD_BYTES
-    return max(1.0, snapshot.bytes / records)
-
-
-def _where(place: Place) -> tuple[str, Side, str, str]:
-    return place.flow, place.side, place.topic, place.origin

@@ -1,4 +1,4 @@
-"""By which strategy the content of a topic is compared, and why. No Spark, no I/O."""
+"""By which strategy the content of a topic is compared, and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import TopicSnapshot
 from mirror_report.model.content import Strategy
-from mirror_report.parity.plan.ranges import Range
 
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")
 """Strategies that compare what is new, bucket by bucket."""
@@ -20,23 +19,6 @@ class Choice:
 
     strategy: Strategy
     reason: str = ""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A topic to prove.
-
-    :param ranges: everything both sides hold.
-    :param keeps_time: whether timestamps have to be the same.
-    :param source_gap: records of the source had expired; ``target_gap``: of the target.
-    """
-
-    flow: str
-    topic: str
-    ranges: tuple[Range, ...]
-    keeps_time: bool = True
-    source_gap: bool = False
-    target_gap: bool = False
 
 
 def choose(
@@ -57,8 +39,8 @@ def choose(
     """
     compacted = [
         side
-        for side, topics in (("source", sources), ("target", (target,)))
-        if any(one is not None and is_compacted(one) for one in topics)
+        for side, topics in (("source", sources), ("target", [target] if target else []))
+        if any(is_compacted(topic) for topic in topics)
     ]
     if compacted:
         return Choice("latest_by_key", f"compacted on the {' and the '.join(compacted)}")

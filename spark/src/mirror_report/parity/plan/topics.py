@@ -1,29 +1,30 @@
-"""What a run has to read, from what is remembered and what the clusters say now.
-
-No Spark, no I/O.
-"""
+"""What a flow has to read, from what was read before and what the clusters hold now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.model.content import Strategy
 from mirror_report.parity.plan import strategies
-from mirror_report.parity.plan.ranges import feeder
-from mirror_report.parity.plan.sides import (
-    Drop,
-    Place,
-    Reopened,
-    SideNow,
-    Wanted,
-    changed,
-    plan_side,
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, changed, plan_side
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import (
+    Gap,
+    Origin,
+    Removal,
+    SideState,
+    TopicKey,
+    fed_by,
+    offsets,
 )
-from mirror_report.parity.state.manifest import Memory, offsets
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,27 @@ class TopicPlan:
     unknown: str | None = None
 
     @property
+    def key(self) -> TopicKey:
+        """Its flow and name."""
+        return self.flow, self.topic
+
+    @property
     def judged(self) -> bool:
         """Whether digests are compared, bucket by bucket."""
         known = self.skip is None and self.unknown is None
         return known and self.strategy in strategies.BY_BUCKET
+
+    @property
+    def feeds(self) -> list[tuple[str, str]]:
+        """Flows and their source topics that feed it."""
+        return [fed_by(self.flow, origin) for origin in self.origins]
 
 
 @dataclass(frozen=True)
 class Feed:
     """A source topic that feeds a topic of the target.
 
-    :param origin: its name, or a guest (:func:`plan.ranges.guest`).
+    :param origin: its name, or a co-fed one (:func:`state.records.co_fed`).
     :param recorded: what the baseline holds of it; ``based``: whether its flow has a baseline.
     :param isolation: which of its records count.
     """
@@ -68,67 +79,77 @@ class Feed:
 
 
 @dataclass
-class FlowPlan(Wanted):
+class FlowPlan:
     """What one flow needs in this run.
 
     :param departed: topics that are no longer on the source, with what fed them.
+    :param begin: how far each side of each topic had been read before, ids as they are now.
+    :param removals: what the target no longer holds of what was read there.
     """
 
     topics: list[TopicPlan] = field(default_factory=list)
     departed: list[TopicPlan] = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    reopened: list[Reopened] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    begin: dict[Origin, SideState] = field(default_factory=dict)
+    removals: list[Removal] = field(default_factory=list)
 
 
 def plan_flow(
     flow: Flow,
-    memory: Memory,
+    manifest: Manifest,
     baseline: Mapping[str, Any],
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     *,
-    guests: Mapping[str, Sequence[Feed]] | None = None,
+    co_fed: Mapping[str, Sequence[Feed]] = NOTHING,
     elsewhere: Collection[str] = (),
-    doubtful: Mapping[str, str] | None = None,
+    doubtful: Mapping[str, str] = NOTHING,
 ) -> FlowPlan:
     """Ranges to read for one flow.
 
     :param baseline: the flow's entry of the manifest ``baseline``; empty if there is none.
     :param source: taken first; ``target`` after it and after the positions.
-    :param guests: topic of the target -> what other flows bring there.
+    :param co_fed: topic of the target -> what other flows bring there.
     :param elsewhere: topics of the target that another flow judges.
     :param doubtful: topic of the target -> why it cannot be judged now.
     """
     done = FlowPlan()
     feeds: dict[str, list[Feed]] = {}
     for name in sorted(filter(flow.matches, source.topics)):
-        one = feed_of(flow, name, baseline, source)
-        feeds.setdefault(flow.target_topic(name), []).append(one)
+        feed = feed_of(flow, name, baseline, source)
+        feeds.setdefault(flow.target_topic(name), []).append(feed)
     for name in sorted(filter(flow.matches, source.errors)):
         if name not in source.topics:
             topic = flow.target_topic(name)
-            done.topics.append(
-                TopicPlan(flow.name, topic, (name,), unknown=f"source: {source.errors[name]}")
-            )
+            unknown = f"source: {source.errors[name]}"
+            done.topics.append(TopicPlan(flow.name, topic, (name,), unknown=unknown))
             feeds.pop(topic, None)
-    for topic, some in feeds.items():
-        origins = tuple(one.origin for one in some)
-        if topic in (doubtful or {}):
-            unknown = (doubtful or {})[topic]
-            done.topics.append(TopicPlan(flow.name, topic, origins, unknown=unknown))
+    for topic, own in feeds.items():
+        origins = tuple(feed.origin for feed in own)
+        if topic in doubtful:
+            plan = TopicPlan(flow.name, topic, origins, unknown=doubtful[topic])
+            done.topics.append(plan)
         elif topic not in elsewhere:
-            all_of_it = [*some, *(guests or {}).get(topic, ())]
-            _plan_topic(done, flow, topic, all_of_it, memory, target)
-    planned = {one.topic for one in done.topics} | set(elsewhere)
+            _plan_topic(done, flow, topic, [*own, *co_fed.get(topic, ())], manifest, target)
+    _plan_departed(done, flow, {*elsewhere, *(plan.topic for plan in done.topics)}, manifest)
+    return done
+
+
+def _plan_departed(
+    done: FlowPlan, flow: Flow, planned: Collection[str], manifest: Manifest
+) -> None:
     left: dict[str, list[str]] = {}
-    for owner, side, origin in sorted(memory.sides):
-        if (owner, side) == (flow.name, "source") and feeder(owner, origin)[0] == owner:
+    for owner, side, origin in sorted(manifest.sides):
+        if (owner, side) == (flow.name, "source") and fed_by(owner, origin)[0] == owner:
             left.setdefault(flow.target_topic(origin), []).append(origin)
     for topic, names in left.items():
-        if topic in planned:
-            continue
-        done.departed.append(TopicPlan(flow.name, topic, tuple(names)))
-        done.drops += [Drop(flow.name, "source", name) for name in names]
-        done.drops.append(Drop(flow.name, "target", topic))
-    return done
+        if topic not in planned:
+            done.departed.append(TopicPlan(flow.name, topic, tuple(names)))
+            done.drops += [Drop(flow.name, "source", name) for name in names]
+            done.drops.append(Drop(flow.name, "target", topic))
 
 
 def feed_of(
@@ -150,58 +171,82 @@ def _plan_topic(
     flow: Flow,
     topic: str,
     feeds: Sequence[Feed],
-    memory: Memory,
+    manifest: Manifest,
     target: ClusterSnapshot,
 ) -> None:
-    known = [one.recorded for one in feeds if one.recorded is not None]
     on_target = target.topics.get(topic)
-    origins = tuple(one.origin for one in feeds)
-    plan = TopicPlan(flow.name, topic, origins)
+    plan = TopicPlan(flow.name, topic, tuple(feed.origin for feed in feeds))
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    untimed = memory.untimed(flow.name, topic)
-    chosen = strategies.choose(flow, [one.topic for one in feeds], on_target, untimed=untimed)
+    untimed = manifest.untimed(flow.name, topic)
+    chosen = strategies.choose(flow, [feed.topic for feed in feeds], on_target, untimed=untimed)
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
-    if not plan.judged and len({feeder(flow.name, one)[0] for one in origins}) > 1:
+    if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
     done.topics.append(plan)
-    if not plan.judged:
-        return
+    if plan.judged:
+        _plan_sides(done, _sides(flow, topic, feeds, manifest, target), plan, manifest)
+
+
+def _sides(
+    flow: Flow,
+    topic: str,
+    feeds: Sequence[Feed],
+    manifest: Manifest,
+    target: ClusterSnapshot,
+) -> list[SideNow]:
+    """Both sides of a topic; without the target's if it is not there."""
     sides = [
         SideNow(
-            Place(flow.name, "source", one.origin, topic, one.isolation),
-            one.topic, one.taken_at_ms, one.recorded, one.based,
+            flow.name, "source", feed.origin, topic, feed.isolation,
+            feed.topic, feed.taken_at_ms, feed.recorded, feed.based,
         )
-        for one in feeds
+        for feed in feeds
     ]  # fmt: skip
-    deleted = on_target is None and (flow.name, "target", topic) in memory.sides
+    on_target = target.topics.get(topic)
+    if on_target is None:
+        return sides
+    known = [feed.recorded for feed in feeds if feed.recorded is not None]
+    start: Mapping[str, Any] | None = known[-1] if known else None
+    if start is None and _lost_its_beginning(sides, manifest):
+        start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
+    there = SideNow(
+        flow.name, "target", topic, topic, flow.target_isolation,
+        on_target, target.taken_at_ms, start, any(feed.based for feed in feeds),
+    )  # fmt: skip
+    return [*sides, there]
+
+
+def _plan_sides(
+    done: FlowPlan, sides: Sequence[SideNow], plan: TopicPlan, manifest: Manifest
+) -> None:
+    flow, topic = plan.key
+    there = any(side.side == "target" for side in sides)
+    deleted = not there and (flow, "target", topic) in manifest.sides
     if deleted:
-        done.reopened.append(
-            Reopened("topic_reset", flow.name, "target", topic, topic, None, "deleted")
-        )
-        done.drops.append(Drop(flow.name, "target", topic))
-    if on_target is not None:
-        place = Place(flow.name, "target", topic, topic, flow.target_isolation)
-        start: Mapping[str, Any] | None = known[-1] if known else None
-        if start is None and _lost_its_beginning(sides, memory):
-            start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
-        based = any(one.based for one in feeds)
-        sides.append(SideNow(place, on_target, target.taken_at_ms, start, based))
+        done.reopened.append(Reopened("topic_reset", flow, "target", topic, topic, None, "deleted"))
+        done.drops.append(Drop(flow, "target", topic))
     # Sealed rows of one side cannot be held against a new log of the other.
-    sealed = bool(memory.totals.get(flow.name, {}).get(topic))
-    changes = [changed(one, memory) for one in sides]
-    anew = sealed and (deleted or any(changes))
-    # What may have been copied before the baseline went into logs that are no longer there.
-    recreated = deleted or any(isinstance(one, str) for one in changes)
-    for one in sides:
-        plan_side(done, one, memory, anew=anew, recreated=recreated)
+    sealed = bool(manifest.totals.get(flow, {}).get(topic))
+    changes = [changed(side, manifest) for side in sides]
+    rebuild = sealed and (deleted or any(changes))
+    # What may have been copied before the baseline is in logs that are no longer there.
+    recreated = deleted or any(isinstance(change, str) for change in changes)
+    for side in sides:
+        found = plan_side(side, manifest, rebuild=rebuild, recreated=recreated)
+        done.begin[side.key] = found.state
+        done.ranges += found.ranges
+        done.gaps += found.gaps
+        done.reopened += found.reopened
+        done.drops += found.drops
+        done.removals += found.removals
 
 
-def _lost_its_beginning(sources: Sequence[SideNow], memory: Memory) -> bool:
-    """Whether a topic is looked at for the first time, and the source holds only its newer part."""
-    return all(one.key not in memory.sides for one in sources) and any(
-        log.log_start > 0 for one in sources for log in one.snapshot.partitions.values()
+def _lost_its_beginning(sources: Sequence[SideNow], manifest: Manifest) -> bool:
+    """Whether a topic is read for the first time, and the source holds only its newer part."""
+    return all(side.key not in manifest.sides for side in sources) and any(
+        log.log_start > 0 for side in sources for log in side.snapshot.partitions.values()
     )
 
 
@@ -214,32 +259,9 @@ def behind(
     for name, topic in source.topics.items():
         if not flow.matches(name):
             continue
-        begun = offsets((recorded.get(name) or {}).get("source") or {})
+        begun = offsets((recorded.get(name) or {}).get("source"))
         for partition, log in topic.partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = positions.get(name, {}).get(partition, start)
             total += max(0, log.end_for(flow.source_isolation) - position)
     return total
-
-
-def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Positions:
-    """Positions without those past the end of their log.
-
-    MirrorMaker 2 keeps its position when a topic is deleted. Until it commits again, such a one is
-    of the earlier topic of that name and says nothing of the present one.
-
-    :param source: taken after the positions, or a mirror at work would seem to be past the end.
-    """
-    ends = {
-        (topic.name, partition): log.end
-        for topic in source.topics.values()
-        for partition, log in topic.partitions.items()
-    }
-    return {
-        topic: {
-            partition: position
-            for partition, position in parts.items()
-            if position <= ends.get((topic, partition), position)
-        }
-        for topic, parts in positions.items()
-    }

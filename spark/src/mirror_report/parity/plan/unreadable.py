@@ -1,7 +1,7 @@
-"""Records that Spark cannot read: where they are, and how they count. No Spark, no I/O.
+"""Records that Spark cannot read: where they are, and how they count.
 
 Spark keeps timestamps in microseconds, and a record whose milliseconds do not fit fails the whole
-read. Such records are left out (:class:`steps.read.Around`) and remembered.
+read. Such records are left out (:class:`spark.records.Reader`) and kept in the manifest.
 
 What cannot be read cannot be paired either. A mirror keeps timestamps, so the same record is
 unreadable on both sides and counts once: of each lane (a partition, or the topic where the mirror
@@ -11,17 +11,17 @@ keeps no partitions) the larger number of both sides counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mirror_report.model.content import Sample
+from mirror_report.parity.classes import WHOLE
 from mirror_report.parity.plan import ranges
-from mirror_report.parity.plan.cofed import Look
-from mirror_report.parity.plan.ranges import SIDES, Range, Side, feeder
+from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
-from mirror_report.parity.results.summaries import WHOLE
-from mirror_report.parity.state.manifest import Removal, Unreadable
+from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.state.records import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
 
 MOST = 20
 """Unreadable records of one side of a topic; with more of them the topic is unknown."""
@@ -29,8 +29,18 @@ LIMIT_MS = (2**63 - 1) // 1000
 """Timestamps further from 1970 do not fit into microseconds."""
 
 T = TypeVar("T", Range, Removal)
-Topic = tuple[str, str]
-"""Flow, and name on the target."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What could not be read.
+
+    :param records: those that are known by now.
+    :param topics: those with too many of them, and why nothing can be said of each.
+    """
+
+    records: tuple[Unreadable, ...] = ()
+    topics: Mapping[TopicKey, str] = field(default_factory=dict)
 
 
 def timestamp(milliseconds: int) -> int:
@@ -43,39 +53,45 @@ def fits(milliseconds: int) -> bool:
     return abs(timestamp(milliseconds)) <= LIMIT_MS
 
 
+def of_topic(known: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
+    """Those of one topic."""
+    return [record for record in known if (record.flow, record.topic) == topic]
+
+
 def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
     """Ranges without the records that cannot be read; those of one partition do not overlap."""
     places: dict[tuple[str, Side, str, int], list[int]] = {}
-    for one in known:
-        places.setdefault((one.flow, one.side, one.origin, one.partition), []).append(one.offset)
+    for record in known:
+        log = (record.flow, record.side, record.origin, record.partition)
+        places.setdefault(log, []).append(record.offset)
     return [
         part
-        for group in ranges.join(wanted)
-        for each in group
+        for whole in ranges.joined(wanted)
         for part in _around(
-            each, places.get((each.flow, each.side, each.origin, each.partition), ())
+            whole, places.get((whole.flow, whole.side, whole.origin, whole.partition), ())
         )
     ]
 
 
-def digested(gone: Removal, known: Iterable[Unreadable]) -> list[Removal]:
+def digested(removal: Removal, known: Iterable[Unreadable]) -> list[Removal]:
     """Parts of what left the target that had been read there."""
-    place = (gone.flow, "target", gone.topic, gone.partition)
-    offsets = [one.offset for one in known
-               if (one.flow, one.side, one.topic, one.partition) == place]  # fmt: skip
-    return _around(gone, offsets)
+    log = (removal.flow, "target", removal.topic, removal.partition)
+    return _around(
+        removal,
+        (one.offset for one in known if (one.flow, one.side, one.topic, one.partition) == log),
+    )
 
 
 def _around(whole: T, offsets: Iterable[int]) -> list[T]:
     """Offsets ``start`` to ``end`` (exclusive) without some of them."""
-    left: list[int] = [one for one in sorted(offsets) if whole.start <= one < whole.end]
-    bounds = zip((whole.start, *(one + 1 for one in left)), (*left, whole.end), strict=True)
+    left: list[int] = [offset for offset in sorted(offsets) if whole.start <= offset < whole.end]
+    bounds = zip((whole.start, *(offset + 1 for offset in left)), (*left, whole.end), strict=True)
     return [replace(whole, start=start, end=end) for start, end in bounds if start < end]
 
 
 def by_side(known: Iterable[Unreadable]) -> dict[Side, int]:
     """How many there are on each side."""
-    found = Counter(one.side for one in known)
+    found = Counter(record.side for record in known)
     return {side: found[side] for side in SIDES}
 
 
@@ -85,16 +101,16 @@ def by_lane(known: Iterable[Unreadable], *, keeps_partitions: bool) -> dict[str,
     :returns: partition (``*`` for a topic as a whole) -> records.
     """
     lanes: dict[str, list[Unreadable]] = {}
-    for one in known:
-        lanes.setdefault(str(one.partition) if keeps_partitions else WHOLE, []).append(one)
+    for record in known:
+        lanes.setdefault(str(record.partition) if keeps_partitions else WHOLE, []).append(record)
     return {lane: max(by_side(some).values()) for lane, some in lanes.items()}
 
 
-def full(known: Iterable[Unreadable]) -> dict[Topic, str]:
+def too_many(known: Iterable[Unreadable]) -> dict[TopicKey, str]:
     """Topics with more than :data:`MOST` on one side, and what is said of them."""
-    topics: dict[Topic, list[Unreadable]] = {}
-    for one in known:
-        topics.setdefault((one.flow, one.topic), []).append(one)
+    topics: dict[TopicKey, list[Unreadable]] = {}
+    for record in known:
+        topics.setdefault((record.flow, record.topic), []).append(record)
     return {
         topic: f"Spark cannot read more than {MOST} of its records, {first_of(some)}. Make the "
         "producer write milliseconds, then delete these records or wait until they expire"
@@ -105,11 +121,11 @@ def full(known: Iterable[Unreadable]) -> dict[Topic, str]:
 
 def first_of(known: Collection[Unreadable]) -> str:
     """The first of some, for a message."""
-    one = min(known, key=lambda each: (each.side, each.origin, each.partition, each.offset))
-    _, name = feeder(one.flow, one.origin)
+    first = min(known, key=lambda each: (each.side, each.origin, each.partition, each.offset))
+    _, name = fed_by(first.flow, first.origin)
     return (
-        f"the first in partition {one.partition} of {name} on the {one.side} at offset "
-        f"{one.offset}: its timestamp {one.timestamp_ms} is beyond what Spark can hold"
+        f"the first in partition {first.partition} of {name} on the {first.side} at offset "
+        f"{first.offset}: its timestamp {first.timestamp_ms} is beyond what Spark can hold"
     )
 
 
@@ -123,38 +139,41 @@ def reason(known: Collection[Unreadable]) -> str:
 
 def samples(known: Iterable[Unreadable]) -> list[Sample]:
     """Where they are; of what they hold nothing is known."""
-    chosen = sorted(known, key=lambda one: (one.side, one.partition, one.offset))
+    chosen = sorted(known, key=lambda each: (each.side, each.partition, each.offset))
     return [
-        Sample(one.side, one.partition, one.offset, one.timestamp_ms, "", "", None, None)
-        for one in chosen
+        Sample(
+            record.side, record.partition, record.offset, record.timestamp_ms, "", "", None, None
+        )
+        for record in chosen
     ]
 
 
 def still_there(
-    known: Iterable[Unreadable], looks: Sequence[Look], drops: Collection[Drop]
-) -> list[Unreadable]:
-    """Those that are still in their logs, as far as these were looked at.
+    known: Iterable[Unreadable], snapshots: FlowSnapshots, drops: Collection[Drop]
+) -> tuple[Unreadable, ...]:
+    """Those that are still in their logs, as far as these were observed.
 
-    :param drops: what is read anew, and what no longer counts.
+    :param drops: what is read again, and what no longer counts.
     """
-    dropped = {(one.flow, one.side, one.origin) for one in drops}
-    of_flow = {look.flow.name: look for look in looks}
-    found = []
-    for one in known:
-        if dropped & {(one.flow, None, None), (one.flow, one.side, one.origin)}:
-            continue
-        via, name = feeder(one.flow, one.origin)
-        look = of_flow.get(via)
-        if look is not None:
-            cluster = look.source if one.side == "source" else look.target
-            topic = cluster.topics.get(name)
-            log = topic.partitions.get(one.partition) if topic else None
-            there = topic is not None and topic.topic_id == one.topic_id and log is not None
-            within = log is not None and log.log_start <= one.offset < log.end
-            if not (there and within) and name not in cluster.errors:
-                continue
-        found.append(one)
-    return found
+    dropped = {(drop.flow, drop.side, drop.origin) for drop in drops}
+    return tuple(
+        record
+        for record in known
+        if not dropped & {(record.flow, None, None), (record.flow, record.side, record.origin)}
+        and _is_there(record, snapshots)
+    )
+
+
+def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
+    via, name = fed_by(record.flow, record.origin)
+    if via not in snapshots:
+        return True
+    cluster = snapshots[via].side(record.side)
+    topic = cluster.topics.get(name)
+    log = topic.partitions.get(record.partition) if topic else None
+    if topic is None or log is None or topic.topic_id != record.topic_id:
+        return name in cluster.errors
+    return log.log_start <= record.offset < log.end or name in cluster.errors
 
 
 def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int, Side]]:
@@ -167,7 +186,8 @@ def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int,
     :returns: flow, topic, partition, bucket, side.
     """
     found: Counter[tuple[str, str, int, int, Side]] = Counter(
-        (one.flow, one.topic, one.partition, label, one.side) for one, label in labels.items()
+        (record.flow, record.topic, record.partition, label, record.side)
+        for record, label in labels.items()
     )
     other: Mapping[Side, Side] = {"source": "target", "target": "source"}
-    return {one for one, count in found.items() if count > found[(*one[:4], other[one[4]])]}
+    return {key for key, count in found.items() if count > found[(*key[:4], other[key[4]])]}

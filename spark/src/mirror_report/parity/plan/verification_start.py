@@ -1,12 +1,12 @@
-"""Where verification of a flow starts. No Spark, no I/O.
+"""Where verification of a flow starts.
 
 A baseline cuts by offsets, from what is observed in this order: committed positions, ends of the
 target, ends of the source, committed positions again until they tell enough. Source records from
 the first positions on are read, and target records from those ends on. A mirror at work has copied
 some of the former before; which, its commits tell: one that changes for the second time since was
-computed after the first change, so after the target was looked at, and every record from it on is
+computed after the first change, so after the target was observed, and every record from it on is
 copied later than that. So is every record from the position of a mirror that does not run, for it
-goes on from there. Nothing from the end of the source on was copied before it was written.
+continues there. Nothing from the end of the source on was copied before it was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
 
 CHANGES = 2
-"""Of a position, until it is past all that was copied when the target was looked at."""
+"""Of a position, until it is past all that was copied when the target was observed."""
 SLACK = 10_000
 MOST_SOUGHT = 1_000_000
 """Target offsets below its ends that are kept in reach, per partition: what was copied past the
@@ -30,9 +30,9 @@ positions, twice, for a mirror may repeat itself, and this slack; never more tha
 class Observation:
     """One flow, and the topics of its source that verification starts for.
 
-    :param positions: committed, looked at before the target.
+    :param positions: committed, observed before the target.
     :param alive: the mirror's group had members then.
-    :param source: looked at after the target.
+    :param source: observed after the target.
     """
 
     flow: Flow
@@ -67,7 +67,7 @@ class Observation:
 
 
 class Watch:
-    """Committed positions of a mirror, until they tell from where on each record is copied anew."""
+    """Committed positions of a mirror, and from where on each record is copied again."""
 
     def __init__(self, seen: Observation) -> None:
         self._starts = seen.starts()
@@ -178,14 +178,14 @@ def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Any:
     """How many records past the positions may be in a partition of the target: a function of it."""
     topic = seen.flow.target_topic(name)
     counts: dict[int | None, int] = {}
-    for one in feeding:
-        if one.flow.target != seen.flow.target:
+    for other in feeding:
+        if other.flow.target != seen.flow.target:
             continue
-        starts, ends = one.starts(), one.ends()
+        starts, ends = other.starts(), other.ends()
         for place, start in starts.items():
-            if one.flow.target_topic(place[0]) == topic:
-                # A mirror that keeps no partitions may have put them all into one.
-                number = place[1] if one.flow.engine.keeps_partitions else None
+            if other.flow.target_topic(place[0]) == topic:
+                # A mirror that keeps no partitions may have put them all into other.
+                number = place[1] if other.flow.engine.keeps_partitions else None
                 counts[number] = counts.get(number, 0) + max(0, ends[place] - start)
     return lambda number: counts.get(None, 0) + counts.get(number, 0)
 

@@ -1,29 +1,27 @@
-"""What became of records that were verified, and what time is left for the others. No Spark."""
+"""What became of records that were verified, and what time is left for the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from mirror_report.model.cluster import Positions, TopicSnapshot
-from mirror_report.parity.plan.ranges import Range, feeder
-from mirror_report.parity.state.manifest import Gone
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.state.records import Gone, fed_by
 
 
-def gone(entries: Iterable[Gone], now_ms: int) -> tuple[dict[int, int], dict[int, int]]:
+def gone(entries: Iterable[Gone], now_ms: int) -> tuple[Counter[int], Counter[int]]:
     """Records the target no longer holds, by partition: (early, as its retention allows).
 
-    What went early is no longer told once it would have expired by now.
+    What was removed early is no longer reported once it would have expired by now.
     """
-    early: dict[int, int] = {}
-    expired: dict[int, int] = {}
-    for one in entries:
-        lasting = one.until_ms is None or one.until_ms > now_ms
-        if one.early and lasting:
-            early[one.partition] = early.get(one.partition, 0) + one.early
-        count = one.expired + (0 if lasting else one.early)
-        if count:
-            expired[one.partition] = expired.get(one.partition, 0) + count
-    return early, expired
+    early: Counter[int] = Counter()
+    expired: Counter[int] = Counter()
+    for entry in entries:
+        lasting = entry.until_ms is None or entry.until_ms > now_ms
+        early[entry.partition] += entry.early if lasting else 0
+        expired[entry.partition] += entry.expired + (0 if lasting else entry.early)
+    return +early, +expired
 
 
 def breach_seconds(
@@ -37,26 +35,27 @@ def breach_seconds(
     :param oldest_ms: its timestamp at the earliest; ``None``: nothing waits.
     :returns: ``None`` if nothing waits, or nothing is removed by age, or it is not known.
     """
-    bounds = [
-        int(one.configs["retention.ms"])
-        for one in (*sources, *([target] if target else []))
-        if "delete" in one.configs.get("cleanup.policy", "delete") and "retention.ms" in one.configs
+    configs = [topic.configs for topic in (*sources, target) if topic is not None]
+    kept_ms = [
+        int(values["retention.ms"])
+        for values in configs
+        if "delete" in values.get("cleanup.policy", "delete") and "retention.ms" in values
     ]
-    bounded = [one for one in bounds if one >= 0]
-    if oldest_ms is None or oldest_ms < 0 or not bounded:
+    bounds = [kept for kept in kept_ms if kept >= 0]
+    if oldest_ms is None or oldest_ms < 0 or not bounds:
         return None
-    return (oldest_ms + min(bounded) - now_ms) / 1000
+    return (oldest_ms + min(bounds) - now_ms) / 1000
 
 
-def unread_below(backlog: Sequence[Range], positions: Mapping[str, Positions]) -> int:
+def unread_below(backlog: Iterable[Range], positions: Mapping[str, Positions]) -> int:
     """Source offsets that the mirror has copied and the report has not read yet.
 
     :param positions: by flow.
     """
     found = 0
-    for one in backlog:
-        if one.side == "source":
-            via, name = feeder(one.flow, one.origin)
-            position = positions.get(via, {}).get(name, {}).get(one.partition, 0)
-            found += max(0, min(one.end, position) - one.start)
+    for waiting in backlog:
+        if waiting.side == "source":
+            via, name = fed_by(waiting.flow, waiting.origin)
+            position = positions.get(via, {}).get(name, {}).get(waiting.partition, 0)
+            found += max(0, min(waiting.end, position) - waiting.start)
     return found

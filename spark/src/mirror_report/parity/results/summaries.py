@@ -1,4 +1,4 @@
-"""What a topic's summary means: its status, its findings, and what the next run says of it."""
+"""The summary of a topic: its numbers, its status, and what the next run says of it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.model.findings import Finding
-from mirror_report.parity.plan.sides import Reopened
-from mirror_report.parity.state.manifest import Gap
-
-WHOLE = "*"
-"""What stands for the partitions of a topic whose mirror does not keep them."""
-STATUSES: tuple[ParityStatus, ...] = (
-    "verified", "skipped", "in_flight", "unverifiable", "mismatch",
-)  # fmt: skip
-"""Statuses of a bucket, the worst last."""
-HARMLESS = ("unverifiable", "expired")
-"""Classes that do not make a topic differ."""
-LASTING = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
-"""Classes that are wrong until they are mended or a new baseline is recorded."""
-TOLD_ONCE = ("duplicate", "extra", "altered_timestamp")
-"""Classes that raise the verdict in the run that finds them and are accounted afterwards."""
-BY_LANE = "reordered"
-"""Lasts where the mirror keeps partitions and with them the order; else it is told once."""
-NEWS = (*TOLD_ONCE, BY_LANE)
-ADDED = (
-    "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
-    "older_records", *CLASSES, *(f"accounted_{name}" for name in NEWS), "unmatched_records",
-    *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
-)  # fmt: skip
-NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
-OLDEST = ("in_flight_since_ms",)
-"""Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
-of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
-on the target."""
+from mirror_report.model.content import CLASSES, Sample, TopicParity
+from mirror_report.parity.classes import (
+    ACCOUNTABLE,
+    ADDED,
+    HARMLESS,
+    NEWEST,
+    OLDEST,
+    REPORTED_ONCE,
+    SAMPLES,
+    STATUSES,
+    WHOLE,
+)
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.state import changes
+from mirror_report.parity.state.manifest import Manifest
 
 
 def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -48,18 +33,22 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     topics: dict[tuple[str, str], dict[str, Any]] = {}
     for row in lanes:
         flow, topic = row["flow"], row["topic"]
-        one = topics.setdefault(
+        numbers = topics.setdefault(
             (flow, topic),
             {"flow": flow, "topic": topic, "lanes": {}}
             | dict.fromkeys(ADDED, 0) | dict.fromkeys((*NEWEST, *OLDEST)),
         )  # fmt: skip
         for name in ADDED:
-            one[name] += row[name]
+            numbers[name] += row[name]
         for name in NEWEST:
-            one[name] = max((x for x in (one[name], row[name]) if x is not None), default=None)
+            numbers[name] = max(
+                (value for value in (numbers[name], row[name]) if value is not None), default=None
+            )
         for name in OLDEST:
-            one[name] = min((x for x in (one[name], row[name]) if x is not None), default=None)
-        one["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
+            numbers[name] = min(
+                (value for value in (numbers[name], row[name]) if value is not None), default=None
+            )
+        numbers["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
             "unmatched": row["unmatched_records"],
             "hours": [list(hour) for hour in row["hours"]],
@@ -68,19 +57,19 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next run says if nothing changes: news have become accounted."""
+    """What the next run says if nothing changes: what is reported once has become accounted."""
     following = dict(row)
-    once = NEWS if WHOLE in row["lanes"] else TOLD_ONCE
+    once = ACCOUNTABLE if WHOLE in row["lanes"] else REPORTED_ONCE
     for name in once:
         following[f"accounted_{name}"] += following[name]
         following[name] = 0
     following["lanes"] = {
         lane: {
-            "counts": {name: n for name, n in one["counts"].items() if name not in once},
-            "unmatched": one.get("unmatched", 0),
-            "hours": [[hour, then, then] for hour, _, then in one["hours"]],
+            "counts": {name: n for name, n in known["counts"].items() if name not in once},
+            "unmatched": known.get("unmatched", 0),
+            "hours": [[hour, then, then] for hour, _, then in known["hours"]],
         }
-        for lane, one in row["lanes"].items()
+        for lane, known in row["lanes"].items()
     }
     following["buckets_verified"] += following["buckets_accountable"]
     following["buckets_mismatch"] -= following["buckets_accountable"]
@@ -90,33 +79,35 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any]) -> TopicParity:
-    """A topic's row of :func:`by_topic`, as the report tells it."""
+    """A topic's row of :func:`by_topic`, as the report shows it."""
     counts = (
         "source_records", "target_records", "verified_records", "in_flight_records",
         "skipped_records", "verified_through_ms", "newest_due_ms",
     )  # fmt: skip
-    lanes = sorted(row["lanes"].items(), key=lambda one: (one[0] == WHOLE, len(one[0]), one[0]))
+    lanes = sorted(row["lanes"].items(), key=lambda lane: (lane[0] == WHOLE, len(lane[0]), lane[0]))
     partitions = {
         name: found
         for name in CLASSES
-        if (found := {lane: one["counts"][name] for lane, one in lanes
-                      if lane != WHOLE and name in one["counts"]})
+        if (found := {lane: known["counts"][name] for lane, known in lanes
+                      if lane != WHOLE and name in known["counts"]})
     }  # fmt: skip
     return replace(
         empty,
         **{name: row[name] for name in counts},
         counts={name: row[name] for name in CLASSES},
-        accounted={name: row[f"accounted_{name}"] for name in NEWS}
+        accounted={name: row[f"accounted_{name}"] for name in ACCOUNTABLE}
         | {"unverifiable": row["older_records"]},
         partitions=partitions,
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
         samples={
-            name: [Sample(**one) for one in some] for name, some in samples.items() if row[name]
+            name: [Sample(**sample) for sample in some]
+            for name, some in samples.items()
+            if row[name]
         },
         strip={
-            lane: [(hour, STATUSES[worst]) for hour, worst, _ in one["hours"]]
-            for lane, one in lanes
-            if one["hours"]
+            lane: [(hour, STATUSES[worst]) for hour, worst, _ in known["hours"]]
+            for lane, known in lanes
+            if known["hours"]
         },
     )
 
@@ -146,28 +137,51 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
     return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
 
 
-def reopened_finding(one: Reopened) -> Finding:
-    """A topic whose past no longer counts, and why."""
-    where = f"{one.flow}/{one.topic} on the {one.side}"
-    if one.kind == "topic_reset":
-        return Finding(
-            "critical", "reset", one.flow, one.topic, None, None,
-            f"{where}: the topic was deleted or created again ({one.detail})",
-            "Find out who did; what it held is compared anew",
-        )  # fmt: skip
-    return Finding(
-        "critical", "rewind", one.flow, one.topic, one.partition, None,
-        f"{where}: partition {one.partition} lost records it had ({one.detail})",
-        "Look for an unclean leader election; the topic is compared anew",
-    )  # fmt: skip
+def keep(
+    manifest: Manifest,
+    plan: RunPlan,
+    rows: Iterable[Mapping[str, Any]],
+    samples: Iterable[Mapping[str, Any]],
+    run_id: str,
+) -> Manifest:
+    """Keep the numbers of each topic, now and as the next run may repeat them.
 
-
-def gap_finding(gap: Gap) -> Finding:
-    """Records that were gone before they were read."""
-    count = gap.end - gap.start
-    return Finding(
-        "warning", "unverifiable", gap.flow, gap.topic, gap.partition, count,
-        f"{gap.flow}/{gap.topic} on the {gap.side}: {count} records of partition {gap.partition} "
-        "expired before they were read",
-        "Run the report more often than retention removes records",
-    )  # fmt: skip
+    :param rows: :func:`by_topic`.
+    :param samples: flow, topic, class, and the fields of a :class:`Sample`.
+    """
+    fresh: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for sample in samples:
+        plain = dict(sample)
+        key = (plain.pop("flow"), plain.pop("topic"), plain.pop("class"))
+        fresh.setdefault(key, []).append(plain)
+    planned = {topic.key for topic in plan.topics}
+    summaries: dict[str, Mapping[str, Mapping[str, Any]]] = {
+        flow: {
+            topic: summary
+            for topic, summary in manifest.summaries.get(flow, {}).items()
+            if flow not in plan.snapshots or (flow, topic) in planned
+        }
+        for flow in {*manifest.summaries, *plan.snapshots}
+    }
+    for row in rows:
+        numbers = dict(row)
+        flow, topic = numbers.pop("flow"), numbers.pop("topic")
+        known = summaries.get(flow, {}).get(topic, {})
+        unreported = manifest.is_unreported(flow, str(known.get("run_id")))
+        merged = {}
+        for name in filter(numbers.get, CLASSES):
+            found = fresh.get((flow, topic, name), [])
+            accounted = name in REPORTED_ONCE and not unreported
+            old = [] if accounted else known.get("samples", {}).get(name, [])
+            both = [*found, *(sample for sample in old if sample not in found)]
+            if both:
+                merged[name] = both[:SAMPLES]
+        summary = {
+            "run_id": run_id,
+            "now": numbers,
+            "next": as_next(numbers),
+            "samples": merged,
+            "buckets_in_flight": numbers["buckets_in_flight"],
+        }
+        summaries = changes.with_topic(summaries, flow, topic, summary)
+    return replace(manifest, summaries=summaries)

@@ -63,7 +63,7 @@ def hint(settings: Spark) -> str | None:
     path = location(settings)
     if path is None or usable(settings) is not None:
         return None
-    cure = "Make it anew: mirror-report archive"
+    cure = "Make it again: mirror-report archive"
     if path.is_symlink():
         why = "is a link, which is not used"
     elif path.is_file():
@@ -96,11 +96,11 @@ def replace(made: Path, path: Path) -> None:
 
 
 def _strangers(paths: Iterable[Path]) -> bool:
-    return not {one.lstat().st_uid for one in paths} <= {0, os.geteuid()}
+    return not {path.lstat().st_uid for path in paths} <= {0, os.geteuid()}
 
 
 def _others(path: Path) -> list[Path]:
-    return [one for one in path.parent.glob(f"{PREFIX}*{SUFFIX}") if one != path]
+    return [other for other in path.parent.glob(f"{PREFIX}*{SUFFIX}") if other != path]
 
 
 def _java(settings: Spark) -> Path | None:
@@ -113,7 +113,7 @@ def _java(settings: Spark) -> Path | None:
 def _key(files: Iterable[Path]) -> str:
     """What the JVM compares: names, sizes and times."""
     seen = hashlib.sha256()
-    for one in files:
-        known = one.stat()
-        seen.update(f"{one}\0{known.st_size}\0{known.st_mtime_ns}\0".encode())
+    for file in files:
+        known = file.stat()
+        seen.update(f"{file}\0{known.st_size}\0{known.st_mtime_ns}\0".encode())
     return seen.hexdigest()[:16]

@@ -18,16 +18,16 @@ def spark_errors() -> Iterator[None]:
     except (ReportError, KeyboardInterrupt):
         raise
     except ConnectionError as error:
-        raise ParityError(explain("Py4JNetworkError")) from error
+        raise explain("Py4JNetworkError") from error
     except OSError as error:
         raise ParityError(
-            f"the parity state cannot be written: {error}. Check the free space and the owner of "
-            "the state directory"
+            f"the parity state cannot be written: {error}",
+            "Check the free space and the owner of the state directory",
         ) from error
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        raise ParityError(explain(f"{type(error).__name__}: {error}")) from error
+        raise explain(f"{type(error).__name__}: {error}") from error
 
 
 EXPLANATIONS = (
@@ -38,54 +38,61 @@ EXPLANATIONS = (
             "Py4JNetworkError",
             "Answer from Java side is empty",
         ),
-        "Spark's JVM ended, most likely out of memory. Raise spark.heap in the report's "
-        "configuration",
+        "Spark's JVM ended, most likely out of memory",
+        "Raise spark.heap in the report's configuration",
     ),
     (
         ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),
-        "records vanished while they were read, by retention or truncation. Run mirror-report run "
-        "again; what is gone is then counted as unverifiable",
+        "records vanished while they were read, by retention or truncation",
+        "Run mirror-report run again; what is gone is then counted as unverifiable",
     ),
     (
         ("UnknownTopicOrPartition", "could be determined"),
-        "a topic vanished while it was read. Run mirror-report run again",
+        "a topic vanished while it was read",
+        "Run mirror-report run again",
     ),
     (
         # Before what follows: this is the cause of that.
         ("unable to find valid certification path", "PKIX path building failed"),
         "Spark's Kafka client does not trust a broker: ssl_ca does not vouch for the broker's "
-        "certificate. Correct ssl_ca of that cluster in kafka_clusters",
+        "certificate",
+        "Correct ssl_ca of that cluster in kafka_clusters",
     ),
     (
         ("No subject alternative", "No name matching"),
         "Spark's Kafka client does not trust a broker: its certificate does not name the address "
-        "it is reached by. Use a name it has, or give that broker a certificate with this one",
+        "it is reached by",
+        "Use a name it has, or give that broker a certificate with this one",
     ),
     (
         ("validity check failed", "CertificateExpired", "CertificateNotYetValid"),
         "Spark's Kafka client does not trust a broker: its certificate has expired or is not valid "
-        "yet. Give that broker a new one",
+        "yet",
+        "Give that broker a new one",
     ),
     (
         ("SaslAuthentication", "AuthorizationException", "Authentication failed"),
-        "Spark's Kafka client was refused by a cluster. Check the report's password there and its "
-        "READ permission on the mirrored topics",
+        "Spark's Kafka client was refused by a cluster",
+        "Check the report's password there and its READ permission on the mirrored topics",
     ),
     (
         ("Failed to find data source: kafka", "KafkaSourceProvider"),
-        "Spark has no Kafka connector. Set spark.jars_directory to the directory of its jars",
+        "Spark has no Kafka connector",
+        "Set spark.jars_directory to the directory of its jars",
     ),
     (
         ("No space left on device",),
-        "no space is left for Spark's scratch files or the state. Free some, or set TMPDIR",
+        "no space is left for Spark's scratch files or the state",
+        "Free some, or set TMPDIR",
     ),
     (
         ("PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE", "is not a Parquet file"),
-        "the parity state is damaged. Move parity.json and parity in the state directory away: "
-        "mirror-report run then compares everything since the baseline anew",
+        "the parity state is damaged",
+        "Move parity.json and parity in the state directory away: mirror-report run then compares "
+        "everything since the baseline again",
     ),
 )
-
+"""Signs in the text of an error, what it means, and what to do."""
 
 MALFORMED = re.compile(
     r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
@@ -93,17 +100,19 @@ MALFORMED = re.compile(
 """What Spark says of KAFKA_MALFORMED_RECORD_TIMESTAMP; of a remote executor only the text comes."""
 
 
-def explain(text: str) -> str:
+def explain(text: str) -> ParityError:
     """What an error of Spark means to an operator, by the signs in its text."""
     said = MALFORMED.search(text)
     if said is not None:
-        return (
+        return ParityError(
             f"Spark cannot read partition {said[2]} of topic {said[1]} at offset {said[3]}: the "
-            f"timestamp {said[4]} there is beyond what it can hold. Run mirror-report run again; "
-            "if it stays, delete the records up to there"
+            f"timestamp {said[4]} there is beyond what it can hold",
+            "Run mirror-report run again; if it stays, delete the records up to there",
         )
-    for signs, explanation in EXPLANATIONS:
+    for signs, message, action in EXPLANATIONS:
         if any(sign in text for sign in signs):
-            return explanation
+            return ParityError(message, action)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
-    return f"Spark failed: {first[:300]}. Run mirror-report --debug run for the whole story"
+    return ParityError(
+        f"Spark failed: {first[:300]}", "Run mirror-report --debug run for the whole story"
+    )

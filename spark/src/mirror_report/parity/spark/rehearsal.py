@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config.cluster import Cluster
 from mirror_report.config.settings import Spark
+from mirror_report.parity.context import Progress
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames import align, compare, digest
 from mirror_report.parity.frames.tables import table
@@ -28,8 +29,6 @@ from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open_session
-
-Progress = Callable[[str], None]
 
 WRITING_SECONDS = 600
 """The JVM writes the archive as it ends."""
@@ -69,7 +68,8 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
     if path is None:
         raise ParityError(
             "no class archive can be made: it takes spark.class_archive, a local spark.master and "
-            "Java. Deploy the report again, or set them in its configuration"
+            "Java",
+            "Deploy the report again, or set them in its configuration",
         )
     if class_archive.usable(settings) is not None:
         return path, False
@@ -86,8 +86,8 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
             progress("writing the archive")
         if not made.is_file():
             raise ParityError(
-                f"Java wrote no class archive to {path.parent}. Check the free space there (200 MB "
-                "are needed) and that Java is 13 or newer"
+                f"Java wrote no class archive to {path.parent}",
+                "Check the free space there (200 MB are needed) and that Java is 13 or newer",
             )
         class_archive.replace(made, path)
     return path, True

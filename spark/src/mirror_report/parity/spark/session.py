@@ -40,10 +40,10 @@ def jars(settings: Spark) -> list[Path]:
     found = class_archive.jars(settings)
     if settings.jars_directory is None:
         return []
-    if not any(one.name.startswith("spark-sql-kafka") for one in found):
+    if not any(jar.name.startswith("spark-sql-kafka") for jar in found):
         raise ParityError(
-            f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}. "
-            "Deploy the report again: its role installs the jars"
+            f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}",
+            "Deploy the report again: its role installs the jars",
         )
     return found
 
@@ -58,7 +58,7 @@ def configuration(
     """
     small = expected_bytes < SMALL_BYTES
     local = settings.master.startswith("local")
-    paths = [str(one) for one in jars(settings)]
+    paths = [str(jar) for jar in jars(settings)]
     scratch = tempfile.gettempdir()
     values = {
         "spark.master": settings.master,
@@ -67,13 +67,13 @@ def configuration(
         "spark.eventLog.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
-        # Or Python tells the JVM with every column where in the code it stands, in ten messages.
+        # Or Python sends the JVM the place in the code of every column, in ten messages.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         # Or each timestamp goes through the Julian calendar and back, where the earliest overflow.
         "spark.sql.datetime.java8API.enabled": "true",
         "spark.sql.shuffle.partitions": "2" if small else "8",
-        # A small run has nothing to gain from planning each of its stages anew.
+        # A small run has nothing to gain from planning each of its stages again.
         "spark.sql.adaptive.enabled": str(not small).lower(),
         "spark.sql.warehouse.dir": str(Path(scratch) / "mirror-report-warehouse"),
         "spark.driver.memory": settings.heap,
@@ -130,7 +130,7 @@ def reading_heap(settings: Spark) -> int:
 def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Path | None:
     """Directory of the ``spark-defaults.conf`` with the secret of Spark's cluster.
 
-    :param environment: ``CREDENTIALS_DIRECTORY`` is looked up in it, then ``SPARK_CONF_DIR``.
+    :param environment: its ``CREDENTIALS_DIRECTORY`` is searched, then its ``SPARK_CONF_DIR``.
     :returns: ``None``: there is none, and this master takes none.
     :raises ParityError: the master takes a secret and none is there; or others can read the file
         or write beside it.
@@ -138,8 +138,8 @@ def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Pa
     if spark_security.is_local(settings.master):
         return None
     takes_secret = spark_security.takes_secret(settings.master)
-    named = [environment.get(one) for one in ("CREDENTIALS_DIRECTORY", "SPARK_CONF_DIR")]
-    for directory in (Path(one) for one in named if one):
+    named = [environment.get(name) for name in ("CREDENTIALS_DIRECTORY", "SPARK_CONF_DIR")]
+    for directory in (Path(path) for path in named if path):
         file = directory / spark_security.DEFAULTS_FILE
         try:
             found = spark_security.secrets_in(file.read_text(encoding="utf-8"))
@@ -147,21 +147,22 @@ def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Pa
             continue
         except OSError as error:
             raise ParityError(
-                f"{file} cannot be read: {error.strerror}. Give it to the user of the report"
+                f"{file} cannot be read: {error.strerror}", "Give it to the user of the report"
             ) from error
         if not found or (takes_secret and spark_security.SECRET not in found):
             continue
         if not (_is_private(file, 0o077) and _is_private(directory, 0o022)):
             raise ParityError(
-                f"{file}: others can read its secrets, or write beside it. Give file and directory "
-                f"to the user of the report or to root: chmod 400 {file}; chmod 500 {directory}"
+                f"{file}: others can read its secrets, or write beside it",
+                "Give file and directory to the user of the report or to root: "
+                f"chmod 400 {file}; chmod 500 {directory}",
             )
         return directory
     if takes_secret:
         raise ParityError(
-            f"spark.master {settings.master}: {spark_security.SECRET} of that cluster is missing. "
+            f"spark.master {settings.master}: {spark_security.SECRET} of that cluster is missing",
             "Set mirror_report_spark_secrets and deploy the report again, and run it by its "
-            "service or as root, which load it"
+            "service or as root, which load it",
         )
     return None
 
@@ -202,15 +203,15 @@ def open_session(
     if settings.java_home is not None:
         if not (Path(settings.java_home) / "bin" / "java").exists():
             raise ParityError(
-                f"spark.java_home: no bin/java in {settings.java_home}. Install Java 17 or name "
-                "another directory"
+                f"spark.java_home: no bin/java in {settings.java_home}",
+                "Install Java 17 or name another directory",
             )
         os.environ["JAVA_HOME"] = settings.java_home
     if settings.master.startswith("local"):
         # A host whose own name does not resolve is no reason to fail.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if private is not None:
-        # What the builder is told reaches the JVM among its arguments.
+        # What the builder is given reaches the JVM among its arguments.
         os.environ["SPARK_CONF_DIR"] = str(private)
     # Or each thread of the JVM that asks for memory keeps some of it to itself.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
@@ -233,8 +234,9 @@ def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
         if spark_security.is_local(settings.master):
             cluster = ""
         raise ParityError(
-            f"Spark did not start ({_first_line(error)}). Check spark.java_home, spark.heap (450m "
-            f"at least) and spark.master in the report's configuration{cluster}"
+            f"Spark did not start ({_first_line(error)})",
+            "Check spark.java_home, spark.heap (450m at least) and spark.master in the report's "
+            f"configuration{cluster}",
         ) from error
 
 

@@ -69,7 +69,7 @@ def fetch_sizes(
 ) -> dict[str, str]:
     """How much to ask a cluster for at once; ``settings.fetch`` wins.
 
-    :param expected_bytes: what is going to be read.
+    :param expected_bytes: what will be read.
     :param round_trip_ms: to the cluster; ``None``: not known, which counts as near.
     :returns: properties of a Kafka consumer.
     """
@@ -129,8 +129,8 @@ def options(
     if secret:
         if credentials is None:
             raise ParityError(
-                f"clusters.{cluster.alias}: content is compared with credentials from files only. "
-                "Run `mirror-report run` through its wrapper or its service, which load them"
+                f"clusters.{cluster.alias}: content is compared with credentials from files only",
+                "Run `mirror-report run` through its wrapper or its service, which load them",
             )
         client["config.providers"] = "dir"
         client["config.providers.dir.class"] = PROVIDER
@@ -139,8 +139,8 @@ def options(
             if not (credentials / cluster.credential(kind)).is_file():
                 # Kafka would take the reference itself for the value.
                 raise ParityError(
-                    f"credential {cluster.credential(kind)!r} is not in {credentials}. Deploy the "
-                    "report again: the role writes and loads it"
+                    f"credential {cluster.credential(kind)!r} is not in {credentials}",
+                    "Deploy the report again: the role writes and loads it",
                 )
             client[name] = f"${{dir:{credentials}:{cluster.credential(kind)}}}"
     return {f"kafka.{name}": value for name, value in client.items()}
@@ -159,10 +159,10 @@ def connection(
     elif not settings.master.startswith("local") and cluster.security_protocol != "PLAINTEXT":
         raise ParityError(
             f"clusters.{cluster.alias}: executors on other hosts need its credentials, in the "
-            "directory spark.credentials_directory names. Set mirror_report_executor_credentials "
-            "and deploy the report again"
+            "directory spark.credentials_directory names",
+            "Set mirror_report_executor_credentials and deploy the report again",
         )
-    expected = sum(one.bytes for one in ranges)
+    expected = sum(wanted.bytes for wanted in ranges)
     distance = round_trip(cluster) if expected >= SMALL_BYTES else None
     return options(cluster, credentials, fetch_sizes(settings, expected, distance))
 
@@ -178,9 +178,9 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
     first = wanted[0]
     start: dict[str, dict[str, int]] = {}
     end: dict[str, dict[str, int]] = {}
-    for one in wanted:
-        start.setdefault(one.origin, {})[str(one.partition)] = one.start
-        end.setdefault(one.origin, {})[str(one.partition)] = one.end
+    for part in wanted:
+        start.setdefault(part.origin, {})[str(part.partition)] = part.start
+        end.setdefault(part.origin, {})[str(part.partition)] = part.end
     rows = (
         session.read.format("kafka")
         .options(**connect)
@@ -193,7 +193,7 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
         .option("kafkaConsumer.pollTimeoutMs", "30000")
         .load()
     )
-    names = {one.origin: one.topic for one in wanted}
+    names = {part.origin: part.topic for part in wanted}
     topic = F.col("topic")
     if any(origin != name for origin, name in names.items()):
         pairs = [F.lit(text) for pair in names.items() for text in pair]

@@ -1,6 +1,6 @@
 """A digest bundle: what one side of a flow holds, in a file small enough to carry to the other.
 
-A zip archive of one manifest and the digest rows as Parquet. No Spark here.
+A zip archive of one manifest and the digest rows as Parquet.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mirror_report.config.flow import Flow
 from mirror_report.engines import ENGINES
-from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.model.cluster import Positions
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan.ranges import Range, Side
-from mirror_report.parity.state.manifest import Unreadable
+from mirror_report.parity.state.records import Side, TopicKey, Unreadable
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -85,75 +83,22 @@ class Bundle:
     @property
     def records(self) -> int:
         """Offsets in its ranges: an upper bound of its records."""
-        spans = [one for topic in self.topics.values() for one in topic.ranges.values()]
+        spans = [span for topic in self.topics.values() for span in topic.ranges.values()]
         return sum(end - start for start, end in spans)
 
 
-def describe(
-    flow: Flow,
-    side: Side,
-    snapshot: ClusterSnapshot,
-    positions: Positions | None,
-    floors: Mapping[str, Mapping[str, int]],
-    bucket_ms: int,
-) -> Bundle:
-    """What a bundle will hold.
-
-    :param floors: topic -> partition -> first offset of interest, where a baseline says so.
-    """
-    topics = {}
-    for name in sorted({*snapshot.topics, *snapshot.errors}):
-        there = flow.target_topic(name) if side == "source" else name
-        topic = snapshot.topics.get(name)
-        if topic is None:
-            topics[name] = BundleTopic(there, unknown=snapshot.errors[name])
-            continue
-        floor = floors.get(name, {})
-        topics[name] = BundleTopic(
-            there,
-            topic.topic_id,
-            {
-                str(partition): (min(max(log.log_start, floor.get(str(partition), 0)), log.end),
-                                 log.end)
-                for partition, log in sorted(topic.partitions.items())
-            },
-            _reason_to_skip(side, topic),
-        )  # fmt: skip
-    return Bundle(
-        flow.name, side, flow.engine.name, flow.target_topic(""), flow.source, flow.target,
-        snapshot.cluster_id, snapshot.taken_at_ms, bucket_ms, topics, positions,
-    )  # fmt: skip
-
-
-def _reason_to_skip(side: Side, topic: TopicSnapshot) -> str | None:
-    if "compact" in topic.configs.get("cleanup.policy", ""):
-        return f"compacted on the {side}: numbers of records legitimately differ"
-    if side == "target" and topic.configs.get("message.timestamp.type") == "LogAppendTime":
-        return "the target replaces the records' timestamps (message.timestamp.type)"
-    return None
-
-
-def to_read(bundle: Bundle) -> list[Range]:
-    """Ranges of the topics that can be compared, none empty."""
-    return [
-        Range(bundle.flow, bundle.side, name, topic.topic, int(partition), start, end)
-        for name, topic in bundle.topics.items()
-        if topic.skip is None and topic.unknown is None
-        for partition, (start, end) in topic.ranges.items()
-        if end > start
-    ]
-
-
 def with_unreadable(
-    bundle: Bundle, known: Iterable[Unreadable], unknown: Mapping[tuple[str, str], str]
+    bundle: Bundle, known: Iterable[Unreadable], unknown: Mapping[TopicKey, str]
 ) -> Bundle:
     """A bundle that says which records are not in its digests.
 
     :param unknown: (flow, topic on the target) -> why nothing is known of it.
     """
     beyond: dict[str, list[tuple[int, int, int]]] = {}
-    for one in known:
-        beyond.setdefault(one.origin, []).append((one.partition, one.offset, one.timestamp_ms))
+    for record in known:
+        beyond.setdefault(record.origin, []).append(
+            (record.partition, record.offset, record.timestamp_ms)
+        )
     topics = {
         name: replace(
             topic,
@@ -168,10 +113,10 @@ def with_unreadable(
 def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:
     """Records of a topic of the target that its digests do not hold."""
     return [
-        Unreadable(bundle.flow, bundle.side, topic, origin, *place, one.topic_id)
-        for origin, one in bundle.topics.items()
-        if one.topic == topic
-        for place in one.unreadable
+        Unreadable(bundle.flow, bundle.side, topic, origin, *place, there.topic_id)
+        for origin, there in bundle.topics.items()
+        if there.topic == topic
+        for place in there.unreadable
     ]
 
 
@@ -182,8 +127,8 @@ def pack(bundle: Bundle, rows: Path | None, out: BinaryIO) -> None:
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(MANIFEST, json.dumps(asdict(bundle), indent=1))
-        for one in sorted(rows.glob("*.parquet")) if rows is not None else ():
-            packed.write(one, f"{ROWS}{one.name}")
+        for file in sorted(rows.glob("*.parquet")) if rows is not None else ():
+            packed.write(file, f"{ROWS}{file.name}")
 
 
 def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
@@ -200,25 +145,25 @@ def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
             for name in packed.namelist():
                 if name.startswith(ROWS) and name.endswith(".parquet"):
                     # A name of our own: what an archive calls its files is not to be trusted.
-                    one = directory / f"{len(files)}.parquet"
-                    one.write_bytes(packed.read(name))
-                    files.append(one)
+                    file = directory / f"{len(files)}.parquet"
+                    file.write_bytes(packed.read(name))
+                    files.append(file)
     except OSError as error:
-        raise ParityError(f"{path} cannot be read: {error.strerror}. Is it there?") from error
+        raise ParityError(f"{path} cannot be read: {error.strerror}", "Is it there?") from error
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ParityError(
-            f"{path} is no digest bundle, or damaged. Make it anew: mirror-report digest"
+            f"{path} is no digest bundle, or damaged", "Make it again: mirror-report digest"
         ) from error
     version = plain.get("schema_version")
     if version != SCHEMA_VERSION:
         raise ParityError(
-            f"{path} has schema {version}, this release reads {SCHEMA_VERSION}. Make both bundles "
-            "and compare them with one release"
+            f"{path} has schema {version}, this release reads {SCHEMA_VERSION}",
+            "Make both bundles and compare them with one release",
         )
     if plain.get("engine") not in ENGINES:
         raise ParityError(
-            f"{path} is of engine {plain.get('engine')}, which this release does not know. Compare "
-            "both bundles with the release that made them"
+            f"{path} is of engine {plain.get('engine')}, which this release does not know",
+            "Compare both bundles with the release that made them",
         )
     return _bundle(plain), files
 
@@ -227,12 +172,12 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
     topics = {
         name: BundleTopic(
             **{
-                **one,
-                "ranges": {p: tuple(r) for p, r in one["ranges"].items()},
-                "unreadable": tuple(tuple(place) for place in one.get("unreadable", ())),
+                **entry,
+                "ranges": {p: tuple(r) for p, r in entry["ranges"].items()},
+                "unreadable": tuple(tuple(place) for place in entry.get("unreadable", ())),
             }
         )
-        for name, one in plain["topics"].items()
+        for name, entry in plain["topics"].items()
     }
     positions = plain["positions"]
     if positions is not None:
@@ -243,32 +188,34 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
     return Bundle(**{**plain, "topics": topics, "positions": positions})
 
 
-def pair(one: Bundle, other: Bundle) -> tuple[Bundle, Bundle]:
+def pair(first: Bundle, other: Bundle) -> tuple[Bundle, Bundle]:
     """Both bundles as source and target.
 
     :raises ParityError: they do not belong together.
     """
-    if {one.side, other.side} != {"source", "target"}:
+    if {first.side, other.side} != {"source", "target"}:
         raise ParityError(
-            f"both bundles are of the {one.side}. Compare one of the source with one of the target"
+            f"both bundles are of the {first.side}",
+            "Compare one of the source with one of the target",
         )
-    source, target = (one, other) if one.side == "source" else (other, one)
+    source, target = (first, other) if first.side == "source" else (other, first)
     for name, meaning in SAME.items():
         if getattr(source, name) != getattr(target, name):
             raise ParityError(
                 f"the bundles do not belong together: {meaning} ({getattr(source, name)} and "
-                f"{getattr(target, name)}). Make both with the configuration of one flow"
+                f"{getattr(target, name)})",
+                "Make both with the configuration of one flow",
             )
     if source.cluster_id == target.cluster_id:
         raise ParityError(
-            f"the bundles do not belong together: both are of cluster {source.cluster_id}. Correct "
-            "bootstrap_servers where one of them was made"
+            f"the bundles do not belong together: both are of cluster {source.cluster_id}",
+            "Correct bootstrap_servers where one of them was made",
         )
     if target.taken_at_ms < source.taken_at_ms:
         raise ParityError(
-            "the target's bundle is older than the source's, so records would seem to be missing. "
-            f"Make the target's anew: mirror-report digest --flow {target.flow} --side target"
+            "the target's bundle is older than the source's, so records would seem to be missing",
+            f"Make the target's again: mirror-report digest --flow {target.flow} --side target",
         )
     if source.positions is None and target.positions is None:
-        raise ParityError("neither bundle holds committed positions. Make both anew")
+        raise ParityError("neither bundle holds committed positions", "Make both again")
     return source, target

@@ -1,7 +1,7 @@
-"""A topic at rest, proved whole: all records of both sides, whatever their timestamps.
+"""Proving a topic at rest whole: all records of both sides, whatever their timestamps.
 
 Records are cut into buckets by their hash, so nothing has to align the sides. What differs is then
-looked at as one bucket per lane, for an altered record is in another bucket than the original.
+classified as one bucket per lane, for an altered record is in another bucket than the original.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config.settings import Settings
 from mirror_report.model.content import CLASSES
+from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES, WHOLE
 from mirror_report.parity.frames import align, classify, compare, digest
+from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
+from mirror_report.parity.keys import BUCKET
 from mirror_report.parity.plan import unreadable
-from mirror_report.parity.plan.strategies import Subject
-from mirror_report.parity.results.summaries import NEWS, WHOLE
-from mirror_report.parity.state.manifest import Unreadable
-from mirror_report.parity.steps.read import Around
+from mirror_report.parity.plan.at_rest import TopicAtRest
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.state.records import Unreadable
 
 BUCKETS = 256
 _ALL = 0
@@ -48,111 +52,126 @@ class Proved:
 def prove(
     session: SparkSession,
     settings: Settings,
-    subjects: Sequence[Subject],
+    topics: Sequence[TopicAtRest],
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Proved]:
     """Compare everything some topics of one flow hold.
 
-    :param progress: told of records that cannot be read.
+    :param progress: called with a line of what is being done.
     :returns: topic -> what was found.
     """
-    around = Around(settings, session, [], progress)
-    found = around.read(partial(_prove, around, subjects))
-    for one in subjects:
-        found[one.topic].unknown = around.full.get((one.flow, one.topic))
-        _add(found[one.topic], one, around)
+    reader = Reader(settings, session, progress)
+    found = reader.read(partial(_prove, reader, topics))
+    for topic in topics:
+        _add_unread(found[topic.topic], topic, reader.unread, settings)
     return found
 
 
-def _add(proved: Proved, one: Subject, around: Around) -> None:
+def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Settings) -> None:
     """Count what cannot be read of a topic."""
-    proved.beyond = [each for each in around.known if each.topic == one.topic]
+    proved.unknown = unread.topics.get(topic.key)
+    proved.beyond = unreadable.of_topic(unread.records, topic.key)
     if not proved.beyond:
         return
     there = unreadable.by_side(proved.beyond)
     proved.source_records += there["source"]
     proved.target_records += there["target"]
     proved.samples["unverifiable"] = [
-        asdict(each) for each in unreadable.samples(proved.beyond)[: classify.SAMPLES]
+        asdict(sample) for sample in unreadable.samples(proved.beyond)[:SAMPLES]
     ]
-    keeps = around.settings.flow(one.flow).engine.keeps_partitions
+    keeps = settings.flow(topic.flow).engine.keeps_partitions
     lanes = proved.counts.setdefault("unverifiable", {})
     for name, count in unreadable.by_lane(proved.beyond, keeps_partitions=keeps).items():
         lane = compare.WHOLE_TOPIC if name == WHOLE else int(name)
         known = lanes.get(lane, 0)
         # Where timestamps are not kept, copies of these are among what is known.
-        lanes[lane] = known + count if one.keeps_time else max(known, count)
+        lanes[lane] = known + count if topic.keeps_time else max(known, count)
 
 
-def _prove(around: Around, subjects: Sequence[Subject]) -> dict[str, Proved]:
-    session, settings = around.session, around.settings
-    by_partition = [one.name for one in settings.flows if one.engine.keeps_partitions]
-    untimed = [one.topic for one in subjects if not one.keeps_time]
-    wanted = [one for subject in subjects for one in subject.ranges]
+def _prove(reader: Reader, topics: Sequence[TopicAtRest]) -> dict[str, Proved]:
+    session, flows = reader.session, reader.settings.flows
+    by_partition = [flow.name for flow in flows if flow.engine.keeps_partitions]
+    wanted = [each for topic in topics for each in topic.ranges]
+    untimed = [topic.topic for topic in topics if not topic.keeps_time]
+    positions = _positions(session, wanted)
 
     def records() -> DataFrame:
-        placed = align.place_by_hash(around.fetch(wanted), untimed, BUCKETS)
+        placed = align.place_by_hash(reader.fetch(wanted), untimed, BUCKETS)
         return compare.with_lanes(placed, by_partition)
 
-    # At rest everything is below the committed position.
-    ends = [
-        {"flow": one.flow, "side": one.side, "origin": one.origin, "partition": one.partition,
-         "position": one.end}
-        for one in wanted
-        if one.side == "source"
-    ]  # fmt: skip
-    positions = table(session, compare.POSITIONS_SCHEMA, ends)
     digests = compare.with_lanes(digest.digest(records()), by_partition)
     buckets = compare.by_bucket(digests, positions).persist()
-    found = {one.topic: Proved() for one in subjects}
-    totals = buckets.groupBy("topic").agg(
-        F.sum("n_source").alias("source"), F.sum("n_target").alias("target")
-    )
-    for row in totals.collect():
-        found[row["topic"]].source_records = row["source"]
-        found[row["topic"]].target_records = row["target"]
+    found = {topic.topic: Proved() for topic in topics}
+    _count_records(found, buckets)
     differing = buckets.filter(~F.col("equal"))
-    lanes = differing.groupBy("flow", "topic", "lane").agg(
-        F.sum("n_source").alias("n_source"),
-        F.sum("n_target").alias("n_target"),
-        F.bool_or("disordered").alias("disordered"),
-    )
-    gaps = {one.topic: _gaps(one, around.known) for one in subjects}
-    candidates = [_candidate(row.asDict(), gaps) for row in lanes.collect()]
+    candidates = _candidates(differing, topics, reader.unread.records)
     if candidates:
-        whole = records().join(
-            F.broadcast(differing.select(*compare.BUCKET)), on=list(compare.BUCKET), how="left_semi"
+        of_them = records().join(
+            F.broadcast(differing.select(*BUCKET)), on=list(BUCKET), how="left_semi"
         )
+        whole = of_them.withColumn("bucket", F.lit(_ALL).cast("bigint"))
         chosen = table(session, classify.CANDIDATES_SCHEMA, candidates)
-        left = classify.leftovers(
-            whole.withColumn("bucket", F.lit(_ALL).cast("bigint")), chosen, positions
-        ).persist()
+        left = leftovers(whole, chosen, positions).persist()
         _count(found, classify.outcome(left, chosen, "proof"), classify.samples(left))
         left.unpersist()
     buckets.unpersist()
     return found
 
 
-def _gaps(one: Subject, known: Iterable[Unreadable]) -> Subject:
+def _positions(session: SparkSession, wanted: Iterable[Range]) -> DataFrame:
+    """At rest everything is below the committed position."""
+    ends = [
+        {"flow": read.flow, "side": read.side, "origin": read.origin, "partition": read.partition,
+         "position": read.end}
+        for read in wanted
+        if read.side == "source"
+    ]  # fmt: skip
+    return table(session, compare.POSITIONS_SCHEMA, ends)
+
+
+def _count_records(found: Mapping[str, Proved], buckets: DataFrame) -> None:
+    totals = buckets.groupBy("topic").agg(
+        F.sum("n_source").alias("source"), F.sum("n_target").alias("target")
+    )
+    for row in totals.collect():
+        found[row["topic"]].source_records = row["source"]
+        found[row["topic"]].target_records = row["target"]
+
+
+def _candidates(
+    differing: DataFrame, topics: Sequence[TopicAtRest], known: Sequence[Unreadable]
+) -> list[dict[str, Any]]:
+    """One bucket per lane that differs: rows of :data:`frames.classify.CANDIDATES_SCHEMA`."""
+    lanes = differing.groupBy("flow", "topic", "lane").agg(
+        F.sum("n_source").alias("n_source"),
+        F.sum("n_target").alias("n_target"),
+        F.bool_or("disordered").alias("disordered"),
+    )
+    gaps = {topic.topic: _with_gaps(topic, known) for topic in topics}
+    return [
+        {
+            **row.asDict(), "bucket": _ALL, "pair": "",
+            "source_gap": gaps[row["topic"]].source_gap,
+            "target_gap": gaps[row["topic"]].target_gap,
+            "source_gone": False, "target_gone": False,
+            **{f"known_{name}": 0 for name in ACCOUNTABLE},
+        }
+        for row in lanes.collect()
+    ]  # fmt: skip
+
+
+def _with_gaps(topic: TopicAtRest, known: Iterable[Unreadable]) -> TopicAtRest:
     """A topic whose unreadable records count as expired if the other side's can be read.
 
     So it is where the target replaces timestamps.
     """
-    there = unreadable.by_side(each for each in known if each.topic == one.topic)
+    there = unreadable.by_side(unreadable.of_topic(known, topic.key))
+    source, target = there["source"], there["target"]
     return replace(
-        one,
-        source_gap=one.source_gap or (there["source"] > there["target"] and not one.keeps_time),
-        target_gap=one.target_gap or (there["target"] > there["source"] and not one.keeps_time),
+        topic,
+        source_gap=topic.source_gap or (source > target and not topic.keeps_time),
+        target_gap=topic.target_gap or (target > source and not topic.keeps_time),
     )
-
-
-def _candidate(row: dict[str, Any], subjects: Mapping[str, Subject]) -> dict[str, Any]:
-    one = subjects[row["topic"]]
-    return {
-        **row, "bucket": _ALL, "pair": "",
-        "source_gap": one.source_gap, "target_gap": one.target_gap,
-        "source_gone": False, "target_gone": False, **{f"known_{name}": 0 for name in NEWS},
-    }  # fmt: skip
 
 
 def _count(found: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) -> None:

@@ -1,298 +1,175 @@
-"""Reading what is new, piece by piece; each piece is remembered as soon as it is digested."""
+"""Reading what is new, piece by piece; each piece is saved as soon as it is digested."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.settings import Settings
-from mirror_report.kafka.records import fetched_at
-from mirror_report.model.errors import ReportError
-from mirror_report.parity.frames import align, digest
-from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import offset_syncs, ranges, unreadable
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.spark import source
-from mirror_report.parity.spark.deadline import READING_SHARE, Deadline, OutOfTimeError
-from mirror_report.parity.spark.errors import MALFORMED
-from mirror_report.parity.spark.rows import Shelf
-from mirror_report.parity.state.manifest import Unreadable
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.frames import digest, judge
+from mirror_report.parity.plan import buckets, ranges
+from mirror_report.parity.plan.ranges import CHUNK_BYTES, Range, total_records
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import FlowSnapshot, find
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.spark.deadline import OutOfTimeError, limited
+from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.state import files
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import TopicKey
+from mirror_report.state.store import anew
 
-if TYPE_CHECKING:
-    from mirror_report.parity.run import Run
+READING_SHARE = 0.8
+"""The rest of the time is for what differs: reading alone would never come to a result."""
+COLUMNS = f"{digest.SCHEMA}; {judge.RESULTS_SCHEMA}"
+"""Layout of the rows on disk."""
 
-CHUNK_BYTES = 1024**3
-T = TypeVar("T")
+
+@dataclass(frozen=True)
+class Kept:
+    """Names of the rows of earlier runs that still count."""
+
+    digests: tuple[str, ...]
+    sealed: tuple[str, ...]
+    results: str | None
 
 
-def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
-    """All records of some ranges, whatever the flow and side.
+@dataclass(frozen=True)
+class Piece:
+    """A part of what was to be read.
 
-    :returns: :data:`frames.digest.RECORD_COLUMNS`.
+    :param digests: name of its rows; ``None``: nothing of it was read.
+    :param ranges: what of it was read.
+    :param unread: what could not be; ``unknown``: topics that changed while they were read, and
+        what is said of them.
+    :param later: what is left for a later run, because the time is over.
     """
-    frames = []
-    for group in ranges.join(wanted):
-        via = ranges.feeder(group[0].flow, group[0].origin)[0]
-        flow = settings.flow(via)
-        alias = flow.source if group[0].side == "source" else flow.target
-        connect = source.connection(
-            settings.spark, settings.clusters[alias], settings.credentials.directory, group
+
+    digests: str | None
+    ranges: Sequence[Range]
+    unread: Unread
+    unknown: Mapping[TopicKey, str] = field(default_factory=dict)
+    later: Sequence[Range] = ()
+
+
+def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan) -> Kept:
+    """Leave out rows that no longer describe what is there.
+
+    :raises ParityError: the rows of earlier runs are of another layout, or damaged.
+    """
+    whole = {drop.flow for drop in plan.drops if drop.side is None}
+    if not manifest.baselines.keys() - whole:
+        return Kept((), (), None)
+    if manifest.rows() and manifest.columns != COLUMNS:
+        raise ParityError(
+            "the parity state was written by another release, which keeps other columns",
+            f"Install that one, or start again: {anew(context.store.directory)}",
         )
-        connect["kafka.isolation.level"] = flow.isolation(group[0].side)
-        named = [replace(one, origin=ranges.feeder(one.flow, one.origin)[1]) for one in group]
-        rows = source.read(session, named, connect)
-        if via != group[0].flow:
-            rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
-        frames.append(rows)
-    if not frames:
-        frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
-    return digest.union(frames)
+    files.check(context.store, manifest)
+    if not plan.drops or not manifest.rows():
+        return Kept(manifest.digests, manifest.sealed, manifest.results)
+    digests, sealed = storage.digests(manifest), storage.sealed(manifest)
+    results = storage.results(manifest.results)
+    for drop in plan.drops:
+        dropped = F.col("flow") == drop.flow
+        if drop.side is None:
+            results = results.filter(~dropped)
+        else:
+            dropped &= (F.col("side") == drop.side) & (F.col("origin") == drop.origin)
+        digests, sealed = digests.filter(~dropped), sealed.filter(~dropped)
+    for flow, topic in plan.rebuilt:
+        rebuilt = (F.col("flow") == flow) & (F.col("topic") == topic)
+        results, sealed = results.filter(~rebuilt), sealed.filter(~rebuilt)
+    return Kept(
+        (storage.write(digests.coalesce(1), "digest-kept"),),
+        (storage.write(sealed.coalesce(1), "sealed-kept"),) if manifest.sealed else (),
+        storage.write(results.coalesce(1), "results-kept"),
+    )
 
 
-class Around:
-    """Reads that leave out what Spark cannot read.
+def read(
+    context: RunContext,
+    storage: RowStorage,
+    manifest: Manifest,
+    plan: RunPlan,
+) -> Iterator[Piece]:
+    """Digest what is new, piece by piece."""
+    reader = Reader(
+        context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
+    )
+    total, done = total_records(plan.ranges), 0
+    pieces = ranges.chunks(plan.ranges, CHUNK_BYTES)
+    unknown: dict[TopicKey, str] = {}
 
-    :param known: unreadable records; those that are met are added.
-    :param topic_id: of the topic a range is in.
-    :param give_up: told of topics with too many, and why nothing is said of them.
-    """
+    def write(piece: Sequence[Range], name: str) -> str:
+        spans = buckets.spans(manifest, plan.topics, piece)
+        records = reader.bucketed(piece, context.bucket_ms, spans)
+        return storage.write(digest.digest(records).coalesce(1), name)
 
-    def __init__(
-        self,
-        settings: Settings,
-        session: SparkSession,
-        known: list[Unreadable],
-        progress: Callable[[str], None],
-        topic_id: Callable[[Range], str] = lambda _: "",
-        give_up: Callable[[Mapping[unreadable.Topic, str]], None] = lambda _: None,
-    ) -> None:
-        self.settings = settings
-        self.session = session
-        self.known = known
-        self.full = unreadable.full(known)
-        self._progress = progress
-        self._topic_id = topic_id
-        self._give_up = give_up
-        self._asked: list[Range] = []
-        self._keys: dict[Unreadable, bytes | None] = {}
+    def in_time(piece: Sequence[Range], name: str) -> str:
+        with limited(context, storage.session):
+            return write(piece, name)
 
-    def fetch(self, wanted: Iterable[Range]) -> DataFrame:
-        """:func:`fetch` of what can be read, without topics that are :attr:`full`."""
-        chosen = [one for one in wanted if (one.flow, one.topic) not in self.full]
-        self._asked += chosen
-        return fetch(self.session, self.settings, unreadable.spared(chosen, self.known))
-
-    def read(self, action: Callable[[], T]) -> T:
-        """What an action returns, done again for as long as it meets what cannot be read.
-
-        Each time it meets at least one such record, and of each topic no more than
-        :data:`plan.unreadable.MOST` and one.
-
-        :param action: calls :meth:`fetch` and lets Spark work; what it returns says nothing of
-            topics that are :attr:`full` by then.
-        """
-        while True:
-            self._asked = []
-            try:
-                return action()
-            except (PySparkException, Py4JError) as error:
-                met = self._met(str(error))
-                if not met:
-                    raise
-            self.known += met
-            self._progress(
-                f"reading around {len(met)} record(s) that Spark cannot read, "
-                f"{unreadable.first_of(met)}"
-            )
-            full = self.full | unreadable.full(self.known)
-            if full.keys() != self.full.keys():
-                self.full = full
-                self._give_up(full)
-
-    def keys(self, some: Collection[Unreadable]) -> dict[Unreadable, bytes | None]:
-        """Keys of unreadable records; one whose place is empty by now is forgotten.
-
-        A topic is given up if such a key cannot be read by other means either.
-        """
-        for one in some:
-            if one in self._keys:
-                continue
-            try:
-                records = self._fetched(one, one.offset)
-            except ReportError as error:
-                self.full |= {(one.flow, one.topic): f"{unreadable.reason([one])}; {error}"}
-                self._give_up(self.full)
-                continue
-            if records and records[0].offset == one.offset:
-                self._keys[one] = records[0].key
-            elif records:
-                self.known.remove(one)
-        return {one: self._keys[one] for one in some if one in self._keys}
-
-    def _met(self, text: str) -> list[Unreadable]:
-        """What an error of Spark's is about, and what follows it that cannot be read either."""
-        said = MALFORMED.search(text)
-        if said is None:
-            return []
-        name, partition, offset, timestamp = said[1], int(said[2]), int(said[3]), int(said[4])
-        logs = {
-            (one.flow, one.side, one.origin): one
-            for one in self._asked
-            if (ranges.feeder(one.flow, one.origin)[1], one.partition) == (name, partition)
-            and one.start <= offset < one.end
-        }
-        # Several clusters may have a topic of one name, and Spark does not say which it has read.
-        chosen = [one for one in logs.values() if len(logs) == 1 or self._stumbles(one, offset)]
-        found = {}
-        for one in chosen:
-            met = {offset: timestamp} | self._following(one, offset)
-            for at in sorted(met)[: unreadable.MOST + 1]:
-                found[one.flow, one.side, one.origin, at] = Unreadable(
-                    one.flow, one.side, one.topic, one.origin, partition, at, met[at],
-                    self._topic_id(one),
-                )  # fmt: skip
-        return [one for one in found.values() if one not in self.known]
-
-    def _stumbles(self, one: Range, offset: int) -> bool:
-        """Whether the record at an offset of a range is one that Spark cannot read."""
-        alone = replace(one, start=offset, end=offset + 1)
+    for number, planned in enumerate(pieces):
+        piece = _without(planned, unknown.keys() | reader.unread.topics.keys())
+        later = [wanted for rest in pieces[number:] for wanted in rest]
+        name, known_as = f"digest-{number}", ""
+        if number and context.time_is_over(READING_SHARE):
+            yield _left(context, reader, later)
+            break
+        context.progress(f"reading {done} of {total} records")
         try:
-            fetch(self.session, self.settings, [alone]).select("offset").collect()
-        except (PySparkException, Py4JError) as error:
-            if MALFORMED.search(str(error)) is None:
+            known_as = reader.read(partial(in_time, piece, name))
+        except OutOfTimeError:
+            yield _left(context, reader, later)
+            break
+        except (PySparkException, Py4JError):
+            vanished = _vanished(context, manifest, plan, piece)
+            if not vanished:
                 raise
-            return True
-        return False
-
-    def _following(self, one: Range, offset: int) -> dict[int, int]:
-        """Timestamps that do not fit, by offset, from an offset of a range on.
-
-        As far as one fetch tells, or none: so a producer that writes many of them costs few reads.
-        """
-        with contextlib.suppress(ReportError):
-            return {
-                each.offset: unreadable.timestamp(each.timestamp)
-                for each in self._fetched(one, offset)
-                if offset <= each.offset < one.end and not unreadable.fits(each.timestamp)
-            }
-        return {}
-
-    def _fetched(self, one: Range | Unreadable, offset: int) -> list[Any]:
-        via, name = ranges.feeder(one.flow, one.origin)
-        flow = self.settings.flow(via)
-        cluster = self.settings.clusters[flow.source if one.side == "source" else flow.target]
-        return fetched_at(
-            cluster, self.settings.credentials, (name, one.partition), offset,
-            flow.isolation(one.side),
-        )  # fmt: skip
+            unknown |= vanished
+            piece = _without(piece, unknown)
+            if piece:
+                known_as = reader.read(partial(write, piece, name))
+        piece = _without(piece, reader.unread.topics)
+        yield Piece(known_as if piece else None, piece, reader.unread, dict(unknown))
+        done += total_records(piece)
+    context.progress(f"read {done} of {total} records")
 
 
-class Reader:
-    """Records of both clusters, for one run."""
-
-    def __init__(self, run: Run, session: SparkSession, shelf: Shelf, deadline: Deadline) -> None:
-        self.run = run
-        self.deadline = deadline
-        self.session = session
-        self.shelf = shelf
-        self.around = Around(
-            run.settings, session, run.memory.unreadable, run.progress, run.topic_id,
-            run.leave_unknown,
-        )  # fmt: skip
-
-    def records(self, wanted: Iterable[Range]) -> DataFrame:
-        """All records of some ranges with their buckets, whatever the flow and side."""
-        wanted = list(wanted)
-        rows = offset_syncs.spans(self.run, wanted)
-        spans = table(self.session, align.SPANS_SCHEMA, rows) if rows else None
-        return align.place(self.around.fetch(wanted), self.run.bucket_ms, spans)
-
-    def read(self, wanted: list[Range]) -> None:
-        """Digest what is new, piece by piece; each piece is remembered when it is done."""
-        run = self.run
-        total = sum(one.records for one in wanted)
-        done = 0
-        pieces = ranges.chunks(wanted, CHUNK_BYTES)
-        lost: set[unreadable.Topic] = set()
-        for number, planned in enumerate(pieces):
-            piece = _without(planned, lost)
-            if number and self.deadline.over(READING_SHARE):
-                self._leave(pieces[number:])
-                break
-            run.progress(f"reading {done} of {total} records")
-            name = f"digest-{number}"
-            known_as = ""
-            try:
-                known_as = self.around.read(partial(self._step, piece, name))
-            except OutOfTimeError:
-                self._leave(pieces[number:])
-                break
-            except (PySparkException, Py4JError):
-                vanished = self._vanished(piece)
-                if not vanished:
-                    raise
-                lost |= vanished
-                piece = _without(piece, lost)
-                if piece:
-                    known_as = self.around.read(partial(self._write, piece, name))
-            lost |= self.around.full.keys()
-            piece = _without(piece, lost)
-            if not piece:
-                continue
-            run.spend(piece)
-            run.memory.digests.append(known_as)
-            run.remember_read(piece)
-            run.memory.open_work = True
-            run.commit()
-            done += sum(one.records for one in piece)
-        run.progress(f"read {done} of {total} records")
-
-    def _leave(self, pieces: list[list[Range]]) -> None:
-        run = self.run
-        left = [one for rest in pieces for one in rest]
-        run.backlog = [one for group in ranges.join([*left, *run.backlog]) for one in group]
-        run.progress(f"deadline: {sum(one.records for one in left)} records wait for the next run")
-
-    def _step(self, piece: list[Range], name: str) -> str:
-        with self.deadline.step(self.session):
-            return self._write(piece, name)
-
-    def _write(self, piece: list[Range], name: str) -> str:
-        return self.shelf.write(digest.digest(self.records(piece)).coalesce(1), name)
-
-    def _vanished(self, wanted: list[Range]) -> set[tuple[str, str]]:
-        """Topics that changed under the reader: they are unknown in this run, others go on."""
-        found: set[tuple[str, str]] = set()
-        for look in self.run.looks:
-            now = {
-                "source": self.run.request.take.source(look.flow),
-                "target": self.run.request.take.target(look.flow),
-            }
-            for one in wanted:
-                if ranges.feeder(one.flow, one.origin)[0] != look.flow.name:
-                    continue
-                topic = now[one.side].topics.get(ranges.feeder(one.flow, one.origin)[1])
-                known = self.run.memory.sides[one.flow, one.side, one.origin].topic_id
-                log = topic.partitions.get(one.partition) if topic else None
-                if (
-                    topic is None
-                    or log is None
-                    or topic.topic_id != known
-                    or log.log_start > one.start
-                    or log.end < one.end
-                ):
-                    found.add((one.flow, one.topic))
-        self.run.leave_unknown(dict.fromkeys(found, "it changed or vanished while it was read"))
-        return found
+def _left(context: RunContext, reader: Reader, later: Sequence[Range]) -> Piece:
+    context.progress(f"deadline: {total_records(later)} records wait for the next run")
+    return Piece(None, (), reader.unread, later=later)
 
 
-def _without(wanted: Iterable[Range], topics: Collection[unreadable.Topic]) -> list[Range]:
-    return [one for one in wanted if (one.flow, one.topic) not in topics]
+def _vanished(
+    context: RunContext, manifest: Manifest, plan: RunPlan, wanted: Iterable[Range]
+) -> dict[TopicKey, str]:
+    """Topics that changed while they were read, and what is said of them; others go on."""
+    now = {
+        name: FlowSnapshot(
+            before.flow, before.positions, context.take.source(before.flow),
+            context.take.target(before.flow),
+        )
+        for name, before in plan.snapshots.items()
+    }  # fmt: skip
+    found = {}
+    for part in wanted:
+        topic = find(now, *part.key)
+        known = manifest.sides[part.key].topic_id
+        log = topic.partitions.get(part.partition) if topic else None
+        there = topic is not None and topic.topic_id == known and log is not None
+        if not there or log is None or log.log_start > part.start or log.end < part.end:
+            found[part.topic_key] = "it changed or vanished while it was read"
+    return found
+
+
+def _without(wanted: Iterable[Range], topics: Collection[TopicKey]) -> list[Range]:
+    return [part for part in wanted if part.topic_key not in topics]

@@ -2,188 +2,206 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.frames import align, compare, latest_by_key
+from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.frames import compare, latest_by_key
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import scans
 from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.scans import Subject
-from mirror_report.parity.spark.deadline import Deadline
-from mirror_report.parity.steps.read import Around
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.scans import CompactedTopic
+from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.spark.deadline import limited
+from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.state.manifest import Manifest
 
-if TYPE_CHECKING:
-    from mirror_report.parity.plan.cofed import Look
-    from mirror_report.parity.run import Run
+NOWHERE = 2**62
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What was found in some topics.
+
+    :param topics: those of which something can be said.
+    :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
+    """
+
+    topics: Sequence[CompactedTopic] = ()
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    unread: Unread = field(default_factory=Unread)
+
+    @property
+    def differing(self) -> list[CompactedTopic]:
+        """Topics that have keys that are wrong."""
+        wrong = {
+            (row["flow"], row["topic"]) for row in self.rows if row["class"] in latest_by_key.WRONG
+        }
+        return [topic for topic in self.topics if topic.key in wrong]
+
+    def replaced(self, again: Scanned) -> Scanned:
+        """With what was found when the topics that differ were scanned again."""
+        former = {topic.key for topic in self.differing}
+        topics = [topic for topic in self.topics if topic.key not in former]
+        rows = [row for row in self.rows if (row["flow"], row["topic"]) not in former]
+        return Scanned([*topics, *again.topics], rows + again.rows, again.samples, again.unread)
 
 
 class Scanner:
-    """The compacted topics of one run."""
+    """Compacted topics, in one run."""
 
-    def __init__(self, run: Run, session: SparkSession, around: Around, deadline: Deadline) -> None:
-        self.run = run
-        self.session = session
-        self.around = around
-        self.deadline = deadline
-        self.by_partition = [one.name for one in run.settings.flows if one.engine.keeps_partitions]
-
-    def scan(
-        self, subjects: Sequence[Subject], confirm: Callable[[set[str]], Mapping[str, Look]]
+    def __init__(
+        self, context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan
     ) -> None:
-        """Compare some topics as a whole and remember what was found.
+        self.context = context
+        self.session = storage.session
+        self.plan = plan
+        self.reader = Reader(
+            context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
+        )
 
-        :param confirm: gives fresh looks of some flows, in the order positions, target, source.
+    def scan(self, topics: Sequence[CompactedTopic]) -> Scanned:
+        """Compare some topics as a whole.
+
+        :raises OutOfTimeError: the run's time is over.
         """
-        run = self.run
-        run.progress(f"comparing {len(subjects)} compacted topic(s) by key")
-        rows = self.around.read(partial(self._counted, subjects))
-        differing = {
-            (row["flow"], row["topic"]) for row in rows if row["class"] in latest_by_key.WRONG
-        }
-        again = [one for one in subjects if (one.flow.name, one.topic) in differing]
-        samples: list[dict[str, Any]] = []
-        if again:
-            run.progress(f"{len(again)} compacted topic(s) differ: reading them with fresh offsets")
-            fresh = _fresh(again, confirm({one.flow.name for one in again}))
-            rows = [row for row in rows if (row["flow"], row["topic"]) not in differing]
-            confirmed, samples = self.around.read(partial(self._confirmed, fresh))
-            rows += confirmed
-            subjects = [*(one for one in subjects if one not in again), *fresh]
-        for one in self._readable(subjects):
-            last = scans.last_of(run.memory.scans, one.flow.name, one.topic)
-            untold = run.memory.untold.get(one.flow.name, [])
-            found = scans.result(
-                one, run.request.run_id, _of(one, rows), _of(one, samples), last, untold
-            )
-            run.memory.scans.setdefault(one.flow.name, {})[one.topic] = asdict(found)
+        self.context.progress(f"comparing {len(topics)} compacted topic(s) by key")
+        rows = self.reader.read(partial(self._counted, topics))
+        return Scanned(self._readable(topics), rows, unread=self.reader.unread)
 
-    def _readable(self, subjects: Iterable[Subject]) -> list[Subject]:
-        return [one for one in subjects if (one.flow.name, one.topic) not in self.around.full]
+    def confirm(self, topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> Scanned:
+        """Compare some topics again; what changes meanwhile is in flight.
 
-    def _counted(self, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+        :param snapshots: fresh ones; topics that are gone there are left out.
+        :raises OutOfTimeError: the run's time is over.
+        """
+        now = _now(topics, snapshots)
+        rows, samples = self.reader.read(partial(self._confirmed, now))
+        return Scanned(self._readable(now), rows, samples, self.reader.unread)
+
+    def _readable(self, topics: Iterable[CompactedTopic]) -> list[CompactedTopic]:
+        return self.reader.readable(topics, attrgetter("key"))
+
+    def _counted(self, topics: Sequence[CompactedTopic]) -> list[dict[str, Any]]:
         """Numbers of topics."""
-        with self.deadline.step(self.session):
-            judged = self._judged(self._readable(subjects))
-            return [
-                row.asDict()
-                for row in latest_by_key.count(latest_by_key.collapse(judged)).collect()
-            ]
+        with limited(self.context, self.session):
+            judged = latest_by_key.collapse(self._judged(self._readable(topics)))
+            return [row.asDict() for row in latest_by_key.count(judged).collect()]
 
     def _confirmed(
-        self, subjects: Sequence[Subject]
+        self, topics: Sequence[CompactedTopic]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Numbers and samples of topics that differ; what changes meanwhile is in flight."""
-        with self.deadline.step(self.session):
-            return self._looked_at(self._readable(subjects))
-
-    def _looked_at(
-        self, subjects: Sequence[Subject]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        if not subjects:
+        """Numbers and samples of topics that differ."""
+        chosen = self._readable(topics)
+        if not chosen:
             return [], []
-        collapsed = latest_by_key.collapse(self._judged(subjects)).persist()
-        collapsed.count()
-        newer = self._newer(subjects)
-        final = collapsed
-        if newer:
-            tail = compare.with_lanes(self.around.fetch(newer), self.by_partition)
-            final = latest_by_key.without(
-                collapsed, latest_by_key.with_keys(tail).select(*latest_by_key.KEY)
-            )
-        rows = [row.asDict() for row in latest_by_key.count(final).collect()]
-        samples = [row.asDict() for row in latest_by_key.samples(final).collect()]
-        collapsed.unpersist()
+        with limited(self.context, self.session):
+            collapsed = latest_by_key.collapse(self._judged(chosen)).persist()
+            collapsed.count()
+            newer = self._newer(chosen)
+            final = collapsed
+            if newer:
+                tail = compare.with_lanes(self.reader.fetch(newer), self.context.by_partition)
+                changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY)
+                final = latest_by_key.without(collapsed, changed)
+            rows = [row.asDict() for row in latest_by_key.count(final).collect()]
+            samples = [row.asDict() for row in latest_by_key.samples(final).collect()]
+            collapsed.unpersist()
         return rows, samples
 
-    def _newer(self, subjects: Sequence[Subject]) -> list[Range]:
+    def _newer(self, topics: Sequence[CompactedTopic]) -> list[Range]:
         """What the sources got since: compaction may have removed what it replaces."""
-        found = []
-        for flow in {one.flow.name: one.flow for one in subjects}.values():
-            now = self.run.request.take.source(flow)
-            for one in subjects:
-                for before in one.sources if one.flow is flow else ():
-                    topic = now.topics.get(before.name)
-                    for partition, log in (topic.partitions if topic else {}).items():
-                        begun = before.partitions.get(partition)
-                        start = begun.end_for(flow.isolation("source")) if begun else log.log_start
-                        end = log.end_for(flow.isolation("source"))
-                        if max(start, log.log_start) < end:
-                            found.append(
-                                Range(flow.name, "source", before.name, one.topic, partition,
-                                      max(start, log.log_start), end)
-                            )  # fmt: skip
-        return found
+        flows = {topic.flow.name: topic.flow for topic in topics}
+        now = {name: self.context.take.source(flow) for name, flow in flows.items()}
+        return [
+            newer
+            for topic in topics
+            for before in topic.sources
+            for newer in _newer_than(before, now[topic.flow.name].topics.get(before.name), topic)
+        ]
 
-    def _judged(self, subjects: Sequence[Subject]) -> DataFrame:
-        beyond = self._unreadable(subjects)
-        subjects = self._readable(subjects)
-        wanted = [each for one in subjects for each in one.ranges()]
-        placed = align.place(self.around.fetch(wanted), self.run.bucket_ms)
-        untimed = [one.topic for one in subjects if not one.keeps_time]
-        timed = placed.withColumn(
+    def _judged(self, topics: Sequence[CompactedTopic]) -> DataFrame:
+        beyond = self._unreadable(topics)
+        topics = self._readable(topics)
+        wanted = [each for topic in topics for each in topic.ranges()]
+        records = self.reader.bucketed(wanted, self.context.bucket_ms)
+        untimed = [topic.topic for topic in topics if not topic.keeps_time]
+        timed = records.withColumn(
             "compared_ms", F.when(~F.col("topic").isin(*untimed), F.col("compared_ms"))
         )
+        places = [row for topic in topics for row in topic.places()]
         keys = latest_by_key.by_key(
-            compare.with_lanes(timed, self.by_partition),
-            table(self.session, latest_by_key.PLACES_SCHEMA,
-                  [row for one in subjects for row in one.places()]),
-        )  # fmt: skip
-        expiry = table(
-            self.session, latest_by_key.EXPIRY_SCHEMA, [one.expiry() for one in subjects]
+            compare.with_lanes(timed, self.context.by_partition),
+            table(self.session, latest_by_key.PLACES_SCHEMA, places),
         )
-        return latest_by_key.judge(keys, expiry, beyond)
+        expiry = [topic.expiry() for topic in topics]
+        return latest_by_key.judge(
+            keys, table(self.session, latest_by_key.EXPIRY_SCHEMA, expiry), beyond
+        )
 
-    def _unreadable(self, subjects: Sequence[Subject]) -> DataFrame | None:
+    def _unreadable(self, topics: Sequence[CompactedTopic]) -> DataFrame | None:
         """Keys (:data:`frames.latest_by_key.KEY`) of records that cannot be read."""
-        counting = {
-            (one.flow.name, one.topic, row["side"], row["origin"], row["partition"]): row["floor"]
-            for one in subjects
-            for row in one.places()
+        floors: Mapping[Any, int] = {
+            (*topic.key, row["side"], row["origin"], row["partition"]): row["floor"]
+            for topic in topics
+            for row in topic.places()
         }
         some = [
-            one
-            for one in self.around.known
-            if one.offset
-            >= counting.get((one.flow, one.topic, one.side, one.origin, one.partition), 2**62)
+            record
+            for record in self.reader.unread.records
+            if record.offset
+            >= floors.get(
+                (record.flow, record.topic, record.side, record.origin, record.partition), NOWHERE
+            )
         ]
         rows = [
             {
-                "flow": one.flow, "topic": one.topic, "partition": one.partition,
+                "flow": record.flow, "topic": record.topic, "partition": record.partition,
                 "text": None if key is None else key.hex(),
             }
-            for one, key in self.around.keys(some).items()
+            for record, key in self.reader.keys(some).items()
         ]  # fmt: skip
         if not rows:
             return None
         keys = table(
             self.session, "flow string, topic string, partition int, text string", rows
         ).withColumn("key", F.unhex("text"))
-        return latest_by_key.with_keys(compare.with_lanes(keys, self.by_partition))
+        return latest_by_key.with_keys(compare.with_lanes(keys, self.context.by_partition))
 
 
-def _fresh(subjects: Iterable[Subject], looks: Mapping[str, Look]) -> list[Subject]:
-    """The same topics as fresh looks show them; without those that are gone."""
+def _newer_than(
+    before: TopicSnapshot, now: TopicSnapshot | None, topic: CompactedTopic
+) -> Iterator[Range]:
+    """What a source topic got since a snapshot."""
+    flow, isolation = topic.flow.name, topic.flow.isolation("source")
+    for partition, log in (now.partitions if now else {}).items():
+        begun = before.partitions.get(partition)
+        start = max(begun.end_for(isolation) if begun else 0, log.log_start)
+        end = log.end_for(isolation)
+        if start < end:
+            yield Range(flow, "source", before.name, topic.topic, partition, start, end)
+
+
+def _now(topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> list[CompactedTopic]:
+    """The same topics as fresh snapshots show them; without those that are gone."""
     found = []
-    for one in subjects:
-        look = looks.get(one.flow.name)
-        if look is None:
+    for topic in topics:
+        snapshot = snapshots.get(topic.flow.name)
+        if snapshot is None:
             continue
-        origins = [each.name for each in one.sources]
-        now = Subject.seen(one.flow, one.topic, origins, look.source, look.positions, look.target,
-                           one.recorded)  # fmt: skip
+        origins = [source.name for source in topic.sources]
+        now = CompactedTopic.seen(snapshot, topic.topic, origins, topic.recorded)
         if now is not None:
-            # When it was looked at first: nothing since then is vouched for.
-            found.append(replace(now, taken_at_ms=one.taken_at_ms))
+            # When it was observed first: nothing since then is vouched for.
+            found.append(replace(now, taken_at_ms=topic.taken_at_ms))
     return found
-
-
-def _of(subject: Subject, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        one for one in rows if (one["flow"], one["topic"]) == (subject.flow.name, subject.topic)
-    ]

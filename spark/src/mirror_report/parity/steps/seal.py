@@ -6,86 +6,102 @@ makes a new minute, which is judged by itself: everything sealed lies at lower o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import digest
-from mirror_report.parity.spark.rows import Shelf
-
-if TYPE_CHECKING:
-    from mirror_report.parity.run import Run
+from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.state.manifest import Manifest
 
 MAX_DIRECTORIES = 8
 HOUR_MS = 3_600_000
 SEAL_AFTER_MS = 48 * HOUR_MS
 DAY_MS = 24 * HOUR_MS
-NUMBERS = ("source_records", "target_records", "verified_records", "buckets_verified")
-"""Numbers of a topic that sealed hours add to."""
+ON = ["flow", "topic", "hour"]
 
 
-def compact(run: Run, shelf: Shelf, digests: DataFrame, final: DataFrame) -> None:
+@dataclass(frozen=True)
+class Sealed:
+    """Names of rows.
+
+    :param digests: of minutes; ``sealed``: of hours.
+    :param numbers: of each topic that has newly sealed hours: :data:`state.changes.SEALED`,
+        through_ms, newest_ms.
+    """
+
+    digests: tuple[str, ...]
+    sealed: tuple[str, ...]
+    numbers: Sequence[Mapping[str, Any]] = ()
+
+
+def seal(
+    context: RunContext,
+    storage: RowStorage,
+    manifest: Manifest,
+    digests: DataFrame,
+    judged: DataFrame,
+) -> Sealed:
     """Merge what has become many directories; seal what is closed, forget what is too old.
 
-    :param digests: all of them with lanes; ``final``: all buckets as judged.
+    :param digests: all of them with lanes; ``judged``: all buckets.
     """
-    memory = run.memory
-    if len(memory.digests) <= MAX_DIRECTORIES:
-        return
+    if len(manifest.digests) <= MAX_DIRECTORIES:
+        return Sealed(manifest.digests, manifest.sealed)
     hour = (F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))).alias("hour")
+    closed = _closed(judged, hour, context.now_ms).persist()
+    names: tuple[str, ...] = manifest.sealed
+    numbers: Sequence[Mapping[str, Any]] = ()
+    if closed.isEmpty():
+        left = digests
+    else:
+        rows = digests.withColumn("hour", hour)
+        hours = rows.join(F.broadcast(closed), on=ON, how="left_semi")
+        hours = digest.merge(hours.withColumn("bucket", F.col("hour")).select(*digest.COLUMNS))
+        left = rows.join(F.broadcast(closed), on=ON, how="left_anti").select(*digest.COLUMNS)
+        names = (*names, storage.write(hours.coalesce(1), "sealed"))
+        numbers = _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms)
+    merged = storage.write(digest.merge(left).coalesce(1), "digest-merged")
+    closed.unpersist()
+    if len(names) > MAX_DIRECTORIES:
+        names = (_without_old(context, storage, names),)
+    return Sealed((merged,), names, numbers)
+
+
+def _closed(judged: DataFrame, hour: Any, now_ms: int) -> DataFrame:
+    """Hours of which all is verified and old: flow, topic, hour."""
     sound = (F.col("status") == "verified") & F.col("equal") & F.col("due")
-    old = F.col("ts_max") < run.now_ms - SEAL_AFTER_MS
-    closed = (
-        final.groupBy("flow", "topic", hour)
+    old = F.col("ts_max") < now_ms - SEAL_AFTER_MS
+    return (
+        judged.groupBy("flow", "topic", hour)
         .agg(F.min(F.coalesce(sound & old, F.lit(False))).alias("closed"))
         .filter("closed")
         .select("flow", "topic", "hour")
-        .persist()
     )
-    rows = digests.withColumn("hour", hour)
-    on = ["flow", "topic", "hour"]
-    if closed.isEmpty():
-        memory.digests = [shelf.write(digest.merge(digests).coalesce(1), "digest-merged")]
-    else:
-        numbers = (
-            final.withColumn("hour", hour)
-            .join(F.broadcast(closed), on=on, how="left_semi")
-            .groupBy("flow", "topic")
-            .agg(
-                F.sum("n_source").alias("source_records"),
-                F.sum("n_target").alias("target_records"),
-                F.sum("n_source").alias("verified_records"),
-                F.count(F.lit(1)).alias("buckets_verified"),
-                F.max(F.col("bucket") + run.bucket_ms).alias("through_ms"),
-                F.max("ts_max").alias("newest_ms"),
-            )
-            .collect()
-        )
-        sealed = rows.join(F.broadcast(closed), on=on, how="left_semi")
-        sealed = digest.merge(sealed.withColumn("bucket", F.col("hour")).select(*digest.COLUMNS))
-        left = rows.join(F.broadcast(closed), on=on, how="left_anti").select(*digest.COLUMNS)
-        memory.sealed.append(shelf.write(sealed.coalesce(1), "sealed"))
-        memory.digests = [shelf.write(digest.merge(left).coalesce(1), "digest-merged")]
-        for row in numbers:
-            _seal_numbers(run, row.asDict())
-    closed.unpersist()
-    if len(memory.sealed) > MAX_DIRECTORIES:
-        kept = digest.merge(shelf.sealed()).filter(
-            F.col("ts_max") >= run.now_ms - run.settings.history_days * DAY_MS
-        )
-        memory.sealed = [shelf.write(kept.coalesce(1), "sealed-merged")]
 
 
-def _seal_numbers(run: Run, row: dict[str, Any]) -> None:
-    """Move numbers of a topic from what is judged in every run to what is sealed."""
-    flow, topic = row["flow"], row["topic"]
-    total = run.memory.totals.setdefault(flow, {}).setdefault(topic, {})
-    for name in NUMBERS:
-        total[name] = total.get(name, 0) + row[name]
-    for name in ("through_ms", "newest_ms"):
-        total[name] = max(total.get(name, row[name]), row[name])
-    summary = run.memory.summaries[flow][topic]
-    for kind in ("now", "next"):
-        for name in NUMBERS:
-            summary[kind][name] -= row[name]
+def _numbers(judged: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[Mapping[str, Any]]:
+    sums = (
+        judged.join(F.broadcast(closed), on=ON, how="left_semi")
+        .groupBy("flow", "topic")
+        .agg(
+            F.sum("n_source").alias("source_records"),
+            F.sum("n_target").alias("target_records"),
+            F.sum("n_source").alias("verified_records"),
+            F.count(F.lit(1)).alias("buckets_verified"),
+            F.max(F.col("bucket") + bucket_ms).alias("through_ms"),
+            F.max("ts_max").alias("newest_ms"),
+        )
+    )
+    return [row.asDict() for row in sums.collect()]
+
+
+def _without_old(context: RunContext, storage: RowStorage, names: Sequence[str]) -> str:
+    """Name of the rows of sealed hours that are not too old to be kept."""
+    oldest = context.now_ms - context.settings.history_days * DAY_MS
+    kept = digest.merge(storage.read(names, digest.SCHEMA)).filter(F.col("ts_max") >= oldest)
+    return storage.write(kept.coalesce(1), "sealed-merged")

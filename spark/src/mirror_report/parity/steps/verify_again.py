@@ -1,7 +1,9 @@
-"""Reading again, a little every hour, what earlier runs verified."""
+"""Verifying again: a little every hour of what earlier runs verified is read once more."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,13 +12,30 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.frames import compare, digest, extents
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.frames import compare, digest
+from mirror_report.parity.frames.extents import bounded
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import ranges
-from mirror_report.parity.plan.ranges import Range, feeder
-from mirror_report.parity.plan.sides import record_bytes
-from mirror_report.parity.spark.deadline import OutOfTimeError
-from mirror_report.parity.steps.step import Step
+from mirror_report.parity.keys import BUCKET, Key, bucket_key
+from mirror_report.parity.plan import buckets
+from mirror_report.parity.plan.positions import topic_rows
+from mirror_report.parity.plan.ranges import (
+    Range,
+    Spent,
+    joined,
+    record_bytes,
+    total_bytes,
+    total_records,
+)
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import find
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.spark.deadline import OutOfTimeError, limited
+from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.state import changes
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import NEVER
 
 MOST = 200
 """Buckets read again in one run."""
@@ -24,159 +43,221 @@ PAUSE_MS = 3_600_000
 """Between two times; in every run it would be the larger part of many a small one."""
 CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
+DigestRow = Mapping[str, Any]
+Cursors = Mapping[str, Mapping[str, int]]
 
-class Scrubber(Step):
-    """Buckets that agreed, read again in turn: each topic's oldest first, then the next."""
 
-    def scrub(self, buckets: DataFrame, digests: DataFrame) -> bool:
-        """Read some buckets again; what is not what it was is digested anew.
+@dataclass(frozen=True)
+class VerifiedAgain:
+    """What was read again.
 
-        :param buckets: :func:`frames.compare.by_bucket`.
-        :param digests: those with lanes.
-        :returns: whether digests have changed, so that the buckets have to be compared again.
-        """
-        run = self.run
-        if not run.settings.budget.scrub_bytes or self.deadline.over():
-            return False
-        # What the first run verified it has just read.
-        run.memory.scrubbed_at_ms = run.memory.scrubbed_at_ms or run.now_ms
-        if run.now_ms - run.memory.scrubbed_at_ms < PAUSE_MS:
-            return False
+    :param cursors: last bucket of each topic that was read again, by flow and topic.
+    :param at_ms: when.
+    :param digests: name of all digest rows, with those of now; ``None``: all is what it was.
+    """
+
+    cursors: Cursors
+    at_ms: int
+    unread: Unread
+    spent: Spent
+    digests: str | None = None
+
+
+def is_due(context: RunContext, manifest: Manifest) -> bool:
+    """Whether something has to be read again in this run.
+
+    What the first run verified it has just read.
+    """
+    if not context.settings.budget.scrub_bytes or context.time_is_over():
+        return False
+    return context.now_ms - (manifest.verified_again_at_ms or context.now_ms) >= PAUSE_MS
+
+
+def verify_again(
+    context: RunContext,
+    storage: RowStorage,
+    manifest: Manifest,
+    plan: RunPlan,
+    digests: DataFrame,
+    both_sides: DataFrame,
+) -> VerifiedAgain:
+    """Read some buckets again: each topic's oldest first, then the next.
+
+    :param digests: with lanes.
+    :param both_sides: :func:`frames.compare.by_bucket`.
+    """
+    reader = Reader(
+        context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
+    )
+    cursors = manifest.verified_again
+    for _ in range(2):
         # Where each topic has come to its end a new round begins.
-        rows = self._next(buckets) or self._next(buckets)
-        run.memory.scrubbed_at_ms = run.now_ms
-        stored = self._stored(digests, rows)
-        chosen = self._affordable(rows, stored)
-        wanted = [one for bucket in chosen for one in bucket[1]]
-        if not wanted:
-            return False
-        parts = [one for bucket in chosen for one in stored[extents.key(bucket[0])]]
-        run.progress(f"reading {sum(one.records for one in wanted)} verified records again")
-        try:
-            fresh = self.reader.around.read(partial(self._digests, wanted, parts))
-        except (OutOfTimeError, PySparkException, Py4JError):
-            # What was verified stays so: a later run reads it again.
-            run.progress("what was verified could not be read again")
-            return False
-        run.spend(wanted)
-        full = self.reader.around.full
-        before = {_place(one): one for one in parts if (one["flow"], one["topic"]) not in full}
-        changed = [
-            place for place, one in before.items()
-            if any(fresh.get(place, {}).get(name) != one[name] for name in digest.COLUMNS)
-        ]  # fmt: skip
-        if changed:
-            run.progress(f"{len(changed)} verified minutes are not what they were")
-            self._replace([before[one] for one in changed],
-                          [fresh[one] for one in changed if one in fresh])  # fmt: skip
-        return bool(changed)
-
-    def _next(self, buckets: DataFrame) -> list[dict[str, Any]]:
-        """Whose turn it is; a topic that has come to its end begins again the next time."""
-        judged = [one for one in self.standing.topic_rows() if not one["unread"]]
-        cursors = table(
-            self.session, CURSOR_SCHEMA,
-            [
-                {
-                    "flow": one["flow"],
-                    "topic": one["topic"],
-                    "cursor": self.run.memory.scrubbed.get(one["flow"], {}).get(one["topic"],
-                                                                               -(2**62)),
-                }
-                for one in judged
-            ],
-        )  # fmt: skip
-        in_turn = Window.partitionBy("flow", "topic").orderBy("bucket", "lane")
-        chosen = (
-            buckets.filter("equal and mirrored and n_source > 0")
-            .join(F.broadcast(cursors), on=["flow", "topic"], how="inner")
-            .filter(F.col("bucket") > F.col("cursor"))
-            .select(*compare.BUCKET, F.row_number().over(in_turn).alias("turn"))
-            .orderBy("turn", "bucket", "flow", "topic")
-            .limit(MOST)
+        rows, cursors = _next(storage, topic_rows(manifest, plan), cursors, both_sides)
+        if rows:
+            break
+    stored = _stored(context, storage, digests, rows)
+    chosen, cursors = _affordable(context, manifest, plan, rows, stored, cursors)
+    wanted = [each for ranges in chosen.values() for each in ranges]
+    parts = [part for key in chosen for part in stored[key]]
+    found = VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent)
+    if not wanted:
+        return found
+    context.progress(f"reading {total_records(wanted)} verified records again")
+    try:
+        fresh = reader.read(
+            partial(_digests, context, storage, manifest, plan, reader, wanted, parts)
         )
-        rows = [row.asDict() for row in chosen.collect()]
-        left = {(row["flow"], row["topic"]) for row in rows}
-        for one in judged:
-            if len(rows) < MOST and (one["flow"], one["topic"]) not in left:
-                self.run.memory.scrubbed.get(one["flow"], {}).pop(one["topic"], None)
-        return rows
+    except (OutOfTimeError, PySparkException, Py4JError):
+        # What was verified stays so: a later run reads it again.
+        context.progress("what was verified could not be read again")
+        return VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent)
+    before = {_key(part): part for part in reader.readable(parts, _topic)}
+    changed = [key for key, part in before.items() if _plain(part) != fresh.get(key)]
+    name = None
+    if changed:
+        context.progress(f"{len(changed)} verified minutes are not what they were")
+        name = _replaced(
+            storage, manifest, changed, [fresh[key] for key in changed if key in fresh]
+        )
+    return VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent.plus(wanted), name)
 
-    def _stored(
-        self, digests: DataFrame, rows: list[dict[str, Any]]
-    ) -> dict[extents.Key, list[dict[str, Any]]]:
-        """Bucket -> its digest rows."""
-        names = [{name: row[name] for name in compare.BUCKET} for row in rows]
-        found: dict[extents.Key, list[dict[str, Any]]] = {extents.key(row): [] for row in rows}
-        if not rows:
-            return found
-        chosen = table(self.session, compare.BUCKET_SCHEMA, names)
-        wanted = digests.join(F.broadcast(chosen), on=list(compare.BUCKET), how="left_semi")
-        merged = compare.with_lanes(digest.merge(wanted), self.standing.by_partition)
-        for row in merged.collect():
-            found[extents.key(row.asDict())].append(row.asDict())
+
+def _next(
+    storage: RowStorage, topics: Sequence[DigestRow], cursors: Cursors, both_sides: DataFrame
+) -> tuple[list[dict[str, Any]], Cursors]:
+    """Whose turn it is; a topic that has come to its end begins again the next time."""
+    judged = [topic for topic in topics if not topic["unread"]]
+    known = table(
+        storage.session, CURSOR_SCHEMA,
+        [
+            {
+                "flow": topic["flow"],
+                "topic": topic["topic"],
+                "cursor": cursors.get(topic["flow"], {}).get(topic["topic"], NEVER),
+            }
+            for topic in judged
+        ],
+    )  # fmt: skip
+    in_turn = Window.partitionBy("flow", "topic").orderBy("bucket", "lane")
+    chosen = (
+        both_sides.filter("equal and mirrored and n_source > 0")
+        .join(F.broadcast(known), on=["flow", "topic"], how="inner")
+        .filter(F.col("bucket") > F.col("cursor"))
+        .select(*BUCKET, F.row_number().over(in_turn).alias("turn"))
+        .orderBy("turn", "bucket", "flow", "topic")
+        .limit(MOST)
+    )
+    rows = [row.asDict() for row in chosen.collect()]
+    if len(rows) < MOST:
+        left = {_topic(row) for row in rows}
+        ended = {_topic(topic) for topic in judged} - left
+        cursors = {
+            flow: {topic: at for topic, at in of_flow.items() if (flow, topic) not in ended}
+            for flow, of_flow in cursors.items()
+        }
+    return rows, cursors
+
+
+def _stored(
+    context: RunContext, storage: RowStorage, digests: DataFrame, rows: Sequence[DigestRow]
+) -> dict[Key, list[DigestRow]]:
+    """Bucket -> its digest rows."""
+    found: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
+    if not rows:
         return found
+    names = [{name: row[name] for name in BUCKET} for row in rows]
+    chosen = table(storage.session, compare.BUCKET_SCHEMA, names)
+    wanted = digests.join(F.broadcast(chosen), on=list(BUCKET), how="left_semi")
+    merged = compare.with_lanes(digest.merge(wanted), context.by_partition)
+    for row in merged.collect():
+        found[bucket_key(row.asDict())].append(row.asDict())
+    return found
 
-    def _affordable(
-        self, rows: list[dict[str, Any]], stored: dict[extents.Key, list[dict[str, Any]]]
-    ) -> list[tuple[dict[str, Any], list[Range]]]:
-        """Buckets that are still there as a whole, as many as the budget allows; cursors move."""
-        found: list[tuple[dict[str, Any], list[Range]]] = []
-        spent: list[Range] = []
-        for row in rows:
-            wanted = [self._range(one) for one in stored[extents.key(row)]]
-            there = [one for one in wanted if one is not None]
-            size = sum(one.bytes for one in [*spent, *there])
-            if size > self.run.settings.budget.scrub_bytes and found:
-                break
-            if not self.run.affords([*spent, *there]):
-                break
-            topics = self.run.memory.scrubbed.setdefault(row["flow"], {})
-            topics[row["topic"]] = row["bucket"]
-            if len(there) == len(wanted):
-                found.append((row, there))
-                spent += there
-        return found
 
-    def _range(self, one: dict[str, Any]) -> Range | None:
-        """Where a digest row was read; ``None``: not all of it is there any more."""
-        via, name = feeder(one["flow"], one["origin"])
-        look = next((each for each in self.run.looks if each.flow.name == via), None)
-        if look is None:
-            return None
-        topic = (look.source if one["side"] == "source" else look.target).topics.get(name)
-        known = self.run.memory.sides.get((one["flow"], one["side"], one["origin"]))
-        log = topic.partitions.get(one["partition"]) if topic else None
+def _affordable(
+    context: RunContext,
+    manifest: Manifest,
+    plan: RunPlan,
+    rows: Sequence[DigestRow],
+    stored: Mapping[Key, Sequence[DigestRow]],
+    cursors: Cursors,
+) -> tuple[dict[Key, list[Range]], Cursors]:
+    """Buckets that are still there as a whole, as many as the budget allows; cursors move."""
+    found: dict[Key, list[Range]] = {}
+    spent: list[Range] = []
+    budget = context.settings.budget
+    for row in rows:
+        key = bucket_key(row)
+        there = list(_there(manifest, plan, stored[key]))
+        more = [*spent, *there]
+        if total_bytes(more) > budget.scrub_bytes and found:
+            break
+        if not plan.spent.allows(budget, more):
+            break
+        cursors = changes.with_topic(cursors, row["flow"], row["topic"], row["bucket"])
+        if len(there) == len(stored[key]):
+            found[key] = there
+            spent = more
+    return found, cursors
+
+
+def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Iterator[Range]:
+    """Where digest rows were read, of those whose records are all there still."""
+    for part in parts:
+        where = (part["flow"], part["side"], part["origin"])
+        topic, known = find(plan.snapshots, *where), manifest.sides.get(where)
+        log = topic.partitions.get(part["partition"]) if topic else None
         if topic is None or log is None or known is None or topic.topic_id != known.topic_id:
-            return None
-        if log.log_start > one["off_min"] or log.end <= one["off_max"]:
-            return None
-        return Range(
-            one["flow"], one["side"], one["origin"], one["topic"], one["partition"],
-            one["off_min"], one["off_max"] + 1, record_bytes(topic),
-        )  # fmt: skip
-
-    def _digests(
-        self, wanted: list[Range], parts: list[dict[str, Any]]
-    ) -> dict[extents.Key, dict[str, Any]]:
-        joined = [one for group in ranges.join(wanted) for one in group]
-        records = compare.with_lanes(self.reader.records(joined), self.standing.by_partition)
-        with self.deadline.step(self.session):
-            rows = digest.digest(extents.bounded(self.session, records, parts, None)).collect()
-        return {_place(row.asDict()): row.asDict() for row in rows}
-
-    def _replace(self, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> None:
-        """Put digests in the place of others."""
-        plain = [{name: one[name] for name in digest.COLUMNS} for one in now]
-        places = [{name: one[name] for name in digest.KEYS} for one in before]
-        kinds = dict(one.split() for one in digest.SCHEMA.split(", "))
-        schema = ", ".join(f"{name} {kinds[name]}" for name in digest.KEYS)
-        kept = self.shelf.digests().join(
-            F.broadcast(table(self.session, schema, places)), on=list(digest.KEYS), how="left_anti"
-        )
-        rows = kept.unionByName(table(self.session, digest.SCHEMA, plain))
-        self.run.memory.digests = [self.shelf.write(rows.coalesce(1), "digest-scrubbed")]
+            continue
+        if log.log_start <= part["off_min"] and log.end > part["off_max"]:
+            yield Range(
+                *where, part["topic"], part["partition"], part["off_min"], part["off_max"] + 1,
+                record_bytes(topic),
+            )  # fmt: skip
 
 
-def _place(row: dict[str, Any]) -> extents.Key:
+def _digests(
+    context: RunContext,
+    storage: RowStorage,
+    manifest: Manifest,
+    plan: RunPlan,
+    reader: Reader,
+    wanted: Sequence[Range],
+    parts: Sequence[DigestRow],
+) -> dict[Key, dict[str, Any]]:
+    """Digests of now, by their keys."""
+    all_of_it = joined(wanted)
+    spans = buckets.spans(manifest, plan.topics, all_of_it)
+    records = compare.with_lanes(
+        reader.bucketed(all_of_it, context.bucket_ms, spans), context.by_partition
+    )
+    with limited(context, storage.session):
+        chosen = bounded(storage.session, records, parts, None)
+        rows = [row.asDict() for row in digest.digest(chosen).collect()]
+    return {_key(row): row for row in rows}
+
+
+def _replaced(
+    storage: RowStorage, manifest: Manifest, former: Sequence[Key], now: Sequence[DigestRow]
+) -> str:
+    """Put digests in the place of others."""
+    kinds = dict(column.split() for column in digest.SCHEMA.split(", "))
+    schema = ", ".join(f"{name} {kinds[name]}" for name in digest.KEYS)
+    places = [dict(zip(digest.KEYS, key, strict=True)) for key in former]
+    kept = storage.digests(manifest).join(
+        F.broadcast(table(storage.session, schema, places)), on=list(digest.KEYS), how="left_anti"
+    )
+    rows = kept.unionByName(table(storage.session, digest.SCHEMA, now))
+    return storage.write(rows.coalesce(1), "digest-scrubbed")
+
+
+def _key(row: DigestRow) -> Key:
     return tuple(row[name] for name in digest.KEYS)
+
+
+def _plain(row: DigestRow) -> dict[str, Any]:
+    return {name: row[name] for name in digest.COLUMNS}
+
+
+def _topic(row: DigestRow) -> tuple[str, str]:
+    return row["flow"], row["topic"]

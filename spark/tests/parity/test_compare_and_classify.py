@@ -17,8 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
 from mirror_report.model.content import CLASSES
-from mirror_report.parity.frames import classify, compare, digest, totals
+from mirror_report.parity.classes import ACCOUNTABLE, LASTING
+from mirror_report.parity.frames import classify, compare, digest, judge, totals
+from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
+from mirror_report.parity.keys import BUCKET
 from mirror_report.parity.results import summaries
 
 CLASSES = tuple(one for one in CLASSES if one != "unverifiable")
@@ -132,7 +135,7 @@ def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
 def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, Any]]) -> DataFrame:
     return table(
         spark,
-        compare.TOPICS_SCHEMA,
+        judge.TOPICS_SCHEMA,
         [
             {"flow": flow, "topic": "t", "unread": False, **of_topics.get(flow, {})}
             for flow in flows
@@ -170,7 +173,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
         ],
     )  # fmt: skip
     names = [name for name in NOTHING if name not in ("deleted_early", "expired")]
-    left = classify.leftovers(read, everywhere, at).groupBy(*compare.BUCKET).agg(
+    left = leftovers(read, everywhere, at).groupBy(*BUCKET).agg(
         *(F.sum(name).alias(name) for name in names)
     )  # fmt: skip
     assert {
@@ -303,7 +306,7 @@ class Step:
 
     :param records: what both logs hold.
     :param mirrored: source partition -> next offset to mirror.
-    :param topic: what is known of the topic, as in :data:`compare.TOPICS_SCHEMA`.
+    :param topic: what is known of the topic, as in :data:`judge.TOPICS_SCHEMA`.
     :param seen: what the drill reads, if it is something else.
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
@@ -458,9 +461,9 @@ def compared(
     buckets = compare.by_bucket(digests, mirrored).persist()
 
     def judged(results: list[dict[str, Any]]) -> DataFrame:
-        return compare.judge(buckets, known, table(spark, compare.RESULTS_SCHEMA, results), run_id)
+        return judge.judge(buckets, known, table(spark, judge.RESULTS_SCHEMA, results), run_id)
 
-    def by_topic(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    def summary(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         found = summaries.by_topic(totals.summarise(judged(results), MINUTE).collect())
         return {row["flow"]: row for row in found}
 
@@ -480,11 +483,11 @@ def compared(
         ],
     )
     seen = rows(lambda one: one.records if one.seen is None else one.seen)
-    left = classify.leftovers(seen, chosen, mirrored).persist()
+    left = leftovers(seen, chosen, mirrored).persist()
     drilled = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
     samples = [row.asDict() for row in classify.samples(left).collect()]
-    results = {tuple(row[name] for name in compare.BUCKET): row for row in [*earlier, *drilled]}
-    before, after = by_topic(earlier), by_topic(list(results.values()))
+    results = {tuple(row[name] for name in BUCKET): row for row in [*earlier, *drilled]}
+    before, after = summary(earlier), summary(list(results.values()))
     earlier[:] = results.values()
     return {
         flow: Told(
@@ -514,9 +517,7 @@ def test_a_record_beyond_a_cut_by_offsets_is_out_of_order_and_not_moved(
         for bucket in (0, 1)
     ]  # fmt: skip
     candidates = table(spark, classify.CANDIDATES_SCHEMA, both)
-    left = classify.leftovers(
-        compare.with_lanes(cut, [flow]), candidates, positions(spark, {(flow, 0): 20})
-    )
+    left = leftovers(compare.with_lanes(cut, [flow]), candidates, positions(spark, {(flow, 0): 20}))
     found = classify.outcome(left, candidates, "run").orderBy("bucket").collect()
     assert [wrong(row.asDict()) for row in found] == [{"reordered": 1}, {"reordered": 1}]
 
@@ -545,7 +546,7 @@ def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind:
     assert wrong(after) == expected
     assert after["source_records"] == 30
     assert after["candidates"] == 0
-    lasting = sum(expected.get(name, 0) for name in summaries.LASTING)
+    lasting = sum(expected.get(name, 0) for name in LASTING)
     assert after["verified_records"] == 30 - lasting
     assert (after["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (after["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
@@ -562,7 +563,7 @@ def test_order_is_that_of_a_partition_or_else_of_a_key(
     (name,) = first["lanes"]
     assert name == ("0" if keeps(kind) else "*")
     assert first["lanes"][name]["counts"] == expected
-    accounted = {name: again[f"accounted_{name}"] for name in summaries.NEWS}
+    accounted = {name: again[f"accounted_{name}"] for name in ACCOUNTABLE}
     assert accounted == {name: expected.get(name, 0) - later.get(name, 0) for name in accounted}
     assert told[kind][1].drilled == [], "settled"
     assert wrong(summaries.as_next(first)) == later, "as it is foretold"
@@ -579,12 +580,12 @@ def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
         for flow in flows
         for row in told[flow][0].drilled
     } == {(f"{KEPT}-moved", 0): {"moved": 1}, (f"{KEPT}-moved", 1): {}}
-    found = {flow: told[flow][0].after for flow in flows}
-    verified = {flow: one["buckets_verified"] for flow, one in found.items()}
+    summary = {flow: told[flow][0].after for flow in flows}
+    verified = {flow: one["buckets_verified"] for flow, one in summary.items()}
     assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 5}
-    assert found[f"{KEPT}-moved"]["verified_records"] == 29
-    assert found[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
-    assert {one["source_records"] for one in found.values()} == {30}
+    assert summary[f"{KEPT}-moved"]["verified_records"] == 29
+    assert summary[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
+    assert {one["source_records"] for one in summary.values()} == {30}
 
 
 def test_one_partition_that_lags_does_not_keep_the_others_from_being_due(

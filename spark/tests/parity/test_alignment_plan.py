@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,15 @@ from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
 from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import OffsetSync
-from mirror_report.parity.plan import offset_syncs
+from mirror_report.parity.plan import buckets, offset_syncs
+from mirror_report.parity.plan.buckets import Outside
+from mirror_report.parity.plan.offset_syncs import SyncsRead
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, plan_flow
-from mirror_report.parity.state.manifest import Memory, SideMemory
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import SideState
+from mirror_report.parity.steps import observe
 
 MINUTE = 60_000
 NOW = 100 * MINUTE
@@ -60,38 +66,39 @@ class Run:
     """As much of a run as aligning needs."""
 
     def __init__(self, **baseline: Any) -> None:
-        self.memory = Memory(1, MINUTE)
-        self.baselines = {"f": BASELINE | baseline}
-        self.bucket_ms = MINUTE
+        self.manifest = Manifest(MINUTE)
+        self.baseline: dict[str, Any] = BASELINE | baseline
         self.take = Taken()
-        self.request = self
-        self.looks: list[Any] = []
-        self.reopened: list[tuple[str, str]] = []
 
-    def look(
+    def plan(
         self, source: TopicSnapshot, target: TopicSnapshot, position: int | None = None
     ) -> FlowPlan:
-        """Plan, and remember that everything planned was read."""
+        """Plan, and keep that everything planned was read."""
         positions: Positions = {} if position is None else {"t": {0: position}}
-        args = cluster(source), cluster(target)
-        baseline = self.baselines["f"]
-        run: Any = self
-        aligned = offset_syncs.align(run, FLOW, baseline, args[0], positions, args[1])
-        plan = plan_flow(FLOW, self.memory, baseline, *args)
-        offset_syncs.cap(run, aligned, plan, *args)
-        for key, side in plan.begin.items():
-            read = {
-                one.partition: one.end for one in plan.ranges if (one.side, one.origin) == key[1:]
-            }
-            self.memory.sides[key] = SideMemory(side.topic_id, side.first, {**side.next, **read})
-        plain = json.loads(json.dumps(self.memory.dump()))
-        self.memory = Memory.load(plain, 1, MINUTE, Path("state"))
+        seen = FlowSnapshot(FLOW, positions, cluster(source), cluster(target))
+        context: Any = self
+        syncs = observe.read_syncs(context, self.manifest, {"f": seen})
+        read = syncs.get("f", SyncsRead())
+        aligned = offset_syncs.align(self.manifest, seen, self.baseline, read, MINUTE)
+        self.manifest = replace(self.manifest, alignments={"f": aligned.topics})
+        plan = plan_flow(FLOW, self.manifest, self.baseline, seen.source, seen.target)
+        buckets.limit(plan, aligned, seen)
+        ends = {(one.key, one.partition): one.end for one in plan.ranges}
+        states = {
+            key: replace(
+                SideState(side.topic_id, side.first, side.next),
+                next={p: ends.get((key, p), offset) for p, offset in side.next.items()},
+            )
+            for key, side in plan.begin.items()
+        }
+        known = replace(self.manifest, sides={**self.manifest.sides, **states})
+        plain = json.loads(json.dumps(known.dump()))
+        self.manifest = Manifest.load(plain, MINUTE, Path("state"))
         return plan
 
-    def outside(self, plan: FlowPlan, source: TopicSnapshot) -> offset_syncs.Outside:
+    def outside(self, plan: FlowPlan, source: TopicSnapshot) -> Outside:
         """What the cuts leave out."""
-        run: Any = self
-        return offset_syncs.outside(run, plan.topics[0], cluster(source))
+        return buckets.outside(self.manifest, plan.topics[0], self.baseline, cluster(source))
 
 
 def read(plan: FlowPlan) -> dict[str, tuple[int, int]]:
@@ -106,26 +113,28 @@ def appended(end: int, ident: str = "there") -> TopicSnapshot:
 def test_only_closed_buckets_are_read_and_each_once() -> None:
     run = Run()
     run.take.syncs_now = [(0, 0, 1), (40, 41, 2), (80, 81, 3), (120, 121, 4)]
-    plan = run.look(topic(100), appended(101), 90)
+    plan = run.plan(topic(100), appended(101), 90)
     assert plan.topics[0].strategy == "offset_syncs"
-    assert read(plan) == {"source": (0, 80), "target": (0, 81)}, "the last sync is beyond the look"
-    assert run.outside(plan, topic(100)) == offset_syncs.Outside(open=20)
-    plan = run.look(topic(150), appended(151), 130)
+    assert read(plan) == {"source": (0, 80), "target": (0, 81)}, (
+        "the last sync is beyond the snapshot"
+    )
+    assert run.outside(plan, topic(100)) == Outside(open=20)
+    plan = run.plan(topic(150), appended(151), 130)
     assert read(plan) == {"source": (80, 120), "target": (81, 121)}, "and waits for the next"
-    assert run.look(topic(150), appended(151), 130).ranges == []
+    assert run.plan(topic(150), appended(151), 130).ranges == []
 
 
 def test_a_drained_mirror_closes_the_last_bucket() -> None:
     run = Run()
     run.take.syncs_now = [(0, 0, 1), (40, 40, 2)]
     run.take.source_now = cluster(topic(101))
-    assert read(run.look(topic(100), appended(100), 100))["source"] == (0, 40)
+    assert read(run.plan(topic(100), appended(100), 100))["source"] == (0, 40)
     run.take.source_now = cluster(topic(100))
-    plan = run.look(topic(100), appended(100), 100)
+    plan = run.plan(topic(100), appended(100), 100)
     assert read(plan) == {"source": (40, 100), "target": (40, 100)}
-    assert run.outside(plan, topic(100)) == offset_syncs.Outside()
+    assert run.outside(plan, topic(100)) == Outside()
     run.take.source_now = None
-    assert run.look(topic(100), appended(100), 100).ranges == []
+    assert run.plan(topic(100), appended(100), 100).ranges == []
 
 
 def test_without_a_common_beginning_the_first_sync_is_one() -> None:
@@ -135,66 +144,67 @@ def test_without_a_common_beginning_the_first_sync_is_one() -> None:
     }  # fmt: skip
     adopted = Run(topics={"t": recorded})
     adopted.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
-    plan = adopted.look(topic(100), appended(100), 90)
+    plan = adopted.plan(topic(100), appended(100), 90)
     assert read(plan) == {"source": (40, 80), "target": (35, 75)}
-    assert adopted.outside(plan, topic(100)) == offset_syncs.Outside(straddling=10, open=20)
+    assert adopted.outside(plan, topic(100)) == Outside(straddling=10, open=20)
     begun = Run(topics={"t": recorded | {"required": recorded["source"]}})
     begun.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
-    assert read(begun.look(topic(100), appended(100), 90)) == {
+    assert read(begun.plan(topic(100), appended(100), 90)) == {
         "source": (30, 80), "target": (25, 75),
     }  # fmt: skip
     nothing = Run()
-    nothing.baselines = {"f": {}}
+    nothing.baseline = {}
     nothing.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     expired = topic(100, log_start=5)
-    plan = nothing.look(expired, appended(100), 90)
+    plan = nothing.plan(expired, appended(100), 90)
     assert read(plan) == {"source": (40, 80), "target": (35, 75)}
-    assert nothing.outside(plan, expired) == offset_syncs.Outside(unaligned=35, open=20)
+    assert nothing.outside(plan, expired) == Outside(unaligned=35, open=20)
 
 
 def test_a_topic_made_anew_begins_with_the_first_sync_of_the_new_one() -> None:
     run = Run()
     run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
-    run.look(topic(100), appended(100), 90)
+    run.plan(topic(100), appended(100), 90)
     run.take.syncs_now = [(90, 90, 3), (120, 0, 4), (180, 60, 5)]
-    plan = run.look(topic(200), appended(70, "another"), 190)
+    plan = run.plan(topic(200), appended(70, "another"), 190)
     assert {(one.side, one.origin) for one in plan.drops} == {("source", "t"), ("target", "t")}
     assert read(plan) == {"source": (120, 180), "target": (0, 60)}
-    assert run.outside(plan, topic(200)) == offset_syncs.Outside(unaligned=120, open=20)
+    assert run.outside(plan, topic(200)) == Outside(unaligned=120, open=20)
     assert [one.kind for one in plan.reopened] == ["topic_reset"]
     run.take.syncs_now = [(240, 120, 6)]
-    again = run.look(topic(300), appended(170, "another"), 290)
+    again = run.plan(topic(300), appended(170, "another"), 290)
     assert (read(again), again.drops) == ({"source": (180, 240), "target": (60, 120)}, [])
 
 
 def test_another_strategy_means_other_buckets_and_reads_anew() -> None:
     run = Run()
-    plan = run.look(topic(100), topic(100, "there"), 90)
+    plan = run.plan(topic(100), topic(100, "there"), 90)
     assert read(plan) == {"source": (0, 100), "target": (0, 100)}
     run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
-    plan = run.look(topic(100), appended(100), 90)
+    plan = run.plan(topic(100), appended(100), 90)
     assert read(plan) == {"source": (0, 80), "target": (0, 80)}
     assert len(plan.drops) == 2
-    back = run.look(topic(100), topic(100, "there"), 90)
+    back = run.plan(topic(100), topic(100, "there"), 90)
     assert read(back) == {"source": (0, 100), "target": (0, 100)}
-    assert (len(back.drops), run.memory.alignments["f"]) == (2, {})
+    assert (len(back.drops), run.manifest.alignments["f"]) == (2, {})
 
 
 def test_a_topic_whose_records_carry_no_timestamps_is_aligned_from_the_next_run_on() -> None:
     run = Run()
     timed = topic(100, "there")
-    assert run.look(topic(100), timed, 90).topics[0].strategy == "timestamp"
-    run.memory.summaries = {"f": {"t": {"now": {"newest_due_ms": -1}}}}
+    assert run.plan(topic(100), timed, 90).topics[0].strategy == "timestamp"
+    summaries = {"f": {"t": {"now": {"newest_due_ms": -1}}}}
+    run.manifest = replace(run.manifest, summaries=summaries)
     run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
-    plan = run.look(topic(100), timed, 90)
+    plan = run.plan(topic(100), timed, 90)
     assert (plan.topics[0].strategy, read(plan)["source"]) == ("offset_syncs", (0, 80))
-    assert run.look(topic(100), timed, 90).topics[0].strategy == "offset_syncs", "and stays so"
+    assert run.plan(topic(100), timed, 90).topics[0].strategy == "offset_syncs", "and stays so"
 
 
 def test_syncs_that_cannot_be_read_make_the_topic_unknown() -> None:
     run = Run()
     run.take.failure = "may not read syncs. Grant it READ on topic syncs"
-    plan = run.look(topic(100), appended(100), 90)
+    plan = run.plan(topic(100), appended(100), 90)
     assert "Grant it READ" in (plan.topics[0].unknown or "")
     assert plan.ranges == []
 
@@ -205,24 +215,22 @@ def test_spans_say_of_every_log_where_it_is_cut() -> None:
                       "source_id": None, "target_id": None}}
     )  # fmt: skip
     run.take.syncs_now = [(0, 5, 1), (40, 45, 2), (80, 85, 3)]
-    plan = run.look(topic(100), appended(101), 90)
-    any_run: Any = run
-    run.looks = [type("Look", (), {"plan": plan})]
+    plan = run.plan(topic(100), appended(101), 90)
     spans = [
         (one["side"], one["span_start"], one["span_end"], one["label"])
-        for one in offset_syncs.spans(any_run)
+        for one in buckets.spans(run.manifest, plan.topics)
     ]
     assert [one[:3] for one in spans] == [
         ("source", 0, 40), ("source", 40, 80), ("target", 5, 45), ("target", 45, 85),
     ]  # fmt: skip
     assert spans[1][3] == spans[3][3] == 2 * MINUTE, "both sides call a bucket by the same time"
     (source, target) = plan.ranges
-    later = [type(source)("f", "source", "t", "t", 0, 90, 100)]
-    assert [(one["span_start"], one["span_end"]) for one in offset_syncs.spans(any_run, later)] == [
-        (0, 0)
-    ], "a log without spans is cut too"
-    assert (
-        len(offset_syncs.spans(any_run, [source]))
-        == len(offset_syncs.spans(any_run, [target]))
-        == 2
+
+    def spans_of(wanted: list[Range]) -> list[dict[str, Any]]:
+        return buckets.spans(run.manifest, plan.topics, wanted)
+
+    later = [Range("f", "source", "t", "t", 0, 90, 100)]
+    assert [(one["span_start"], one["span_end"]) for one in spans_of(later)] == [(0, 0)], (
+        "a log without spans is cut too"
     )
+    assert len(spans_of([source])) == len(spans_of([target])) == 2

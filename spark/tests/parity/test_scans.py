@@ -11,7 +11,8 @@ from mirror_report.config.flow import Flow
 from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
 from mirror_report.model.content import CLASSES, TopicParity
 from mirror_report.parity.plan import scans
-from mirror_report.parity.plan.scans import Scan, Subject
+from mirror_report.parity.plan.scans import CompactedTopic, Scan
+from mirror_report.parity.results import scans as results
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g")
 HOUR = 3_600_000
@@ -29,8 +30,8 @@ def topic(end: int = 100, ident: str = "id", log_start: int = 0, **configs: str)
     return TopicSnapshot("t", ident, logs, {"cleanup.policy": "compact"} | settings, 1000)
 
 
-def subject(**changes: Any) -> Subject:
-    one = Subject(FLOW, "t", (topic(),), topic(90), {"t": {0: 95}}, 1000 * HOUR, {})
+def subject(**changes: Any) -> CompactedTopic:
+    one = CompactedTopic(FLOW, "t", (topic(),), topic(90), {"t": {0: 95}}, 1000 * HOUR, {})
     return replace(one, **changes)
 
 
@@ -101,7 +102,7 @@ def result(last: Scan | None, untold: tuple[str, ...] = (), **keys: int) -> Scan
          "newest_ms": 7}
         for name, number in keys.items()
     ]  # fmt: skip
-    return scans.result(subject(), "next", rows, [], last, untold)
+    return results.result(subject(), "next", rows, [], last, untold)
 
 
 def test_what_was_found_is_remembered_as_plain_data() -> None:
@@ -113,7 +114,7 @@ def test_what_was_found_is_remembered_as_plain_data() -> None:
 
 def test_foreign_keys_are_news_once_and_missing_ones_until_they_are_mended() -> None:
     def told(one: Scan, *untold: str) -> tuple[str, Any, Any, Any]:
-        row = scans.told(EMPTY, one, untold, "compacted")
+        row = results.reported(EMPTY, one, untold, "compacted")
         return row.status, row.counts["extra"], row.accounted.get("extra"), row.counts["missing"]
 
     first = result(None, verified=3, extra=2, missing=1)
@@ -127,27 +128,27 @@ def test_foreign_keys_are_news_once_and_missing_ones_until_they_are_mended() -> 
 
 
 def test_a_topic_without_a_scan_waits_and_says_so() -> None:
-    found = scans.told(EMPTY, None, (), "compacted on the source")
+    found = results.reported(EMPTY, None, (), "compacted on the source")
     assert (found.status, found.counts) == ("in_flight", dict.fromkeys(CLASSES))
     assert "first scan waits" in found.reason
 
 
 def test_a_scan_tells_how_far_and_in_which_partitions() -> None:
-    whole = scans.told(EMPTY, scan(verified=9), (), "compacted")
+    whole = results.reported(EMPTY, scan(verified=9), (), "compacted")
     assert (whole.status, whole.verified_records, whole.source_records) == ("verified", 9, 10)
     assert (whole.verified_through_ms, whole.newest_due_ms) == (1000 * HOUR, 5)
     assert (whole.partitions, whole.counts["missing"]) == ({}, 0)
-    moving = scans.told(EMPTY, scan(verified=9, in_flight=1), (), "compacted")
+    moving = results.reported(EMPTY, scan(verified=9, in_flight=1), (), "compacted")
     assert (moving.status, moving.in_flight_records, moving.verified_through_ms) == (
         "verified", 1, None,
     )  # fmt: skip
-    assert scans.told(EMPTY, scan(in_flight=1), (), "").status == "in_flight"
-    assert scans.told(EMPTY, scan(unverifiable=1), (), "").status == "unverifiable"
+    assert results.reported(EMPTY, scan(in_flight=1), (), "").status == "in_flight"
+    assert results.reported(EMPTY, scan(unverifiable=1), (), "").status == "unverifiable"
     kept = replace(scan(), keys={"missing": {"0": 1, "2": 3}, "verified": {"0": 5}})
-    found = scans.told(EMPTY, kept, (), "compacted")
+    found = results.reported(EMPTY, kept, (), "compacted")
     assert found.partitions == {"missing": {"0": 1, "2": 3}}
     assert found.counts["missing"] == 4
     foreign = replace(scan(), keys={"extra": {"0": 1, "2": 3}})
-    assert scans.told(EMPTY, foreign, ("run",), "").partitions == {"extra": {"0": 1, "2": 3}}
-    partly_known = scans.told(EMPTY, replace(foreign, accounted={"extra": 1}), ("run",), "")
+    assert results.reported(EMPTY, foreign, ("run",), "").partitions == {"extra": {"0": 1, "2": 3}}
+    partly_known = results.reported(EMPTY, replace(foreign, accounted={"extra": 1}), ("run",), "")
     assert (partly_known.counts["extra"], partly_known.partitions) == (3, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mirror_report.model.content import CLASSES, TopicParity
+from mirror_report.parity import classes
 from mirror_report.parity.results import summaries
 
 
@@ -13,7 +14,7 @@ def topic(left_open: int = 0, **buckets: int) -> TopicParity:
         flow="f", source_topic="t", topic="t", status="unknown", source_records=9,
         target_records=9, verified_records=0, in_flight_records=0, skipped_records=left_open,
         counts=dict.fromkeys(CLASSES, 0), accounted={},
-        buckets=dict.fromkeys(summaries.STATUSES, 0) | buckets,
+        buckets=dict.fromkeys(classes.STATUSES, 0) | buckets,
         verified_through_ms=None, newest_due_ms=None, reason="", samples={},
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from mirror_report.engines import MM1, MM2
 from mirror_report.model.content import ParityResult, TopicParity
 from mirror_report.model.findings import Finding
 from mirror_report.parity.results import retention
-from mirror_report.parity.state.manifest import Gone
+from mirror_report.parity.state.records import Gone
 from mirror_report.parity.steps import seal
 
 EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine=MM2)

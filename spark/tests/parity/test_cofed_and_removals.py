@@ -10,13 +10,13 @@ import pytest
 from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity import FINGERPRINT_VERSION
-from mirror_report.parity.plan import cofed as looking
+from mirror_report.parity.plan import cofed
 from mirror_report.parity.plan import topics as plan
-from mirror_report.parity.plan.cofed import Look
-from mirror_report.parity.plan.ranges import Range, feeder, guest, join
+from mirror_report.parity.plan.ranges import Range, join
+from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.results import retention
-from mirror_report.parity.state.manifest import NEVER, Memory, Removal, SideMemory
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import NEVER, Removal, SideState, co_fed, fed_by
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
@@ -33,28 +33,26 @@ def cluster(alias: str, *topics: TopicSnapshot, errors: Any = None) -> ClusterSn
     return ClusterSnapshot(alias, alias, NOW, {one.name: one for one in topics}, errors or {})
 
 
-def memory(**known: Any) -> Memory:
-    return Memory(FINGERPRINT_VERSION, 60_000, **known)
+def manifest(**known: Any) -> Manifest:
+    return Manifest(60_000, **known)
 
 
-def look(flow: Flow, *names: str, errors: Any = None) -> Look:
+def seen(flow: Flow, *names: str, errors: Any = None) -> FlowSnapshot:
     topics = [topic(name, f"{flow.source}-{name}") for name in names]
-    return Look(flow, {}, cluster(flow.source, *topics, errors=errors), cluster("z"))
+    return FlowSnapshot(flow, {}, cluster(flow.source, *topics, errors=errors), cluster("z"))
 
 
 KEPT = {"retention_ms": str(10 * HOUR), "retention_bytes": "-1"}
 
 
-def target_after(start: int, known: SideMemory | None, **configs: str) -> plan.FlowPlan:
-    found = memory()
-    if known is not None:
-        found.sides["east", "target", "t"] = known
+def target_after(start: int, known: SideState | None, **configs: str) -> plan.FlowPlan:
+    found = manifest(sides={} if known is None else {("east", "target", "t"): known})
     there = cluster("z", topic("t", "z-t", start, 50, **configs))
     return plan.plan_flow(EAST, found, {}, cluster("a", topic("t", "a-t", 0, 50)), there)
 
 
-def remembered(**changes: Any) -> SideMemory:
-    known = SideMemory("z-t", {0: 0}, {0: 30}, {0: 0}, 10 * HOUR, NOW - 11 * HOUR)
+def remembered(**changes: Any) -> SideState:
+    known = SideState("z-t", {0: 0}, {0: 30}, {0: 0}, 10 * HOUR, NOW - 11 * HOUR)
     return replace(known, **changes)
 
 
@@ -73,7 +71,7 @@ def test_what_went_is_what_was_read_and_is_no_longer_there() -> None:
     ("known", "configs", "kept_from"),
     [
         ({}, KEPT, NOW - 10 * HOUR),
-        # Either retention may have been in force between the looks.
+        # Either retention may have been in force between two runs.
         ({"retention_ms": HOUR}, KEPT, NOW - HOUR),
         ({}, {**KEPT, "retention_ms": str(HOUR)}, NOW - HOUR),
         # What once had to go may have gone then.
@@ -93,50 +91,52 @@ def test_what_had_to_go_follows_from_the_shortest_retention_so_far(
 
 
 def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
-    looks = [look(EAST, "t", "e"), look(WEST, "t", "w")]
-    found = looking.shares((EAST, WEST), looks, memory())
-    assert {topic: [name for _, name in some] for topic, some in found["west"].guests.items()} == {
+    snapshots = {"east": seen(EAST, "t", "e"), "west": seen(WEST, "t", "w")}
+    found = cofed.co_fed_topics((EAST, WEST), snapshots, manifest())
+    assert {topic: [name for _, name in some] for topic, some in found["west"].here.items()} == {
         "t": ["t"]
     }, "MirrorMaker 1 goes first: it keeps no partitions"
     assert (found["west"].elsewhere, found["east"].elsewhere) == ([], ["t"])
-    assert not found["east"].guests
+    assert not found["east"].here
     prefixed = replace(EAST, replication_policy="prefix")
-    found = looking.shares((prefixed, WEST), [look(prefixed, "t"), look(WEST, "t")], memory())
-    assert not any(one.guests or one.elsewhere for one in found.values()), "other names"
+    snapshots = {"east": seen(prefixed, "t"), "west": seen(WEST, "t")}
+    found = cofed.co_fed_topics((prefixed, WEST), snapshots, manifest())
+    assert not any(one.here or one.elsewhere for one in found.values()), "other names"
 
 
-def test_a_flow_that_cannot_be_looked_at_leaves_in_doubt_what_it_may_feed() -> None:
-    east = look(EAST, "t", "e")
-    found = looking.shares((EAST, WEST), [east], memory())
+def test_a_flow_that_cannot_be_observed_leaves_in_doubt_what_it_may_feed() -> None:
+    east = seen(EAST, "t", "e")
+    found = cofed.co_fed_topics((EAST, WEST), {"east": east}, manifest())
     assert found["east"].doubtful.keys() == {"t", "e"}, "nothing is known of west"
-    known = memory(
+    known = manifest(
         baselines={"west": []},
-        sides={("west", "source", guest("east", "e")): SideMemory("", {}, {}),
-               ("west", "source", "t"): SideMemory("", {}, {})},
+        sides={("west", "source", co_fed("east", "e")): SideState("", {}, {}),
+               ("west", "source", "t"): SideState("", {}, {})},
     )  # fmt: skip
-    found = looking.shares((EAST, WEST), [east], known)
+    found = cofed.co_fed_topics((EAST, WEST), {"east": east}, known)
     assert found["east"].doubtful.keys() == {"t"}, "west has never fed the other"
     assert "west feeds it too" in found["east"].doubtful["t"]
-    failing = look(WEST, errors={"t": "READ is not allowed"})
-    found = looking.shares((EAST, WEST), [east, failing], memory())
+    failing = seen(WEST, errors={"t": "READ is not allowed"})
+    both = {"east": east, "west": failing}
+    found = cofed.co_fed_topics((EAST, WEST), both, manifest())
     assert found["east"].doubtful.keys() == {"t"}
 
 
 def test_a_topic_whose_judge_changes_is_left_by_the_former_one() -> None:
-    looks = [look(EAST, "t"), look(WEST, "t")]
-    looks[1].plan.topics.append(plan.TopicPlan("west", "t", ("t", guest("east", "t"))))
-    known = memory(sides={("east", "target", "t"): SideMemory("", {}, {})})
-    assert looking.misplaced(looks, known) == [("east", "t")]
-    known = memory(sides={("west", "target", "t"): SideMemory("", {}, {})})
-    assert looking.misplaced(looks, known) == []
+    snapshots = {"east": seen(EAST, "t"), "west": seen(WEST, "t")}
+    topics = [plan.TopicPlan("west", "t", ("t", co_fed("east", "t")))]
+    known = manifest(sides={("east", "target", "t"): SideState("", {}, {})})
+    assert cofed.misplaced(snapshots, topics, known) == [("east", "t")]
+    known = manifest(sides={("west", "target", "t"): SideState("", {}, {})})
+    assert cofed.misplaced(snapshots, topics, known) == []
 
 
-def test_guests_are_read_where_they_are() -> None:
-    assert feeder("west", guest("east", "t")) == ("east", "t")
-    assert feeder("west", "t") == ("west", "t")
+def test_co_fed_topics_are_read_where_they_are() -> None:
+    assert fed_by("west", co_fed("east", "t")) == ("east", "t")
+    assert fed_by("west", "t") == ("west", "t")
     mixed = [
         Range("west", "source", "t", "t", 0, 0, 5),
-        Range("west", "source", guest("east", "t"), "t", 0, 0, 5),
+        Range("west", "source", co_fed("east", "t"), "t", 0, 0, 5),
     ]
     assert [len(group) for group in join(mixed)] == [1, 1], "one read asks one cluster"
 
@@ -149,8 +149,8 @@ def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> No
                               "source_id": None, "target_id": None}}}  # fmt: skip
     brought = cluster("a", topic("t", "a-t", 0, 40))
     found = plan.plan_flow(
-        WEST, memory(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,
-        guests={"t": [plan.feed_of(EAST, "t", other, brought, guest("east", "t"))]},
+        WEST, manifest(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,
+        co_fed={"t": [plan.feed_of(EAST, "t", other, brought, co_fed("east", "t"))]},
     )  # fmt: skip
     assert {(one.origin, one.start, one.end) for one in found.ranges} == {
         ("t", 3, 40), ("east/t", 4, 40), ("t", 20, 50),

@@ -13,6 +13,7 @@ from mirror_report.config.flow import Flow
 from mirror_report.engines import MM2
 from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan import bundle as planned
 from mirror_report.parity.state import bundle
 from mirror_report.parity.state.bundle import Bundle, BundleTopic
 
@@ -33,12 +34,12 @@ def made(side: Any = "source", **changes: Any) -> Bundle:
         "source": {"cluster_id": "c-east", "positions": None},
         "target": {"cluster_id": "c-west", "positions": {"t": {0: 20}}},
     }[side]
-    one = bundle.describe(FLOW, side, snapshot(topic("t")), None, {}, 60_000)
+    one = planned.describe(FLOW, side, snapshot(topic("t")), None, {}, 60_000)
     return replace(one, **{**of_side, **changes})
 
 
 def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
-    found = bundle.describe(
+    found = planned.describe(
         FLOW, "source",
         snapshot(topic("t"), topic("table", **{"cleanup.policy": "compact,delete"}),
                  errors={"shut": "no permission"}),
@@ -47,21 +48,21 @@ def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
     assert found.topics["t"] == BundleTopic("east.t", "id-t", {"0": (12, 20), "1": (0, 0)})
     assert found.topics["shut"].unknown == "no permission"
     assert "compacted" in (found.topics["table"].skip or "")
-    (only,) = bundle.to_read(found)
+    (only,) = planned.to_read(found)
     assert (only.origin, only.topic, only.start, only.end) == ("t", "east.t", 12, 20)
 
 
 def test_without_a_baseline_a_bundle_begins_where_the_log_does() -> None:
     assert made().topics["t"].ranges["0"] == (5, 20)
-    past = bundle.describe(FLOW, "source", snapshot(topic("t")), None, {"t": {"0": 99}}, 60_000)
+    past = planned.describe(FLOW, "source", snapshot(topic("t")), None, {"t": {"0": 99}}, 60_000)
     assert past.topics["t"].ranges["0"] == (20, 20), "a baseline past the end leaves nothing"
 
 
 def test_a_target_that_writes_its_own_timestamps_cannot_be_compared_by_them() -> None:
     rewritten = topic("east.t", **{"message.timestamp.type": "LogAppendTime"})
-    found = bundle.describe(FLOW, "target", snapshot(rewritten), None, {}, 60_000)
+    found = planned.describe(FLOW, "target", snapshot(rewritten), None, {}, 60_000)
     assert "timestamps" in (found.topics["east.t"].skip or "")
-    found = bundle.describe(FLOW, "source", snapshot(rewritten), None, {}, 60_000)
+    found = planned.describe(FLOW, "source", snapshot(rewritten), None, {}, 60_000)
     assert found.topics["east.t"].skip is None, "the copy keeps what the source wrote"
 
 

@@ -1,0 +1,34 @@
+"""What a class of difference means for a topic, and which numbers are kept of one."""
+
+from __future__ import annotations
+
+from mirror_report.model.content import CLASSES, ParityStatus
+
+WHOLE = "*"
+"""What stands for the partitions of a topic whose mirror does not keep them."""
+STATUSES: tuple[ParityStatus, ...] = (
+    "verified", "skipped", "in_flight", "unverifiable", "mismatch",
+)  # fmt: skip
+"""Statuses of a bucket, the worst last."""
+HARMLESS = ("unverifiable", "expired")
+"""Classes that do not make a topic differ."""
+LASTING = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
+"""Classes that are wrong until they are mended or a new baseline is recorded."""
+REPORTED_ONCE = ("duplicate", "extra", "altered_timestamp")
+"""Classes that raise the verdict in the run that finds them and are accounted afterwards."""
+BY_LANE = "reordered"
+"""Lasts where the mirror keeps partitions and with them the order; else it is reported once."""
+ACCOUNTABLE = (*REPORTED_ONCE, BY_LANE)
+SAMPLES = 20
+"""Records of a class of a topic that are shown."""
+
+ADDED = (
+    "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
+    "older_records", *CLASSES, *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
+    *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
+)  # fmt: skip
+NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
+OLDEST = ("in_flight_since_ms",)
+"""Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
+of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
+on the target."""

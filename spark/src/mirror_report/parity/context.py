@@ -1,0 +1,117 @@
+"""What one run is given. Nothing in it changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mirror_report.config.flow import Flow
+from mirror_report.config.settings import Settings
+from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
+from mirror_report.model.mirror import OffsetSync
+from mirror_report.state.store import Store
+
+Progress = Callable[[str], None]
+
+
+class TakeSnapshots(Protocol):
+    """Fresh snapshots of the clusters of a flow; each raises a ReportError if it cannot."""
+
+    def source(self, flow: Flow) -> ClusterSnapshot:
+        """Take a snapshot of the source."""
+
+    def positions(self, flow: Flow) -> Positions:
+        """Take the committed positions."""
+
+    def target(self, flow: Flow) -> ClusterSnapshot:
+        """Take a snapshot of the target."""
+
+    def syncs(
+        self, flow: Flow, memory: Mapping[str, Any]
+    ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
+        """Take MirrorMaker 2's offset syncs since an earlier time, and what the next has to know.
+
+        :param memory: what was returned then.
+        """
+
+    def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
+        """Those topics of the source known to hold records with timestamps."""
+
+
+@dataclass(frozen=True)
+class ParityRequest:
+    """What a run is asked to do, within ``settings.budget``.
+
+    :param flows: names of the flows to compare; ``None``: all. The others still count where they
+        feed the same topics.
+    """
+
+    settings: Settings
+    take: TakeSnapshots
+    store: Store
+    run_id: str
+    flows: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """One run: what it may ask, where it keeps what, and what it is allowed to take.
+
+    :param flows: the flows to compare.
+    :param baselines: the manifest ``baseline``.
+    :param started: of :func:`time.monotonic`.
+    """
+
+    settings: Settings
+    take: TakeSnapshots
+    store: Store
+    run_id: str
+    progress: Progress
+    flows: tuple[Flow, ...]
+    baselines: Mapping[str, Any]
+    started: float
+    now_ms: int
+
+    @classmethod
+    def begin(cls, request: ParityRequest, progress: Progress) -> RunContext:
+        """Start the clock of a run.
+
+        :raises StateError: the baseline cannot be read.
+        """
+        settings, chosen = request.settings, request.flows
+        flows = tuple(flow for flow in settings.flows if chosen is None or flow.name in chosen)
+        return cls(
+            settings, request.take, request.store, request.run_id, progress, flows,
+            request.store.load("baseline"), time.monotonic(), int(time.time() * 1000),
+        )  # fmt: skip
+
+    @property
+    def bucket_ms(self) -> int:
+        """Width of a bucket of timestamps."""
+        return self.settings.bucket_seconds * 1000
+
+    @property
+    def directory(self) -> Path:
+        """Where rows are kept."""
+        return self.store.parity_directory
+
+    @property
+    def by_partition(self) -> tuple[str, ...]:
+        """Names of the flows whose mirror keeps partitions."""
+        return tuple(flow.name for flow in self.settings.flows if flow.engine.keeps_partitions)
+
+    @property
+    def seconds(self) -> float:
+        """For how long the run has lasted."""
+        return time.monotonic() - self.started
+
+    def baseline(self, flow: str) -> Mapping[str, Any]:
+        """The baseline of a flow; empty: there is none."""
+        return self.baselines.get(flow) or {}
+
+    def time_is_over(self, share: float = 1.0) -> bool:
+        """Whether so much of the time is over that no further part may begin."""
+        return self.seconds > self.settings.budget.deadline_seconds * share

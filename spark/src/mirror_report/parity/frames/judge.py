@@ -1,0 +1,168 @@
+"""What is known of each bucket: whether it is due, differs, and how its records count; SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.model.content import CLASSES
+from mirror_report.parity.classes import ACCOUNTABLE, BY_LANE, LASTING
+from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
+from mirror_report.parity.frames.sql import derived
+from mirror_report.parity.keys import BUCKET
+
+NEAR_MS = 3_600_000
+"""How far from what is new leftovers are classified again."""
+
+TOPICS_SCHEMA = "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint"
+"""Topics to judge: whether records are unread, and until when records of a side expired before
+they were read."""
+
+BESIDE = ("in_flight", "skipped", "older", "halves")
+"""What is counted beside the classes. ``skipped``: source records that may have been copied
+before the baseline, and were not found; ``older``: target records that may be copies of what the
+source had lost when it was first read; ``halves``: records that were paired with one that may
+lie in another bucket."""
+
+RESULTS_SCHEMA = (
+    f"{BUCKET_SCHEMA}, pair string, run_id string, "
+    + ", ".join(f"{name} bigint" for name in (*CLASSES, *BESIDE))
+    + ", "
+    + ", ".join(f"new_{name} bigint" for name in ACCOUNTABLE)
+)
+"""What was found in one bucket, valid for one pair of digests. ``new_*``: the part that no report
+had held."""
+
+_KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in ACCOUNTABLE))
+
+
+def judge(
+    buckets: DataFrame,
+    topics: DataFrame,
+    results: DataFrame,
+    run_id: str,
+    unreported: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> DataFrame:
+    """What is known of each bucket.
+
+    :param buckets: :func:`frames.compare.by_bucket`.
+    :param topics: :data:`TOPICS_SCHEMA`; buckets of other topics are left out.
+    :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
+    :param run_id: the present run.
+    :param unreported: flow -> runs whose report was not written: what they found is new still.
+    :returns: the buckets with due, candidate (its records have to be classified, or again, if it is
+        settled), settled, status (``skipped``: nothing of the bucket was compared), accountable
+        (the next run will call it verified) and the count of each class and of :data:`BESIDE`; of
+        :data:`ACCOUNTABLE` what is reported once counts while it is new, and is ``accounted_*``
+        afterwards.
+    """
+    known = _with_results(buckets, topics, results, run_id, unreported)
+    return _with_status(_with_counts(_with_candidates(_with_due(known))))
+
+
+def _with_results(
+    buckets: DataFrame,
+    topics: DataFrame,
+    results: DataFrame,
+    run_id: str,
+    unreported: Mapping[str, Collection[str]],
+) -> DataFrame:
+    """Buckets of the topics, and what was found in them."""
+    run = F.col("run_id")
+    unread = [f"{flow}/{run_of_flow}" for flow, runs in unreported.items() for run_of_flow in runs]
+    old = results.select(
+        *BUCKET,
+        F.col("pair").alias("known_pair"),
+        (run == run_id).alias("this_run"),
+        ((run == run_id) | F.concat_ws("/", "flow", run).isin(*unread)).alias("is_new"),
+        *_KNOWN,
+    )
+    return (
+        buckets.join(F.broadcast(topics), on=["flow", "topic"], how="inner")
+        .join(old, on=list(BUCKET), how="left")
+        .fillna(False, subset=["this_run", "is_new"])
+        .fillna(0, subset=list(_KNOWN))
+    )
+
+
+def _with_due(known: DataFrame) -> DataFrame:
+    """Whether a bucket is due, and differs."""
+    source_gone = "n_source = 0 and bucket <= source_gap"
+    target_gone = "n_target = 0 and bucket <= target_gap"
+    state = derived(
+        known,
+        {
+            "only_older": "n_source = 0 and all_older",
+            "nothing_to_compare": f"coalesce(({source_gone}) or ({target_gone}), false)",
+            "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
+        },
+    )
+    # While records are unread a difference says nothing; what agrees or was classified holds.
+    state = derived(
+        state, {"due": "mirrored and (not unread or equal or settled)", "unequal": "not equal"}
+    )
+    state = derived(state, {"blind": "unequal and due and (nothing_to_compare or only_older)"})
+    return derived(state, {"differs": "due and unequal and not blind"})
+
+
+def _with_candidates(state: DataFrame) -> DataFrame:
+    """Whether the records of a bucket have to be classified."""
+    # What was left over here may be the other half of what is new elsewhere in the topic, and a
+    # bucket whose other half is classified again has to be there.
+    fresh = "(if(differs and not settled, bucket, null)) over (partition by flow, topic)"
+    near = f"bucket between min{fresh} - {NEAR_MS} and max{fresh} + {NEAR_MS}"
+    open_ended = f"missing + skipped + extra + halves > 0 and coalesce({near}, false)"
+    return derived(state, {"candidate": f"differs and (not settled or ({open_ended}))"})
+
+
+def _with_counts(state: DataFrame) -> DataFrame:
+    """How many records of a bucket are of each class."""
+    # An old result holds while its bucket differs: settled, or not due to be classified again.
+    carried = "unequal and not blind"
+    counted = derived(
+        state,
+        {name: f"if({carried}, {name}, 0L)" for name in (*CLASSES, "in_flight", "skipped")}
+        | {f"new_{name}": f"if({carried} and is_new, new_{name}, 0L)" for name in ACCOUNTABLE}
+        | {
+            "unverifiable": "case when blind and only_older then 0L"
+            " when blind then abs(n_source - n_target)"
+            f" when {carried} then unverifiable else 0L end",
+            "older": f"case when blind and only_older then n_target when {carried} then older"
+            " else 0L end",
+        },
+    )
+    accounted = derived(counted, {f"accounted_{name}": _accounted(name) for name in ACCOUNTABLE})
+    return derived(accounted, {name: f"{name} - accounted_{name}" for name in ACCOUNTABLE})
+
+
+def _with_status(counted: DataFrame) -> DataFrame:
+    """Status of a bucket, and whether the next run will call it verified if nothing changes."""
+    nothing_compared = "due and skipped + older > 0 and n_source <= skipped"
+    verified = "due and (equal or settled) and in_flight = 0"
+    status = derived(
+        counted,
+        {
+            "status": f"case when {_sum((*LASTING, *ACCOUNTABLE))} > 0 then 'mismatch'"
+            " when unverifiable > 0 then 'unverifiable'"
+            f" when {nothing_compared} then 'skipped'"
+            f" when {verified} then 'verified'"
+            " else 'in_flight' end"
+        },
+    )
+    lasting = f"({_sum(LASTING)} + if({KEEPS_ORDER}, {BY_LANE}, 0L) > 0)"
+    return derived(
+        status, {"accountable": f"status = 'mismatch' and not {lasting} and unverifiable = 0"}
+    )
+
+
+def _sum(names: Collection[str]) -> str:
+    return f"({' + '.join(names)})"
+
+
+def _accounted(name: str) -> str:
+    """How many records of a class an earlier report holds, for good."""
+    known = f"{name} - new_{name}"
+    return f"if({KEEPS_ORDER}, 0L, {known})" if name == BY_LANE else known

@@ -1,0 +1,227 @@
+"""Groups of equal records that do not match on both sides; Column functions.
+
+Source records below a committed position must be on the target that was observed *after* that
+position; target records must be on the source that was observed *after* the target. What lies
+between is in flight, and never a difference.
+
+A baseline that was recorded while the mirror ran leaves source records of which nobody knows
+whether they were copied before it. What was read of the target below the first offset that counts
+is there to explain those, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.parity.frames import fingerprint
+from mirror_report.parity.frames.compare import WHOLE_TOPIC
+from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, pair
+from mirror_report.parity.keys import BUCKET
+
+
+def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+    """Groups of equal records that do not match, and one group of all others per bucket.
+
+    :param records: :data:`frames.digest.RECORD_COLUMNS`, both sides, :func:`frames.align.place`,
+        :func:`frames.compare.with_lanes`.
+    :param candidates: :data:`frames.classify.CANDIDATES_SCHEMA`.
+    :param positions: :data:`frames.compare.POSITIONS_SCHEMA`, taken before the ends up to which
+        ``records`` were read.
+    :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
+        n_target, :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
+        :data:`frames.judge.BESIDE`,
+        balance (source records less target records, as far as explained), unseen
+        (leftovers whose partner may have been among what is gone), source and target (sample
+        structs, null for what matches).
+    """
+    hidden = candidates.select(
+        *BUCKET,
+        (F.col("source_gap") | F.col("source_gone")).alias("source_hidden"),
+        (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
+        "allowed_from_ms",
+    )
+    wrong = _wrong_alone(_with_counts(_late(_groups(records, candidates, positions))))
+    return _named(pair(_seen(wrong, hidden)))
+
+
+def _with_counts(groups: DataFrame) -> DataFrame:
+    """How many records of a group are lost, on their way, repeated or foreign."""
+    # What lies below the first offset explains what may have been copied by then before all else.
+    sought = F.least("n_sought", "n_below")
+    n_lost = F.greatest(F.col("n_below") - F.col("n_target") - sought, F.lit(0))
+    not_sought = F.greatest(sought - F.col("n_optional"), F.lit(0))
+    n_required = F.greatest(
+        F.col("n_below") - F.col("n_optional") - F.col("n_target") - not_sought, F.lit(0)
+    )
+    open_ = F.greatest(F.col("n_source") - F.col("n_target"), F.lit(0))
+    in_flight = F.greatest(open_ - sought, F.lit(0)) - n_lost
+    surplus = F.greatest(F.col("n_target") - F.col("n_source"), F.lit(0))
+    return groups.withColumns(
+        {
+            "lost": n_lost,
+            "optional": n_lost - F.least(n_required, n_lost),
+            "duplicate": F.when(F.col("n_source") > 0, surplus).otherwise(0),
+            "foreign": F.when(F.col("n_source") == 0, surplus).otherwise(0),
+            "in_flight": in_flight,
+            "explained": open_ - n_lost - in_flight,
+            "reordered": F.col("late").cast("bigint"),
+        }
+    )
+
+
+def _wrong_alone(counted: DataFrame) -> DataFrame:
+    """All that matches becomes one row per bucket: the rest grows with what is wrong."""
+    wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
+    names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
+    sums = ("n_source", "n_target", "n_older", "in_flight", "explained", "lost", "optional",
+            "foreign", "duplicate", "reordered")  # fmt: skip
+    of_wrong = {name: F.when(wrong, F.col(name)) for name in names}
+    return (
+        counted.withColumns(of_wrong | {"n_older": _where(wrong, "n_older")})
+        .groupBy(*BUCKET, *names)
+        .agg(
+            *(F.sum(name).alias(name) for name in sums),
+            *(F.max(F.when(wrong, F.col(name))).alias(name) for name in ("source", "target")),
+        )
+    )
+
+
+def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+    """Equal records of a bucket: how many each side has, and the first place on each."""
+    on_source = F.col("side") == "source"
+    counts = F.col("offset") >= F.coalesce(F.col("first"), F.lit(0))
+    committed = F.col("offset") < F.coalesce(F.col("position"), F.lit(0))
+    hash128 = F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2")))
+    sample = F.struct(
+        *("offset", "partition"),
+        hash128.alias("record_hash"),
+        *("key_length", "value_length", "timestamp_ms"),
+    )
+    hashed = (
+        _hashed(records)
+        .join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
+        .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
+        .withColumns({"below": on_source & committed, "sample": sample, "counts": counts})
+    )
+    on_target = (F.col("side") == "target") & F.col("counts")
+    sought = (F.col("side") == "target") & ~F.col("counts")
+    optional = F.col("below") & (F.col("offset") < F.col("required"))
+    log = F.struct("origin", "partition")
+    same = ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms", "key_length")
+    return hashed.groupBy(*BUCKET, "h1", "h2").agg(
+        F.count_if("below").alias("n_below"),
+        F.count_if(on_source).alias("n_source"),
+        F.count_if(on_target).alias("n_target"),
+        F.count_if(optional).alias("n_optional"),
+        F.count_if(sought).alias("n_sought"),
+        F.count_if(on_target & (F.col("offset") < F.col("older"))).alias("n_older"),
+        *(F.min(name).alias(name) for name in same),
+        F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
+        F.max(F.when(on_target, F.col("sample"))).alias("target"),
+        F.min(F.when(on_source, log)).alias("source_log"),
+        F.max(F.when(on_source, log)).alias("other_log"),
+        F.min(F.when(on_source, F.col("offset"))).alias("source_at"),
+        F.min(F.when(on_target, F.struct("partition", "offset"))).alias("target_at"),
+    )
+
+
+def _hashed(records: DataFrame) -> DataFrame:
+    return records.select(
+        *("flow", "side", "topic", "lane", "origin", "partition", "offset"),
+        *("bucket", "compared_ms"),
+        fingerprint.timestamp_ms().alias("timestamp_ms"),
+        fingerprint.key_hash().alias("key_hash"),
+        fingerprint.value_hash().alias("value_hash"),
+        fingerprint.content_hash().alias("content_hash"),
+        fingerprint.record_hash(1).alias("h1"),
+        fingerprint.record_hash(2).alias("h2"),
+        F.expr("length(key)").alias("key_length"),
+        F.expr("length(value)").alias("value_length"),
+    )
+
+
+def _late(groups: DataFrame) -> DataFrame:
+    """Say in ``late`` which records come after one that they preceded on the source.
+
+    Order is that of one log; of a mirror that keeps no partitions, that of one key in it. Equal
+    records count once, where the first of them is, and only if both sides have as many: of copies
+    nobody can say which one is out of place.
+    """
+    spread = F.col("lane") == WHOLE_TOPIC
+    ordered = (
+        (F.col("n_source") > 0)
+        & (F.col("n_target") == F.col("n_source"))
+        & (F.col("source_log") == F.col("other_log"))
+        & ~(spread & F.col("key_length").isNull())
+    )
+    sequence = (
+        Window.partitionBy(
+            *BUCKET, "ordered", "source_log", "target_at.partition",
+            F.when(spread, F.col("key_hash")),
+        )
+        .orderBy("target_at.offset")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )  # fmt: skip
+    passed = F.coalesce(F.max("source_at").over(sequence) > F.col("source_at"), F.lit(False))
+    return groups.withColumn("ordered", F.coalesce(ordered, F.lit(False))).withColumn(
+        "late", F.col("ordered") & passed
+    )
+
+
+def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
+    """What is left to pair: where records are gone, the partner of a leftover may be among them."""
+    source_seen, target_seen = ~F.col("source_hidden"), ~F.col("target_hidden")
+    explained = F.col("lost") + F.col("explained") - F.col("foreign") - F.col("duplicate")
+    return wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner").withColumns(
+        {
+            "balance": explained,
+            "skipped": _where("target_hidden", "optional"),
+            "optional": _where(target_seen, "optional"),
+            "alone": _where("target_hidden", "lost") - _where("target_hidden", "optional"),
+            "unseen": _where("source_hidden", "foreign"),
+            "lost": _where(target_seen, "lost"),
+            "foreign": _where(source_seen, "foreign"),
+            "reordered": _where(source_seen & target_seen, "reordered"),
+        }
+    )
+
+
+def _named(paired: DataFrame) -> DataFrame:
+    """Give what does not match the names of its classes."""
+    unpaired = F.least("lost", "optional")
+    older = F.least("foreign", "n_older")
+    repeated = F.least("duplicate", F.col("n_older") - older)
+    too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
+    unknown = _where(F.col("allowed_from_ms").isNull(), "alone")
+    return (
+        paired.withColumns(
+            {
+                "missing": F.col("lost") - unpaired,
+                "skipped": F.col("skipped") + unpaired,
+                "older": older + repeated,
+                "duplicate": F.col("duplicate") - repeated,
+                "halves": total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
+                "reordered": F.col("reordered") + F.col(DISPLACED),
+                "extra": F.col("foreign") - older,
+                "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
+                "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
+                "balance": F.col("balance") - unknown + F.col("unseen"),
+                "unseen": F.col("unseen") + unknown,
+            }
+        )
+        .drop(DISPLACED, "lost", "foreign", "alone", "optional", "explained", "n_older")
+        .drop("source_hidden", "target_hidden", "allowed_from_ms")
+    )
+
+
+def _where(condition: Column | str, name: str) -> Column:
+    chosen = F.col(condition) if isinstance(condition, str) else condition
+    return F.when(chosen, F.col(name)).otherwise(0)
+
+
+def total(names: Iterable[str]) -> Column:
+    """The sum of some columns."""
+    return sum((F.col(name) for name in names), start=F.lit(0))

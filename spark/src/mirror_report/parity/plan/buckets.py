@@ -1,0 +1,173 @@
+"""Buckets of topics that are cut by offsets: what to read of them, and what lies in none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
+from mirror_report.parity.plan import cuts
+from mirror_report.parity.plan.cuts import Span, Track
+from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.sides import Drop
+from mirror_report.parity.plan.snapshots import FlowSnapshot
+from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import SIDES, Side, SideState, Unreadable, offsets
+
+END = 2**62
+"""An offset behind all others."""
+
+
+def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> None:
+    """Let a plan read nothing but closed buckets, and those again whose cuts are others."""
+    if aligned.problem is not None:
+        plan.topics = [
+            replace(topic, unknown=f"target: {aligned.problem}")
+            if topic.strategy == STRATEGY
+            else topic
+            for topic in plan.topics
+        ]
+    for topic in plan.topics:
+        rebuild = topic.topic in aligned.rebuild
+        for side, origin in _sides(topic):
+            if rebuild:
+                plan.drops.append(Drop(topic.flow, side, origin))
+            key, there = (topic.flow, side, origin), snapshot.side(side).topics.get(origin)
+            if key not in plan.begin or there is None:
+                continue
+            if rebuild:
+                begun = plan.begin[key]
+                plan.begin[key] = SideState(begun.topic_id, begun.first, dict(begun.first))
+            if rebuild or topic.strategy == STRATEGY:
+                _limit_side(plan, aligned, topic, side, there)
+
+
+def _limit_side(
+    plan: FlowPlan, aligned: Aligned, topic: TopicPlan, side: Side, there: TopicSnapshot
+) -> None:
+    """Read only closed buckets of one side, and all of them from where it begins."""
+    same = [wanted for wanted in plan.ranges if (wanted.side, wanted.origin) == (side, there.name)]
+    sized = {"record_bytes": same[0].record_bytes} if same else {}
+    begun = plan.begin[topic.flow, side, there.name]
+    state = aligned.topics.get(topic.topic)
+    plan.ranges = [
+        wanted for wanted in plan.ranges if (wanted.side, wanted.origin) != (side, there.name)
+    ]
+    for partition, log in sorted(there.partitions.items()):
+        start = max(begun.next.get(partition, log.log_start), log.log_start)
+        end = log.end_for(aligned.flow.isolation(side))
+        if topic.strategy == STRATEGY:
+            bounds = [cut[SIDES.index(side)] for cut in track_of(state, partition).cuts]
+            start, end = (max(start, bounds[0]), min(end, bounds[-1])) if bounds else (0, 0)
+        if start < end:
+            plan.ranges.append(
+                Range(
+                    topic.flow, side, there.name, topic.topic, partition, start, end, **sized
+                )
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Source offsets of a topic that lie in no bucket.
+
+    :param straddling: between the baseline and the first cuts: some had been mirrored before it.
+    :param unaligned: mirrored before anything aligned them.
+    :param open: after the last cuts.
+    :param partitions: ``unaligned`` by partition (as text).
+    """
+
+    straddling: int = 0
+    unaligned: int = 0
+    open: int = 0
+    partitions: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+
+def outside(
+    manifest: Manifest, plan: TopicPlan, baseline: Mapping[str, Any], source: ClusterSnapshot
+) -> Outside:
+    """What the cuts of a topic leave out.
+
+    :param baseline: its flow's.
+    """
+    state = _state(manifest, *plan.key)
+    straddling = after = 0
+    unaligned: Counter[str] = Counter()
+    for origin in plan.origins:
+        topic = source.topics.get(origin)
+        begun = manifest.sides.get((plan.flow, "source", origin))
+        floors = offsets(baseline.get("topics", {}).get(origin, {}).get("source"))
+        for partition, log in (topic.partitions if topic else {}).items():
+            first = (begun.first if begun else {}).get(partition, log.log_start)
+            found = track_of(state, partition).cuts
+            if not found:
+                after += max(0, log.end - first)
+                continue
+            before = max(0, found[0].upstream - first)
+            if floors.get(partition) == first and not (state and state["anew"]):
+                straddling += before
+            else:
+                unaligned[str(partition)] += before
+            after += max(0, log.end - found[-1].upstream)
+    return Outside(straddling, unaligned.total(), after, +unaligned)
+
+
+def labels(manifest: Manifest, known: Iterable[Unreadable]) -> dict[Unreadable, int]:
+    """In which bucket records are, as far as their topics are cut by offsets."""
+    found = {}
+    for record in known:
+        track = track_of(_state(manifest, record.flow, record.topic), record.partition)
+        for span in cuts.spans(track.cuts, record.side, record.offset, record.offset + 1):
+            found[record] = span.label
+    return found
+
+
+def spans(
+    manifest: Manifest, topics: Iterable[TopicPlan], wanted: Sequence[Range] | None = None
+) -> list[dict[str, Any]]:
+    """Rows of :data:`frames.align.SPANS_SCHEMA`.
+
+    :param wanted: only what touches these ranges; ``None``: all there are.
+    """
+    rows: list[dict[str, Any]] = []
+    for topic in topics:
+        state = _state(manifest, *topic.key)
+        if topic.strategy != STRATEGY or state is None:
+            continue
+        for number, plain in state["tracks"].items():
+            track = Track.load(plain)
+            for side, origin in _sides(topic):
+                rows += _spans_of((topic.flow, side, origin, int(number)), track, wanted)
+    return rows
+
+
+def _spans_of(
+    log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
+) -> list[dict[str, Any]]:
+    flow, side, origin, partition = log
+    bounds = [(0, END)]
+    if wanted is not None:
+        bounds = [(part.start, part.end) for part in wanted if (*part.key, part.partition) == log]
+    found = {span for start, end in bounds for span in cuts.spans(track.cuts, side, start, end)}
+    # A log without spans is cut too: an empty one says so.
+    shown = sorted(found) or [Span(0, 0, 0)] * bool(bounds)
+    return [
+        {
+            "flow": flow, "side": side, "origin": origin, "partition": partition,
+            "span_start": span.start, "span_end": span.end, "label": span.label,
+        }
+        for span in shown
+    ]  # fmt: skip
+
+
+def _sides(topic: TopicPlan) -> list[tuple[Side, str]]:
+    sources: list[tuple[Side, str]] = [("source", origin) for origin in topic.origins]
+    return [*sources, ("target", topic.topic)]
+
+
+def _state(manifest: Manifest, flow: str, topic: str) -> TopicState | None:
+    return manifest.alignments.get(flow, {}).get(topic)

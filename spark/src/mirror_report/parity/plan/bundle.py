@@ -1,0 +1,67 @@
+"""What a digest bundle will hold, and what has to be read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mirror_report.config.flow import Flow
+from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.parity.plan import strategies
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.state.bundle import Bundle, BundleTopic
+from mirror_report.parity.state.records import Side
+
+
+def describe(
+    flow: Flow,
+    side: Side,
+    snapshot: ClusterSnapshot,
+    positions: Positions | None,
+    floors: Mapping[str, Mapping[str, int]],
+    bucket_ms: int,
+) -> Bundle:
+    """What a bundle will hold.
+
+    :param floors: topic -> partition -> first offset of interest, where a baseline says so.
+    """
+    topics = {}
+    for name in sorted({*snapshot.topics, *snapshot.errors}):
+        there = flow.target_topic(name) if side == "source" else name
+        topic = snapshot.topics.get(name)
+        if topic is None:
+            topics[name] = BundleTopic(there, unknown=snapshot.errors[name])
+            continue
+        floor = floors.get(name, {})
+        topics[name] = BundleTopic(
+            there,
+            topic.topic_id,
+            {
+                str(partition): (min(max(log.log_start, floor.get(str(partition), 0)), log.end),
+                                 log.end)
+                for partition, log in sorted(topic.partitions.items())
+            },
+            _reason_to_skip(side, topic),
+        )  # fmt: skip
+    return Bundle(
+        flow.name, side, flow.engine.name, flow.target_topic(""), flow.source, flow.target,
+        snapshot.cluster_id, snapshot.taken_at_ms, bucket_ms, topics, positions,
+    )  # fmt: skip
+
+
+def _reason_to_skip(side: Side, topic: TopicSnapshot) -> str | None:
+    if strategies.is_compacted(topic):
+        return f"compacted on the {side}: numbers of records legitimately differ"
+    if side == "target" and not strategies.keeps_time(topic):
+        return "the target replaces the records' timestamps (message.timestamp.type)"
+    return None
+
+
+def to_read(bundle: Bundle) -> list[Range]:
+    """Ranges of the topics that can be compared, none empty."""
+    return [
+        Range(bundle.flow, bundle.side, name, topic.topic, int(partition), start, end)
+        for name, topic in bundle.topics.items()
+        if topic.skip is None and topic.unknown is None
+        for partition, (start, end) in topic.ranges.items()
+        if end > start
+    ]

@@ -1,0 +1,187 @@
+"""What to read again of buckets that differ, as fresh snapshots show their topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirror_report.model.cluster import PartitionSnapshot
+from mirror_report.parity.keys import Key, bucket_key, partition_key
+from mirror_report.parity.plan import buckets, unreadable
+from mirror_report.parity.plan.positions import gaps_until
+from mirror_report.parity.plan.ranges import Range, record_bytes
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
+from mirror_report.parity.plan.topics import TopicPlan
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import (
+    NEVER,
+    SIDES,
+    SLACK_MS,
+    Side,
+    TopicKey,
+    Unreadable,
+    fed_by,
+)
+
+Rows = Sequence[Mapping[str, Any]]
+"""Buckets as judged."""
+GONE = 2**62
+"""First offset still there of a partition that is not there any more."""
+
+
+@dataclass(frozen=True)
+class Newer:
+    """What some topics hold by now.
+
+    :param starts: partition -> first offset still there.
+    :param following: partition -> next offset to digest.
+    :param ranges: what is new since the digests.
+    """
+
+    starts: Mapping[Key, int]
+    following: Mapping[Key, int]
+    ranges: Sequence[Range]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Buckets that differ, and the logs they lie in.
+
+    :param snapshots: fresh ones, of the flows that can be confirmed.
+    :param extents: bucket -> where its digested records lie, by partition.
+    """
+
+    manifest: Manifest
+    topics: tuple[TopicPlan, ...]
+    snapshots: FlowSnapshots
+    extents: Mapping[Key, Sequence[Mapping[str, Any]]]
+
+    def readable(self, rows: Rows) -> Rows:
+        """All but what an earlier run saw and nobody can see again: that stays as it was."""
+        starts = self.newer(rows).starts
+        return [
+            row
+            for row in rows
+            if not row["settled"]
+            or all(
+                extent["off_min"] >= starts.get(partition_key(extent), -1)
+                for extent in self.extents[bucket_key(row)]
+            )
+        ]
+
+    def newer(self, rows: Rows) -> Newer:
+        """What the topics of some buckets hold now."""
+        touched = {(row["flow"], row["topic"]) for row in rows}
+        starts: dict[Key, int] = {}
+        following: dict[Key, int] = {}
+        ranges: list[Range] = []
+        for flow, topic, side, origin in self._sides(touched):
+            logs, known = self._logs(flow, side, origin)
+            for partition, offset in known.items():
+                following[flow, side, origin, partition] = offset
+                if partition not in logs:
+                    starts[flow, side, origin, partition] = GONE
+            for partition, log in logs.items():
+                starts[flow, side, origin, partition] = log.log_start
+                begin = max(log.log_start, known.get(partition, log.log_start))
+                end = self._end(log, flow, side, origin)
+                ranges.append(Range(flow, side, origin, topic, partition, begin, end))
+        return Newer(starts, following, ranges)
+
+    def digested(self, rows: Rows) -> list[Range]:
+        """What is still there of the records that the digests of some buckets stand for."""
+        found = []
+        for extent in (extent for row in rows for extent in self.extents[bucket_key(row)]):
+            flow, side, origin = extent["flow"], extent["side"], extent["origin"]
+            log = self._logs(flow, side, origin)[0].get(extent["partition"])
+            if log is None:
+                continue
+            start = max(log.log_start, extent["off_min"])
+            end = min(self._end(log, flow, side, origin), extent["off_max"] + 1)
+            if start < end:
+                found.append(
+                    Range(
+                        flow, side, origin, extent["topic"], extent["partition"], start, end,
+                        record_bytes(find(self.snapshots, flow, side, origin)),
+                    )
+                )  # fmt: skip
+        return found
+
+    def sought(self, rows: Rows) -> list[Range]:
+        """What was copied last before the baseline, where records of these buckets may be there."""
+        found = []
+        for flow, topic in sorted({(row["flow"], row["topic"]) for row in self._untouched(rows)}):
+            begun = self.manifest.sides.get((flow, "target", topic))
+            logs = self._logs(flow, "target", topic)[0]
+            size = record_bytes(find(self.snapshots, flow, "target", topic))
+            for partition, offset in (begun.sought if begun else {}).items():
+                if partition in logs and begun is not None:
+                    start = max(offset, logs[partition].log_start)
+                    end = begun.first[partition]
+                    sought = Range(flow, "target", topic, topic, partition, start, end, size)
+                    found.append(sought)
+        return [wanted for wanted in found if wanted.records > 0]
+
+    def hidden(
+        self, rows: Rows, starts: Mapping[Key, int], known: Iterable[Unreadable]
+    ) -> Iterator[dict[str, Any]]:
+        """Of each bucket, what cannot be seen of it (:data:`frames.classify.CANDIDATES_SCHEMA`).
+
+        :param starts: of :meth:`newer`.
+        :param known: records that cannot be read.
+        """
+        gaps = gaps_until(self.manifest)
+        beyond = unreadable.one_sided(buckets.labels(self.manifest, known))
+        gone = {
+            (*bucket_key(extent), extent["side"])
+            for extents in self.extents.values()
+            for extent in extents
+            if extent["off_min"] < starts.get(partition_key(extent), -1)
+        }
+        for row in rows:
+            key, target = (
+                bucket_key(row),
+                self.manifest.sides.get((row["flow"], "target", row["topic"])),
+            )
+            # No record of the topic younger than this had to be removed from the target.
+            found: dict[str, Any] = {
+                "allowed_from_ms": target.kept_from_ms + SLACK_MS if target else None
+            }
+            for side in SIDES:
+                expired = row["bucket"] <= gaps.get((row["flow"], row["topic"], side), NEVER)
+                found[f"{side}_gap"] = expired or (*key, side) in beyond
+                found[f"{side}_gone"] = (*key, side) in gone
+            yield found
+
+    def _untouched(self, rows: Rows) -> Iterator[Mapping[str, Any]]:
+        """Buckets of which records may have been copied before the baseline."""
+        for row in rows:
+            for extent in self.extents[bucket_key(row)]:
+                key = (extent["flow"], extent["side"], extent["origin"])
+                begun = self.manifest.sides.get(key)
+                if begun and extent["off_min"] < begun.untouched.get(extent["partition"], 0):
+                    yield row
+                    break
+
+    def _sides(self, touched: set[TopicKey]) -> Iterator[tuple[str, str, Side, str]]:
+        for topic in self.topics:
+            if topic.flow in self.snapshots and topic.key in touched:
+                for origin in topic.origins:
+                    yield topic.flow, topic.topic, "source", origin
+                yield topic.flow, topic.topic, "target", topic.topic
+
+    def _logs(
+        self, flow: str, side: Side, origin: str
+    ) -> tuple[Mapping[int, PartitionSnapshot], Mapping[int, int]]:
+        """Partitions of a topic now (none if it was recreated), and how far each was read."""
+        topic = find(self.snapshots, flow, side, origin)
+        begun = self.manifest.sides.get((flow, side, origin))
+        following = begun.next if begun is not None else {}
+        if topic is None or (begun is not None and topic.topic_id != begun.topic_id):
+            return {}, following
+        return topic.partitions, following
+
+    def _end(self, log: PartitionSnapshot, flow: str, side: Side, origin: str) -> int:
+        via = fed_by(flow, origin)[0]
+        return log.end_for(self.snapshots[via].flow.isolation(side))

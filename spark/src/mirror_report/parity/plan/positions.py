@@ -1,0 +1,89 @@
+"""Rows a comparison is made by: offsets that decide, and topics to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from mirror_report.config.flow import Flow
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import Origin, SideState, fed_by
+
+ALL = 2**62
+"""A position behind every record."""
+
+
+def position_rows(
+    manifest: Manifest, snapshots: FlowSnapshots, flows: Iterable[Flow]
+) -> list[dict[str, Any]]:
+    """Rows of :data:`frames.compare.POSITIONS_SCHEMA`, of both sides of some flows.
+
+    Without a commit, mirroring begins where the report's reading did.
+
+    :param snapshots: flows that count.
+    :param flows: all there are.
+    """
+    names = {flow.name for flow in flows}
+    rows: list[dict[str, Any]] = []
+    for (flow, side, origin), begun in manifest.sides.items():
+        if flow not in snapshots:
+            continue
+        where = {"flow": flow, "side": side, "origin": origin}
+        if side == "source":
+            some = _of_source((flow, side, origin), begun, snapshots, names)
+        else:
+            some = [
+                {"partition": p, "first": begun.first.get(p), "older": begun.older.get(p)}
+                for p in begun.sought.keys() | begun.older.keys()
+            ]
+        rows += [where | row for row in some]
+    return rows
+
+
+def _of_source(
+    key: Origin, begun: SideState, snapshots: FlowSnapshots, flows: Collection[str]
+) -> list[dict[str, Any]]:
+    via, name = fed_by(key[0], key[2])
+    committed: dict[int, int] = {}
+    if via not in flows or (via in snapshots and name not in snapshots[via].source.topics):
+        # Nothing more comes of it: what was read is due.
+        committed = dict.fromkeys(begun.first, ALL)
+    elif via in snapshots:
+        committed = snapshots[via].positions.get(name, {})
+    else:
+        return []
+    return [
+        {
+            "partition": partition,
+            "position": committed.get(partition, first),
+            "required": begun.required.get(partition),
+        }
+        for partition, first in begun.first.items()
+    ]
+
+
+def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
+    """Rows of :data:`frames.compare.TOPICS_SCHEMA`: topics whose content is compared."""
+    unread = {waiting.topic_key for waiting in plan.backlog} | plan.deferred_topics
+    gaps = gaps_until(manifest)
+    return [
+        {
+            "flow": topic.flow,
+            "topic": topic.topic,
+            "unread": topic.key in unread,
+            "source_gap": gaps.get((*topic.key, "source")),
+            "target_gap": gaps.get((*topic.key, "target")),
+        }
+        for topic in plan.judged
+    ]
+
+
+def gaps_until(manifest: Manifest) -> dict[tuple[str, str, str], int]:
+    """(flow, topic, side) -> until when records expired before they were read."""
+    found: dict[tuple[str, str, str], int] = {}
+    for gap in manifest.gaps:
+        key = (gap.flow, gap.topic, gap.side)
+        found[key] = max(gap.until_ms, found.get(key, gap.until_ms))
+    return found

@@ -1,0 +1,207 @@
+"""What one run reads and compares, of all flows together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.plan import buckets, cofed, offset_syncs, ranges, unreadable
+from mirror_report.parity.plan.cofed import CoFed
+from mirror_report.parity.plan.offset_syncs import Aligned, SyncsRead
+from mirror_report.parity.plan.ranges import Range, Spent
+from mirror_report.parity.plan.scans import CompactedTopic
+from mirror_report.parity.plan.sides import Drop
+from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
+from mirror_report.parity.plan.superseded import Superseded
+from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, feed_of, plan_flow
+from mirror_report.parity.state import changes
+from mirror_report.parity.state.manifest import Manifest, basis
+from mirror_report.parity.state.records import TopicKey, co_fed
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run reads and compares; what it finds on its way makes another plan.
+
+    :param ranges: all that is new; ``backlog``: what is left for a later run.
+    :param scans: compacted topics to compare as a whole.
+    :param drops: rows that no longer count; ``rebuilt``: topics whose results do not either.
+    :param deferred: flows whose mirror is further behind than a budget allows.
+    :param expired: flows of which records expired unread since the last run.
+    :param spent: what was read by now.
+    """
+
+    snapshots: FlowSnapshots
+    topics: tuple[TopicPlan, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    backlog: tuple[Range, ...] = ()
+    scans: tuple[CompactedTopic, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    rebuilt: tuple[TopicKey, ...] = ()
+    deferred: Collection[str] = ()
+    expired: frozenset[str] = frozenset()
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def judged(self) -> list[TopicPlan]:
+        """Topics whose digests are compared."""
+        return [topic for topic in self.topics if topic.judged]
+
+    @property
+    def deferred_topics(self) -> set[TopicKey]:
+        """Topics left alone because a mirror that feeds them is too far behind."""
+        return {
+            topic.key
+            for topic in self.topics
+            if any(via in self.deferred for via, _ in topic.feeds)
+        }
+
+    def without(self, unknown: Mapping[TopicKey, str]) -> RunPlan:
+        """Leave topics alone.
+
+        :param unknown: why nothing can be said of each.
+        """
+        topics = (
+            replace(topic, unknown=topic.unknown or unknown.get(topic.key)) for topic in self.topics
+        )
+        left = (wanted for wanted in self.ranges if wanted.topic_key not in unknown)
+        return replace(self, topics=tuple(topics), ranges=tuple(left))
+
+    def leaving(self, later: Iterable[Range]) -> RunPlan:
+        """Leave more for a later run."""
+        return replace(self, backlog=tuple(ranges.joined([*later, *self.backlog])))
+
+    def feeding(self, flow: str) -> set[str]:
+        """Flows that feed the topics a flow judges; itself among them."""
+        topics = [topic for topic in self.topics if topic.flow == flow]
+        return {flow, *(via for topic in topics for via, _ in topic.feeds)}
+
+    def topic_id(self, wanted: Range) -> str:
+        """Id of the topic a range is in, as it was observed first; empty if it was not there."""
+        topic = find(self.snapshots, *wanted.key)
+        return topic.topic_id if topic else ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, what each flow brings to it, and what the manifest holds by then."""
+
+    plan: RunPlan
+    flows: tuple[FlowPlan, ...]
+    manifest: Manifest
+
+
+def plan_run(
+    context: RunContext,
+    manifest: Manifest,
+    snapshots: FlowSnapshots,
+    syncs: Mapping[str, SyncsRead],
+    superseded: Superseded,
+) -> Planned:
+    """What to read, and what no longer counts.
+
+    :param syncs: what was read to align topics, by flow.
+    :param superseded: what is known not to count any more.
+    """
+    rebuilt = list(superseded.rebuilt)
+    flows: list[FlowPlan] = []
+    shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
+    for name, snapshot in snapshots.items():
+        read = syncs.get(name, SyncsRead())
+        baseline = context.baseline(name)
+        aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
+        manifest = _with_alignment(manifest, aligned, syncs.get(name))
+        plan = _plan_flow(context, manifest, snapshot, shared[name])
+        buckets.limit(plan, aligned, snapshot)
+        again = [topic.key for topic in plan.topics if topic.topic in aligned.rebuild]
+        for topic in again:
+            manifest = changes.forget_numbers(manifest, *topic)
+        rebuilt += again
+        flows.append(plan)
+    topics = tuple(topic for plan in flows for topic in plan.topics)
+    left = replace(superseded, manifest=manifest)
+    for judge, name in cofed.misplaced(snapshots, topics, manifest):
+        left.leave(context.settings.flows, judge, name)
+    manifest, drops = left.manifest, left.drops
+    for plan in flows:
+        manifest = _with_plan(manifest, plan)
+        drops += plan.drops
+        rebuilt += [(topic.flow, topic.topic) for topic in plan.reopened]
+        rebuilt += [topic.key for topic in plan.departed]
+    known = unreadable.still_there(manifest.unreadable, snapshots, drops)
+    manifest = _with_baselines(replace(manifest, unreadable=known), context, snapshots)
+    plan_of_all = RunPlan(
+        snapshots, topics, tuple(wanted for plan in flows for wanted in plan.ranges),
+        drops=tuple(drops), rebuilt=tuple(rebuilt),
+        expired=frozenset(gap.flow for plan in flows for gap in plan.gaps),
+    ).without(unreadable.too_many(known))  # fmt: skip
+    begin = {key: state for plan in flows for key, state in plan.begin.items()}
+    manifest = replace(manifest, sides={**manifest.sides, **begin})
+    return Planned(plan_of_all, tuple(flows), manifest)
+
+
+def _plan_flow(
+    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: CoFed
+) -> FlowPlan:
+    feeds = {
+        topic: [
+            feed_of(
+                other.flow, name, context.baseline(other.flow.name), other.source,
+                co_fed(other.flow.name, name),
+            )
+            for other, name in others
+        ]
+        for topic, others in shared.here.items()
+    }  # fmt: skip
+    return plan_flow(
+        snapshot.flow, manifest, context.baseline(snapshot.flow.name), snapshot.source,
+        snapshot.target, co_fed=feeds, elsewhere=shared.elsewhere, doubtful=shared.doubtful,
+    )  # fmt: skip
+
+
+def _with_alignment(manifest: Manifest, aligned: Aligned, read: SyncsRead | None) -> Manifest:
+    flow, syncs = aligned.flow.name, manifest.syncs
+    if read is not None and read.problem is None:
+        syncs = {**syncs, flow: read.read}
+    return replace(manifest, alignments={**manifest.alignments, flow: aligned.topics}, syncs=syncs)
+
+
+def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
+    """Forget what no longer holds of a flow, and keep what is known of records that are gone."""
+    reopened = {(topic.flow, topic.topic) for topic in plan.reopened}
+    for topic in reopened:
+        manifest = changes.forget_numbers(manifest, *topic)
+    removals = [
+        part
+        for removal in plan.removals
+        if (removal.flow, removal.topic) not in reopened
+        for part in unreadable.digested(removal, manifest.unreadable)
+    ]
+    manifest = replace(
+        manifest,
+        gaps=(*manifest.gaps, *plan.gaps),
+        removals=(*manifest.removals, *removals),
+    )
+    for departed in plan.departed:
+        manifest = changes.forget_topic(manifest, *departed.key, departed.origins)
+    return manifest
+
+
+def _with_baselines(manifest: Manifest, context: RunContext, snapshots: FlowSnapshots) -> Manifest:
+    """Keep what the state rests on by now."""
+    bases = {
+        name: basis(snapshot.flow, context.baseline(name)) for name, snapshot in snapshots.items()
+    }
+    topics = {
+        name: {
+            topic: entry["recorded_at_ms"]
+            for topic, entry in context.baseline(name).get("topics", {}).items()
+        }
+        for name in snapshots
+    }
+    return replace(
+        manifest,
+        baselines={**manifest.baselines, **bases},
+        topic_baselines={**manifest.topic_baselines, **topics},
+    )

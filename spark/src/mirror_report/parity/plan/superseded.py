@@ -1,0 +1,79 @@
+"""What the state holds of another baseline than the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mirror_report.config.flow import Flow
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.plan.sides import Drop
+from mirror_report.parity.state import changes
+from mirror_report.parity.state.manifest import Manifest, basis
+from mirror_report.parity.state.records import TopicKey, fed_by
+
+
+@dataclass
+class Superseded:
+    """What no longer counts.
+
+    :param manifest: without it.
+    :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
+        that judged them.
+    :param renewed: topics that begin again because a further flow has come to feed them.
+    """
+
+    manifest: Manifest
+    drops: list[Drop] = field(default_factory=list)
+    rebuilt: list[TopicKey] = field(default_factory=list)
+    renewed: list[TopicKey] = field(default_factory=list)
+
+    def leave(self, flows: Sequence[Flow], flow: str, topic: str) -> None:
+        """Forget a topic that another flow judges from now on, or that begins again."""
+        origins = origins_of(flows, self.manifest, flow, topic)
+        self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
+        self.drops += [Drop(flow, "source", origin) for origin in origins]
+        self.drops.append(Drop(flow, "target", topic))
+
+
+def superseded(context: RunContext, manifest: Manifest) -> Superseded:
+    """What rests on another baseline than the present one, or on no flow at all."""
+    flows = {flow.name: flow for flow in context.settings.flows}
+    found = Superseded(manifest)
+    for name in sorted(manifest.baselines):
+        known = manifest.baselines[name]
+        if name not in flows or known != basis(flows[name], context.baseline(name)):
+            found.manifest = changes.forget_flow(found.manifest, name)
+            found.drops.append(Drop(name))
+    for name in sorted(found.manifest.baselines):
+        recorded = context.baseline(name).get("topics", {})
+        known_at = found.manifest.topic_baselines.get(name, {})
+        for origin, at_ms in sorted(known_at.items()):
+            if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
+                _renew(context, found, flows[name], origin)
+    return found
+
+
+def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
+    """Begin a topic again, whoever judges it."""
+    topic = flow.target_topic(origin)
+    sides = found.manifest.sides
+    judges = {judge for judge, side, name in sides if (side, name) == ("target", topic)}
+    for judge in sorted(judges):
+        if context.settings.flow(judge).target == flow.target:
+            found.leave(context.settings.flows, judge, topic)
+            found.rebuilt.append((judge, topic))
+    found.renewed.append((flow.name, topic))
+
+
+def origins_of(flows: Sequence[Flow], manifest: Manifest, flow: str, topic: str) -> list[str]:
+    """Source topics that fed a topic of the target when it was last judged by a flow."""
+    of_name = {each.name: each for each in flows}
+    found = []
+    for owner, side, origin in manifest.sides:
+        via, name = fed_by(owner, origin)
+        if (owner, side) != (flow, "source") or via not in of_name:
+            continue
+        if of_name[via].target_topic(name) == topic:
+            found.append(origin)
+    return found

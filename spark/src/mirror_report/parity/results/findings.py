@@ -1,0 +1,109 @@
+"""What a run reports of itself and of topics that begin again, beside what differs."""
+
+from __future__ import annotations
+
+from mirror_report.config.flow import Flow
+from mirror_report.model.findings import Finding
+from mirror_report.parity.plan.ranges import total_bytes
+from mirror_report.parity.plan.scans import CompactedTopic
+from mirror_report.parity.plan.sides import Reopened
+from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
+from mirror_report.parity.state.records import Gap
+
+
+def unavailable(flow: str, message: str, action: str) -> Finding:
+    """A flow that could not be observed."""
+    return Finding("unknown", "parity_unavailable", flow, None, None, None, message, action)
+
+
+def of_plan(plan: FlowPlan) -> list[Finding]:
+    """What no later run finds again of the topics of a flow."""
+    return [
+        *(reopened(topic) for topic in plan.reopened),
+        *(expired(gap) for gap in plan.gaps if gap.end > gap.start),
+        *(departed(topic) for topic in plan.departed),
+    ]
+
+
+def reopened(topic: Reopened) -> Finding:
+    """A topic whose past no longer counts, and why."""
+    where = f"{topic.flow}/{topic.topic} on the {topic.side}"
+    if topic.kind == "topic_reset":
+        return Finding(
+            "critical", "reset", topic.flow, topic.topic, None, None,
+            f"{where}: the topic was deleted or created again ({topic.detail})",
+            "Find out who did; what it held is compared again",
+        )  # fmt: skip
+    return Finding(
+        "critical", "rewind", topic.flow, topic.topic, topic.partition, None,
+        f"{where}: partition {topic.partition} lost records it had ({topic.detail})",
+        "Look for an unclean leader election; the topic is compared again",
+    )  # fmt: skip
+
+
+def expired(gap: Gap) -> Finding:
+    """Records that were gone before they were read."""
+    count = gap.end - gap.start
+    return Finding(
+        "warning", "unverifiable", gap.flow, gap.topic, gap.partition, count,
+        f"{gap.flow}/{gap.topic} on the {gap.side}: {count} records of partition {gap.partition} "
+        "expired before they were read",
+        "Run the report more often than retention removes records",
+    )  # fmt: skip
+
+
+def renewed(flow: str, topic: str) -> Finding:
+    """A topic that begins again because a further flow has come to feed it, reported once."""
+    return Finding(
+        "warning", "skipped", flow, topic, None, None,
+        f"{flow}/{topic}: another flow feeds it too since a baseline was recorded for that "
+        "one; what was verified before does not count any more",
+        "Nothing; from that baseline on the topic is compared with all that feeds it",
+    )  # fmt: skip
+
+
+def departed(plan: TopicPlan) -> Finding:
+    """A topic that a flow no longer brings, reported once."""
+    return Finding(
+        "warning", "skipped", plan.flow, plan.topic, None, None,
+        f"{plan.flow}/{plan.topic}: {', '.join(plan.origins)} is no longer on the source, or no "
+        "longer mirrored: nothing is left to compare with",
+        "Nothing, if that was meant; the next report says no more of it",
+    )  # fmt: skip
+
+
+def deferred(flow: Flow, behind: int, bound: int) -> Finding:
+    """Content was left alone so that reading it does not hold up a mirror that is behind."""
+    return Finding(
+        "warning", "backlog", flow.name, None, None, behind,
+        f"content of flow {flow.name} was left for a later run: its mirror is {behind} records "
+        f"behind, the bound is {bound}",
+        "See its lag: mirror-report lag; to compare all the same raise budget.max_lag_records "
+        "(mirror-report run --max-lag N)",
+    )  # fmt: skip
+
+
+def unaffordable(topic: CompactedTopic) -> Finding:
+    """A compacted topic that is larger than what the run may still read."""
+    size = total_bytes(topic.ranges()) / 1e6
+    return Finding(
+        "warning", "backlog", topic.flow.name, topic.topic, None, None,
+        f"{topic.flow.name}/{topic.topic}: a compacted topic is read as a whole, and its "
+        f"{size:.0f} MB are more than this run may still read",
+        "mirror-report run again; if it stays, raise mirror_report_max_bytes or _max_records",
+    )  # fmt: skip
+
+
+def backlog(records: int, buckets: int) -> Finding:
+    """What was left for the next run.
+
+    :param buckets: that differ and were not classified.
+    """
+    what = [f"{records} records"] if records else []
+    what += [f"{buckets} differing minutes"] if buckets else []
+    return Finding(
+        "warning", "backlog", None, None, None, records or buckets,
+        f"{' and '.join(what)} were left for the next run",
+        "mirror-report run again, or raise budget.max_bytes, budget.max_records and "
+        "budget.deadline_seconds",
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""What a run knows, and how what a step finds is merged into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from mirror_report.model.findings import Finding
+from mirror_report.parity.plan.need import relevant_positions
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.state.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What a run knows; what a step finds makes another one.
+
+    :param left: buckets that differ and wait for a later run.
+    """
+
+    manifest: Manifest
+    plan: RunPlan
+    findings: tuple[Finding, ...] = ()
+    left: int = 0
+
+    def with_findings(self, findings: Iterable[Finding]) -> RunState:
+        """Report more."""
+        return replace(self, findings=(*self.findings, *findings))
+
+    def with_new(self, findings: Iterable[Finding]) -> RunState:
+        """Report what no later run will find again."""
+        new = [found for found in dict.fromkeys(findings) if found not in self.findings]
+        known = (*self.manifest.new_findings, *new)
+        manifest = replace(self.manifest, new_findings=known)
+        return replace(self, manifest=manifest).with_findings(new)
+
+    def with_unread(self, unread: Unread) -> RunState:
+        """Keep what cannot be read, and leave alone topics that have too much of it."""
+        manifest = replace(self.manifest, unreadable=unread.records)
+        return replace(self, manifest=manifest, plan=self.plan.without(unread.topics))
+
+    def with_positions(self) -> RunState:
+        """Keep the positions that were judged by; those of other topics stay as they were."""
+        now = {
+            name: relevant_positions(self.manifest, self.plan, snapshot)
+            for name, snapshot in self.plan.snapshots.items()
+        }
+        known = {**self.manifest.positions, **now}
+        return replace(self, manifest=replace(self.manifest, positions=known))

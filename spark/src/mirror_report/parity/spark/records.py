@@ -1,0 +1,202 @@
+"""Records of both clusters, without those that Spark cannot read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.config.settings import Settings
+from mirror_report.kafka.records import fetched_at
+from mirror_report.model.errors import ReportError
+from mirror_report.parity.frames import align, digest
+from mirror_report.parity.frames.tables import table
+from mirror_report.parity.plan import ranges, unreadable
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.spark import source
+from mirror_report.parity.spark.errors import MALFORMED
+from mirror_report.parity.state.records import TopicKey, Unreadable, fed_by
+
+T = TypeVar("T")
+
+
+def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
+    """All records of some ranges, whatever the flow and side.
+
+    :returns: :data:`frames.digest.RECORD_COLUMNS`.
+    """
+    frames = []
+    for group in ranges.join(wanted):
+        first = group[0]
+        via = fed_by(first.flow, first.origin)[0]
+        flow = settings.flow(via)
+        alias = flow.source if first.side == "source" else flow.target
+        connect = source.connection(
+            settings.spark, settings.clusters[alias], settings.credentials.directory, group
+        )
+        connect["kafka.isolation.level"] = flow.isolation(first.side)
+        named = [replace(part, origin=fed_by(part.flow, part.origin)[1]) for part in group]
+        rows = source.read(session, named, connect)
+        if via != first.flow:
+            rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
+        frames.append(rows)
+    if not frames:
+        frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
+    return digest.union(frames)
+
+
+class Reader:
+    """Reads that leave out what Spark cannot read.
+
+    :param known: unreadable records.
+    :param topic_id: of the topic a range is in.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        session: SparkSession,
+        progress: Callable[[str], None],
+        known: Collection[Unreadable] = (),
+        topic_id: Callable[[Range], str] = lambda _: "",
+    ) -> None:
+        self.settings = settings
+        self.session = session
+        self._progress = progress
+        self._topic_id = topic_id
+        self._known = list(known)
+        self._full = unreadable.too_many(known)
+        self._asked: list[Range] = []
+        self._keys: dict[Unreadable, bytes | None] = {}
+
+    @property
+    def unread(self) -> unreadable.Unread:
+        """What could not be read up to now."""
+        return unreadable.Unread(tuple(self._known), dict(self._full))
+
+    def fetch(self, wanted: Iterable[Range]) -> DataFrame:
+        """:func:`fetch` of what can be read, without topics of which nothing can be said."""
+        chosen = [part for part in wanted if part.topic_key not in self._full]
+        self._asked += chosen
+        return fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
+
+    def bucketed(
+        self, wanted: Iterable[Range], bucket_ms: int, spans: Collection[Mapping[str, Any]] = ()
+    ) -> DataFrame:
+        """:meth:`fetch`, each record with its bucket (:func:`frames.align.place`).
+
+        :param spans: rows of :data:`frames.align.SPANS_SCHEMA`.
+        """
+        cuts = table(self.session, align.SPANS_SCHEMA, list(spans)) if spans else None
+        return align.place(self.fetch(wanted), bucket_ms, cuts)
+
+    def readable(self, topics: Iterable[T], key: Callable[[T], TopicKey]) -> list[T]:
+        """Topics, or what is of them, without those of which nothing can be said."""
+        return [topic for topic in topics if key(topic) not in self._full]
+
+    def read(self, action: Callable[[], T]) -> T:
+        """What an action returns, done again for as long as it meets what cannot be read.
+
+        Each time it meets at least one such record, and of each topic no more than
+        :data:`plan.unreadable.MOST` and one.
+
+        :param action: calls :meth:`fetch` and lets Spark work; what it returns says nothing of
+            topics of which nothing can be said by then.
+        """
+        while True:
+            self._asked = []
+            try:
+                return action()
+            except (PySparkException, Py4JError) as error:
+                met = self._met(str(error))
+                if not met:
+                    raise
+            self._known += met
+            self._progress(
+                f"reading around {len(met)} record(s) that Spark cannot read, "
+                f"{unreadable.first_of(met)}"
+            )
+            self._full |= unreadable.too_many(self._known)
+
+    def keys(self, some: Collection[Unreadable]) -> dict[Unreadable, bytes | None]:
+        """Keys of unreadable records; one that is not there any more is forgotten.
+
+        Nothing can be said of a topic if such a key cannot be read by other means either.
+        """
+        for record in some:
+            if record in self._keys:
+                continue
+            try:
+                records = self._fetched(record, record.offset)
+            except ReportError as error:
+                why = f"{unreadable.reason([record])}; {error}"
+                self._full |= {(record.flow, record.topic): why}
+                continue
+            if records and records[0].offset == record.offset:
+                self._keys[record] = records[0].key
+            elif records:
+                self._known.remove(record)
+        return {record: self._keys[record] for record in some if record in self._keys}
+
+    def _met(self, text: str) -> list[Unreadable]:
+        """What an error of Spark is about, and what follows it that cannot be read either."""
+        said = MALFORMED.search(text)
+        if said is None:
+            return []
+        name, partition, offset, timestamp = said[1], int(said[2]), int(said[3]), int(said[4])
+        logs = {
+            (asked.flow, asked.side, asked.origin): asked
+            for asked in self._asked
+            if (fed_by(asked.flow, asked.origin)[1], asked.partition) == (name, partition)
+            and asked.start <= offset < asked.end
+        }
+        # Several clusters may have a topic of one name, and Spark does not say which it has read.
+        chosen = [log for log in logs.values() if len(logs) == 1 or self._fails(log, offset)]
+        found = {}
+        for log in chosen:
+            met = {offset: timestamp} | self._following(log, offset)
+            for at in sorted(met)[: unreadable.MOST + 1]:
+                found[log.flow, log.side, log.origin, at] = Unreadable(
+                    log.flow, log.side, log.topic, log.origin, partition, at, met[at],
+                    self._topic_id(log),
+                )  # fmt: skip
+        return [record for record in found.values() if record not in self._known]
+
+    def _fails(self, log: Range, offset: int) -> bool:
+        """Whether the record at an offset of a range is one that Spark cannot read."""
+        alone = replace(log, start=offset, end=offset + 1)
+        try:
+            fetch(self.session, self.settings, [alone]).select("offset").collect()
+        except (PySparkException, Py4JError) as error:
+            if MALFORMED.search(str(error)) is None:
+                raise
+            return True
+        return False
+
+    def _following(self, log: Range, offset: int) -> dict[int, int]:
+        """Timestamps that do not fit, by offset, from an offset of a range on.
+
+        As far as one fetch reaches, or none: a producer that writes many costs few reads.
+        """
+        with contextlib.suppress(ReportError):
+            return {
+                record.offset: unreadable.timestamp(record.timestamp)
+                for record in self._fetched(log, offset)
+                if offset <= record.offset < log.end and not unreadable.fits(record.timestamp)
+            }
+        return {}
+
+    def _fetched(self, log: Range | Unreadable, offset: int) -> list[Any]:
+        via, name = fed_by(log.flow, log.origin)
+        flow = self.settings.flow(via)
+        cluster = self.settings.clusters[flow.source if log.side == "source" else flow.target]
+        return fetched_at(
+            cluster, self.settings.credentials, (name, log.partition), offset,
+            flow.isolation(log.side),
+        )  # fmt: skip

@@ -1,0 +1,147 @@
+"""A manifest out of another one: what a run begins with, reads and forgets. No Spark, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import Origin, TopicKey
+
+UNREPORTED_KEPT = 100
+"""Runs of a flow in a row without a report of which the findings are kept."""
+NUMBERS = ("summaries", "scans", "totals", "verified_again")
+"""What is known of a topic by its numbers, by flow and topic."""
+LOST = ("gone", "removals")
+"""What is known of records that left a topic."""
+SEALED = ("source_records", "target_records", "verified_records", "buckets_verified")
+"""Numbers of a topic that sealed hours add to."""
+
+T = TypeVar("T")
+
+
+def begin_run(
+    manifest: Manifest, run_id: str, flows: Iterable[str], was_reported: Callable[[str], bool]
+) -> Manifest:
+    """Begin a run of some flows.
+
+    What was found since the last report of a flow stays new: those runs ended before their report.
+    """
+    unreported, finished = dict(manifest.unreported), dict(manifest.finished)
+    findings = manifest.new_findings
+    for flow in flows:
+        runs = unreported.get(flow, ())
+        reported = max((at for at, run in enumerate(runs) if was_reported(run)), default=-1)
+        unreported[flow] = (*runs[reported + 1 :][-UNREPORTED_KEPT:], run_id)
+        last = finished.pop(flow, None)
+        if last is not None and was_reported(last):
+            findings = tuple(finding for finding in findings if finding.flow != flow)
+    return replace(manifest, unreported=unreported, finished=finished, new_findings=findings)
+
+
+def without_report(manifest: Manifest, run_id: str, flows: Iterable[str]) -> Manifest:
+    """A run whose report says nothing of some flows."""
+    left = {
+        flow: tuple(run for run in manifest.unreported[flow] if run != run_id) for flow in flows
+    }
+    return replace(manifest, unreported={**manifest.unreported, **left})
+
+
+def with_topic(
+    values: Mapping[str, Mapping[str, T]], flow: str, topic: str, value: T
+) -> dict[str, Mapping[str, T]]:
+    """Values by flow and topic with another one of a topic."""
+    return {**values, flow: {**values.get(flow, {}), topic: value}}
+
+
+def with_timestamps(manifest: Manifest, topics: Iterable[TopicKey]) -> Manifest:
+    """Take back that no record of some topics carried one, until the next are compared."""
+    summaries = manifest.summaries
+    for flow, topic in topics:
+        known = summaries[flow][topic]
+        now = {**known["now"], "newest_due_ms": None}
+        summaries = with_topic(summaries, flow, topic, {**known, "now": now})
+    return replace(manifest, summaries=summaries)
+
+
+def read_up_to(manifest: Manifest, ends: Iterable[tuple[Origin, int, int]]) -> Manifest:
+    """Go on reading from elsewhere.
+
+    :param ends: side of a topic, partition, next offset to read.
+    """
+    sides = dict(manifest.sides)
+    for key, partition, end in ends:
+        sides[key] = replace(sides[key], next={**sides[key].next, partition: end})
+    return replace(manifest, sides=sides)
+
+
+def forget_flow(manifest: Manifest, flow: str) -> Manifest:
+    """Drop all that is known of a flow, except for its rows."""
+    by_flow = (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
+    changes: dict[str, Any] = {
+        name: {key: value for key, value in getattr(manifest, name).items() if key != flow}
+        for name in by_flow
+    } | {
+        name: tuple(record for record in getattr(manifest, name) if record.flow != flow)
+        for name in (*LOST, "gaps", "unreadable")
+    }
+    sides = {key: side for key, side in manifest.sides.items() if key[0] != flow}
+    return replace(manifest, sides=sides, **changes)
+
+
+def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[str]) -> Manifest:
+    """Drop all that is known of one topic of the target, except for its rows.
+
+    :param origins: the topics of the source that feed it.
+    """
+    forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
+    manifest = forget_numbers(manifest, flow, topic)
+    sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
+    return _without(replace(manifest, sides=sides), ("gaps", "unreadable"), flow, topic)
+
+
+def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
+    """Drop what was reported of one topic of the target."""
+    changes: dict[str, Any] = {}
+    for name in NUMBERS:
+        known = getattr(manifest, name)
+        if topic in known.get(flow, {}):
+            left = {key: value for key, value in known[flow].items() if key != topic}
+            changes[name] = {**known, flow: left}
+    return _without(replace(manifest, **changes), LOST, flow, topic)
+
+
+def _without(manifest: Manifest, names: Iterable[str], flow: str, topic: str) -> Manifest:
+    changes: dict[str, Any] = {
+        name: tuple(
+            record
+            for record in getattr(manifest, name)
+            if (record.flow, record.topic) != (flow, topic)
+        )
+        for name in names
+    }
+    return replace(manifest, **changes)
+
+
+def seal_numbers(manifest: Manifest, row: Mapping[str, Any]) -> Manifest:
+    """Move numbers of a topic from what is judged in every run to what is sealed.
+
+    :param row: flow, topic, :data:`SEALED`, through_ms, newest_ms.
+    """
+    flow, topic = row["flow"], row["topic"]
+    total = manifest.totals.get(flow, {}).get(topic, {})
+    summary = manifest.summaries[flow][topic]
+    left = {
+        kind: summary[kind] | {name: summary[kind][name] - row[name] for name in SEALED}
+        for kind in ("now", "next")
+    }
+    sums = {name: total.get(name, 0) + row[name] for name in SEALED}
+    newest = {
+        name: max(total.get(name, row[name]), row[name]) for name in ("through_ms", "newest_ms")
+    }
+    return replace(
+        manifest,
+        totals=with_topic(manifest.totals, flow, topic, {**total, **sums, **newest}),
+        summaries=with_topic(manifest.summaries, flow, topic, {**summary, **left}),
+    )

@@ -1,0 +1,64 @@
+"""The manifest and the rows it names, on disk: loaded, checked, saved. No Spark.
+
+Nothing is kept before it is whole: rows are written to a directory of their own, then one manifest
+is renamed into place, then what it no longer names is removed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.state.store import Store, anew
+
+MANIFEST = "parity"
+
+
+def load(store: Store, bucket_ms: int) -> Manifest:
+    """The manifest of the last run; an empty one if there was none.
+
+    :raises ReportError: it is damaged or of another release; the message says what to do.
+    """
+    return Manifest.load(store.load(MANIFEST), bucket_ms, store.directory)
+
+
+def check(store: Store, manifest: Manifest) -> None:
+    """Make sure that all rows that count are there.
+
+    :raises ParityError: a file is not as it was written.
+    """
+    for name in sorted(manifest.rows()):
+        for file, size in manifest.files.get(name, {}).items():
+            path = store.parity_directory / name / file
+            if not path.is_file() or path.stat().st_size != size:
+                raise ParityError(
+                    f"{path} is damaged or gone", f"Start again: {anew(store.directory)}"
+                )
+
+
+def save(store: Store, manifest: Manifest) -> Manifest:
+    """Put the manifest in place, then remove rows it no longer names.
+
+    :returns: the manifest with the files of its rows.
+    :raises StateError: it cannot be written.
+    """
+    directory = store.parity_directory
+    needed = manifest.rows()
+    written = {name: _sizes(directory / name) for name in needed - manifest.files.keys()}
+    manifest = replace(manifest, files={**manifest.files, **written})
+    store.commit(MANIFEST, manifest.dump())
+    for run in directory.iterdir() if directory.is_dir() else ():
+        kept = [rows for rows in run.iterdir() if f"{run.name}/{rows.name}" in needed]
+        for rows in run.iterdir():
+            if rows not in kept:
+                shutil.rmtree(rows, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(run, ignore_errors=True)
+    return manifest
+
+
+def _sizes(directory: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_size for file in directory.glob("*.parquet")}

@@ -1,0 +1,141 @@
+"""The records of the manifest, and how it names what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
+
+NEVER = -(2**62)
+"""A time before all others, in milliseconds."""
+SLACK_MS = 60_000
+"""Clocks of brokers and of this host may differ by so much."""
+
+TopicKey = tuple[str, str]
+"""Flow, and name on the target."""
+
+Origin = tuple[str, Side, str]
+"""Flow, side, and the topic's name there (of a co-fed source topic: :func:`co_fed`)."""
+
+
+def co_fed(flow: str, name: str) -> str:
+    """How the flow that judges a topic calls a source topic that another flow mirrors into it."""
+    return f"{flow}/{name}"
+
+
+def fed_by(flow: str, origin: str) -> tuple[str, str]:
+    """The flow that mirrors a source topic, and the topic's own name.
+
+    :param origin: its name, or what :func:`co_fed` made of it; no topic has a slash in its name.
+    """
+    via, slash, name = origin.rpartition("/")
+    return (via if slash else flow), name
+
+
+def offsets(values: Mapping[Any, int] | None) -> dict[int, int]:
+    """Offsets by partition, as numbers again after JSON has made text of them; none of ``None``."""
+    return {int(partition): int(offset) for partition, offset in (values or {}).items()}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Records that expired before the report could read them.
+
+    :param until_ms: they had been written by then.
+    """
+
+    flow: str
+    side: Side
+    topic: str
+    origin: str
+    partition: int
+    start: int
+    end: int
+    until_ms: int
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Digested records of one target partition that the target no longer holds.
+
+    :param expired: as many as its retention had to remove; ``early``: as many as it had not.
+    :param until_ms: when retention would have removed the newest of the early ones;
+        ``None``: never.
+    """
+
+    flow: str
+    topic: str
+    partition: int
+    expired: int
+    early: int
+    until_ms: int | None
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Digested offsets ``start`` to ``end`` (exclusive) that the target no longer holds.
+
+    :param kept_from_ms: nothing younger had to be removed.
+    :param retention_ms: for how long records stay by now; ``None``: for ever, or not known.
+    """
+
+    flow: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    kept_from_ms: int
+    retention_ms: int | None
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A record that Spark cannot read, because its timestamp does not fit into microseconds.
+
+    :param topic_id: of the topic it was met in; empty where nothing is kept between runs.
+    """
+
+    flow: str
+    side: Side
+    topic: str
+    origin: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    topic_id: str = ""
+
+
+BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
+"""Fields of :class:`SideState` that come from a baseline: two of the source, two of the target."""
+OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start")
+"""Fields of :class:`SideState` that hold an offset per partition."""
+
+
+@dataclass(frozen=True)
+class SideState:
+    """How far one side of a topic was read.
+
+    :param first: where reading began; ``next``: the offset to go on from.
+    :param log_start: first offset that was there; kept of the target alone, like what follows.
+    :param retention_ms: for how long records stay; -1: for ever; ``None``: not known, or they may
+        also be removed because the log is too large.
+    :param kept_from_ms: no record younger than this had to be removed so far.
+    :param required: source, of a baseline recorded while the mirror ran: records below may have
+        been copied before it; ``untouched``: from here on none was.
+    :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
+    :param older: target: ends when the source was first read and had lost its beginning.
+    """
+
+    topic_id: str
+    first: Mapping[int, int]
+    next: Mapping[int, int]
+    log_start: Mapping[int, int] = field(default_factory=dict)
+    retention_ms: int | None = None
+    kept_from_ms: int = NEVER
+    required: Mapping[int, int] = field(default_factory=dict)
+    untouched: Mapping[int, int] = field(default_factory=dict)
+    sought: Mapping[int, int] = field(default_factory=dict)
+    older: Mapping[int, int] = field(default_factory=dict)

@@ -1,0 +1,142 @@
+"""Observing flows: what the clusters hold, in an order that lets offsets decide.
+
+First source, positions, target, so that what is below a position must be on the target. What
+differs is observed again in the order positions, target, source, so that a record that is merely
+on its way is never called missing, foreign or double.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from mirror_report.checks import remedies
+from mirror_report.config.flow import Flow
+from mirror_report.model.errors import ReportError
+from mirror_report.model.findings import Finding
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.plan.offset_syncs import SyncsRead, seems_drained, to_align
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, of_present_topics
+from mirror_report.parity.plan.topics import behind
+from mirror_report.parity.results import findings
+from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state.records import TopicKey
+from mirror_report.state import baselines
+from mirror_report.state.store import StateError
+
+
+@dataclass(frozen=True)
+class ObservedFlows:
+    """What was observed of some flows.
+
+    :param snapshots: of those that could be.
+    :param deferred: those whose mirror is further behind than the budget allows.
+    """
+
+    snapshots: FlowSnapshots
+    findings: list[Finding] = field(default_factory=list)
+    deferred: frozenset[str] = frozenset()
+
+
+def observe(context: RunContext) -> ObservedFlows:
+    """Observe every flow: source, positions, target."""
+    snapshots: dict[str, FlowSnapshot] = {}
+    found: list[Finding] = []
+    deferred: set[str] = set()
+    bound = context.settings.budget.max_lag_records
+    for flow in context.flows:
+        try:
+            snapshots[flow.name] = snapshot = _snapshot(context, flow)
+        except ReportError as error:
+            action = (
+                remedies.renew(flow) if isinstance(error, StateError)
+                else "See the finding about the cluster"
+            )  # fmt: skip
+            what = f"content of flow {flow.name} was not compared: {error}"
+            found.append(findings.unavailable(flow.name, what, action))
+            continue
+        lag = behind(flow, context.baseline(flow.name), snapshot.positions, snapshot.source)
+        if bound is not None and lag > bound:
+            deferred.add(flow.name)
+            found.append(findings.deferred(flow, lag, bound))
+    return ObservedFlows(snapshots, found, frozenset(deferred))
+
+
+def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
+    take = context.take
+    baselines.check(flow.name, context.baseline(flow.name))
+    source = take.source(flow)
+    positions = take.positions(flow)
+    if of_present_topics(positions, source) != positions:
+        # A mirror at work is ahead of the first snapshot, but not of one that comes after it.
+        positions = of_present_topics(positions, take.source(flow))
+    return FlowSnapshot(flow, positions, source, take.target(flow))
+
+
+def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) -> ObservedFlows:
+    """Observe some flows again: positions, then target, then source. One that fails is left out.
+
+    A flow whose topics others feed too is observed together with these.
+    """
+    take = context.take
+    together = {name: plan.feeding(name) for name in flows}
+    snapshots: dict[str, FlowSnapshot] = {}
+    failed: dict[str, ReportError] = {}
+    for name, before in plan.snapshots.items():
+        if not any(name in feeding for feeding in together.values()):
+            continue
+        try:
+            positions = take.positions(before.flow)
+            target = take.target(before.flow)
+            source = take.source(before.flow)
+        except ReportError as error:
+            failed[name] = error
+            continue
+        positions = of_present_topics(positions, source)
+        snapshots[name] = FlowSnapshot(before.flow, positions, source, target)
+    found = []
+    for name, feeding in together.items():
+        for other in sorted(feeding & failed.keys()):
+            snapshots.pop(name, None)
+            what = f"differences of flow {name} were not confirmed: {failed[other]}"
+            found.append(findings.unavailable(name, what, "mirror-report run again"))
+    return ObservedFlows(snapshots, found)
+
+
+def topics_with_timestamps(
+    context: RunContext, manifest: Manifest, snapshots: FlowSnapshots
+) -> list[TopicKey]:
+    """Topics that were known without timestamps and have some by now."""
+    found: list[TopicKey] = []
+    for name, snapshot in snapshots.items():
+        flow = snapshot.flow
+        untimed = [
+            origin for origin in snapshot.source.topics
+            if manifest.may_have_timestamps(name, flow.target_topic(origin))
+        ]  # fmt: skip
+        if untimed:
+            # Without an answer they stay what they were.
+            with contextlib.suppress(ReportError):
+                timed = context.take.timed(flow, untimed)
+                found += [(name, flow.target_topic(origin)) for origin in timed]
+    return found
+
+
+def read_syncs(
+    context: RunContext, manifest: Manifest, snapshots: FlowSnapshots
+) -> Mapping[str, SyncsRead]:
+    """What it takes to align topics, of the flows that have some, and a second source snapshot."""
+    found = {}
+    for name, snapshot in snapshots.items():
+        if not to_align(manifest, snapshot):
+            continue
+        try:
+            syncs, read = context.take.syncs(snapshot.flow, manifest.syncs.get(name, {}))
+            drained = seems_drained(manifest, snapshot)
+            source = context.take.source(snapshot.flow) if drained else None
+            found[name] = SyncsRead(syncs, read, source)
+        except ReportError as error:
+            found[name] = SyncsRead(problem=str(error))
+    return found

@@ -1,0 +1,130 @@
+"""How Spark is started and reads a cluster, and what its errors mean."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from mirror_report.config.cluster import Cluster
+from mirror_report.config.settings import Spark
+from mirror_report.parity.errors import ParityError
+from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.spark import session, source
+from mirror_report.parity.spark.errors import explain
+
+
+def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
+    for kind in ("jaas", "ca.pem", "cert.pem"):
+        (tmp_path / f"east.report.{kind}").touch()
+    secured = Cluster(
+        "east", ("h:1", "h:2"), "SASL_SSL", "SCRAM-SHA-512", "report", "report", ssl_ca=True
+    )
+    found = source.options(secured, tmp_path)
+    where = f"${{dir:{tmp_path}:east.report."
+    assert found["kafka.sasl.jaas.config"] == where + "jaas}"
+    assert found["kafka.ssl.truststore.certificates"] == where + "ca.pem}"
+    assert found["kafka.bootstrap.servers"] == "h:1,h:2"
+    with pytest.raises(ParityError, match="credentials from files"):
+        source.options(secured, None)
+    certified = Cluster("east", ("h:1",), "SSL", ssl_certificate=True)
+    with pytest.raises(ParityError, match=r"'east\.report\.key\.pem' is not in"):
+        source.options(certified, tmp_path)
+    (tmp_path / "east.report.key.pem").touch()
+    found = source.options(certified, tmp_path)
+    assert found["kafka.ssl.keystore.certificate.chain"] == where + "cert.pem}"
+    assert found["kafka.ssl.keystore.key"] == where + "key.pem}"
+    assert not any("jaas" in name for name in source.options(Cluster("a", ("h:1",)), None))
+
+
+@pytest.mark.parametrize(
+    ("heap", "gigabytes", "round_trip_ms", "poll", "partition_mib"),
+    [
+        ("4g", 0.1, 50, 5000, 1),
+        ("4g", 1, 0.2, 5000, 2),
+        ("4g", 1, None, 5000, 2),
+        ("2g", 1, 50, 20_000, 16),
+        ("1g", 1, 50, 5000, 2),
+    ],
+)
+def test_fetches_fit_what_is_read_the_distance_and_the_heap(
+    heap: str, gigabytes: float, round_trip_ms: float | None, poll: int, partition_mib: int
+) -> None:
+    found = source.fetch_sizes(Spark(heap=heap), gigabytes * 1e9, round_trip_ms)
+    assert int(found["max.poll.records"]) == poll
+    assert int(found["max.partition.fetch.bytes"]) == partition_mib * 1024**2
+
+
+def test_what_is_fetched_can_be_said_and_wins() -> None:
+    told = Spark(fetch={"max.poll.records": "7"})
+    sizes = source.fetch_sizes(told, 1e9, None)
+    found = source.options(Cluster("a", ("h:1",)), None, sizes)
+    assert found["kafka.max.poll.records"] == "7"
+    assert found["kafka.fetch.max.wait.ms"] == "10", "a task would wait after its last record"
+    assert found["kafka.allow.auto.create.topics"] == "false", "asking must not create"
+
+
+def test_on_a_cluster_the_heap_that_reads_is_an_executors() -> None:
+    far = Spark(master="spark://h:7077", properties={"spark.executor.memory": "4g"})
+    assert int(source.fetch_sizes(far, 1e9, 50)["max.poll.records"]) == 20_000
+
+
+def test_the_round_trip_is_measured_by_connecting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        found = source.round_trip(Cluster("a", ("127.0.0.1:1", address)))
+    assert found is not None
+    assert found > 0
+    assert source.round_trip(Cluster("a", (address,))) is None, "nobody listens any more"
+
+
+def test_executors_elsewhere_find_credentials_where_this_host_has_them_too(tmp_path: Path) -> None:
+    (tmp_path / "east.report.jaas").touch()
+    secured = Cluster("east", ("h:1",), "SASL_PLAINTEXT", "PLAIN", "report", "report")
+    some = [Range("f", "source", "t", "t", 0, 0, 10)]
+    far = Spark(master="spark://h:7077", credentials_directory=str(tmp_path))
+    found = source.connection(far, secured, Path("/run/credentials/unit"), some)
+    assert found["kafka.sasl.jaas.config"] == f"${{dir:{tmp_path}:east.report.jaas}}"
+    with pytest.raises(ParityError, match="mirror_report_executor_credentials"):
+        source.connection(Spark(master="spark://h:7077"), secured, tmp_path, some)
+    plain = Cluster("west", ("h:1",))
+    assert source.connection(Spark(master="spark://h:7077"), plain, None, some)
+
+
+def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
+    (tmp_path / "spark-sql-kafka.jar").touch()
+    (tmp_path / "kafka-clients.jar").touch()
+    local = session.configuration(Spark(jars_directory=str(tmp_path)), 0)
+    assert local["spark.driver.extraClassPath"] == (
+        f"{tmp_path}/kafka-clients.jar:{tmp_path}/spark-sql-kafka.jar"
+    )
+    assert "TieredStopAtLevel=1" in local["spark.driver.extraJavaOptions"]
+    assert local["spark.sql.codegen.wholeStage"] == "false", "compiling costs more than it saves"
+    far = session.configuration(
+        Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}), 1e9
+    )
+    assert "spark.sql.codegen.wholeStage" not in far
+    assert "spark.driver.extraClassPath" not in far
+    assert far["spark.jars"].count(",") == 1
+    assert far["a"] == "b"
+    (tmp_path / "spark-sql-kafka.jar").unlink()
+    with pytest.raises(ParityError, match="jars_directory"):
+        session.configuration(Spark(jars_directory=str(tmp_path)), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Py4JJavaError: java.lang.OutOfMemoryError: Java heap space", "spark.heap"),
+        ("org.apache.kafka...OffsetOutOfRangeException {t-0=5}", "vanished while"),
+        ("UnknownTopicOrPartitionException: This server does not host", "topic vanished"),
+        ("TopicAuthorizationException: Not authorized", "READ permission"),
+        ("Failed to find data source: kafka", "jars_directory"),
+        ("java.io.IOException: No space left on device", "no space"),
+        ("[PATH_NOT_FOUND] Path does not exist", "baseline"),
+        ("something else\nand more", "something else"),
+    ],
+)
+def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
+    assert told in str(explain(text))
