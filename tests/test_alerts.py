@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.render.prometheus import METRICS
 
 from tests.loading import ROOT

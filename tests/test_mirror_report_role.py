@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
+from mirror_report.config import Budget, Settings, Spark, Warn
 from mirror_report.config.load import parse
-from mirror_report.config.settings import Budget, Settings, Spark, Warn
 
 from tests.computing import Computed, compute
 from tests.loading import ROOT, load

@@ -80,8 +80,7 @@ def spark(
     :param kind: ``digest``, or ``count`` for a bare one.
     :param warm: read all of it before as well, so that Java has compiled what it will.
     """
-    from mirror_report.config.cluster import Cluster
-    from mirror_report.config.settings import Spark
+    from mirror_report.config import Cluster, Spark
     from mirror_report.parity.frames import align, digest
     from mirror_report.parity.plan.ranges import Range
     from mirror_report.parity.spark import session, source

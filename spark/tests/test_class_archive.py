@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror_report.config.settings import Spark
+from mirror_report.config import Spark
 from mirror_report.parity.spark import class_archive, session
 
 

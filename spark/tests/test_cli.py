@@ -16,7 +16,7 @@ from mirror_report import cli
 from mirror_report.checks.verdict import finding, verdict
 from mirror_report.commands import check
 from mirror_report.launch import submit
-from mirror_report.model.document import CheckDocument, FlowStatus, Report
+from mirror_report.model import CheckDocument, FlowStatus, Report
 from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 

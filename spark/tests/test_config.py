@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import ISOLATIONS, Flow, Permission
+from mirror_report.config import ISOLATIONS, ConfigError, Credentials, Flow, Permission
 from mirror_report.config.load import load, parse
 
 

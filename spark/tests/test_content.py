@@ -9,11 +9,9 @@ import pytest
 
 from mirror_report.checks.content import TEXTS, findings
 from mirror_report.checks.verdict import verdict
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 from mirror_report.engines import MM2
-from mirror_report.model.content import CLASSES, Sample, TopicParity
-from mirror_report.model.findings import Finding
+from mirror_report.model import CLASSES, Finding, Sample, TopicParity
 from mirror_report.parity import classes
 from mirror_report.parity.results import summaries
 

@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 from mirror_report import engines
 from mirror_report.checks import failover, groups
 from mirror_report.checks.images import image
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.probe import Seen
 from mirror_report.kafka.tails import Tail
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.model.findings import Finding
-from mirror_report.model.groups import GroupOffsets, GroupParity, Translation
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    GroupOffsets,
+    GroupParity,
+    OffsetSync,
+    PartitionSnapshot,
+    TopicSnapshot,
+    Translation,
+)
 
 NOW = 1_800_000_000_000
 FLOW = Flow(

@@ -10,9 +10,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.errors import ConfigError
+from mirror_report.config import Cluster, ConfigError, Credentials
 from mirror_report.kafka.connection import explained
 from mirror_report.kafka.errors import ClusterError
 

@@ -8,22 +8,20 @@ from typing import Any
 import pytest
 
 from mirror_report.checks import lag, lag_findings, partition_history, positions, recreated
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Warn
+from mirror_report.config import Cluster, Flow, Warn
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import (
+from mirror_report.model import (
     ClusterSnapshot,
+    FlowStatus,
     GroupMember,
     GroupSnapshot,
+    MirrorStatus,
     OpenTransaction,
+    PartitionLag,
     PartitionSnapshot,
     Positions,
     TopicSnapshot,
 )
-from mirror_report.model.document import FlowStatus
-from mirror_report.model.lag import PartitionLag
-from mirror_report.model.mirror import MirrorStatus
 
 NOW = 1_800_000_000_000
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("mirror1",))

@@ -6,16 +6,16 @@ from typing import Any
 
 from mirror_report import engines
 from mirror_report.checks import losses, partition_history
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import (
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import (
     ClusterSnapshot,
+    MirrorStatus,
+    OffsetSync,
     PartitionSnapshot,
     Place,
     Positions,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import MirrorStatus, OffsetSync
 
 NOW = 1_800_000_000_000
 AT: Place = ("t", 0)

@@ -9,17 +9,19 @@ import pytest
 from mirror_report import engines
 from mirror_report.checks import failover, preflight, shifts, workers
 from mirror_report.checks.estimates import Estimate, estimates
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import (
+from mirror_report.config import Flow
+from mirror_report.model import (
     ClusterSnapshot,
+    Finding,
     GroupMember,
     GroupSnapshot,
+    MirrorStatus,
+    OffsetSync,
     PartitionSnapshot,
     Place,
     TopicSnapshot,
+    WorkerState,
 )
-from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
 
 NOW = 1_800_000_000_000
 FLOW = Flow(

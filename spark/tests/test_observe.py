@@ -3,15 +3,14 @@
 from collections.abc import Collection
 from typing import Any
 
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import (
+from mirror_report.config import Credentials, Flow
+from mirror_report.model import (
     ClusterSnapshot,
     GroupSnapshot,
+    MirrorStatus,
     PartitionSnapshot,
     TopicSnapshot,
 )
-from mirror_report.model.mirror import MirrorStatus
 from mirror_report.observe import Clients, Observed, literals, with_later_ends
 
 

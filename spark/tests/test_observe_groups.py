@@ -11,9 +11,15 @@ from mirror_report.config.load import parse
 from mirror_report.kafka import probe
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.probe import Seen
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
-from mirror_report.model.groups import GroupParity, Translation
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import (
+    ClusterSnapshot,
+    GroupParity,
+    OffsetSync,
+    PartitionSnapshot,
+    Positions,
+    TopicSnapshot,
+    Translation,
+)
 
 SETTINGS = parse(
     {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mirror_report.checks import partition_history
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
 MINUTE = 60_000

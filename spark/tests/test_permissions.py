@@ -8,10 +8,8 @@ import pytest
 from mirror_report import engines
 from mirror_report.checks import permissions
 from mirror_report.checks.permissions import NOBODYS
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow, Permission
-from mirror_report.model.cluster import Access, Resource
-from mirror_report.model.findings import Finding
+from mirror_report.config import Cluster, Flow, Permission
+from mirror_report.model import Access, Finding, Resource
 
 EAST = Cluster("east", ("east1:9092", "east2:9092"), identity="mirror", principal="User:mirror")
 WEST = Cluster("west", ("west1:9092",), identity="mirror", principal="User:mirror")

@@ -1,7 +1,7 @@
 """Lag over time as a line: few points, ranges and gaps kept, the last look at its end."""
 
 from mirror_report.checks import points
-from mirror_report.model.lag import LagPoint, PartitionLag
+from mirror_report.model import LagPoint, PartitionLag
 
 NOW = 1_800_000_000_000
 MINUTE = 60_000

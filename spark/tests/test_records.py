@@ -7,13 +7,12 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import TopicAuthorizationFailedError
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import records
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.probe import fetch
 from mirror_report.kafka.tails import Tail, catch_up
-from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
+from mirror_report.model import PartitionSnapshot, TopicSnapshot
 
 EAST = Cluster("east", ("east1:9092",))
 

@@ -4,8 +4,7 @@ import shlex
 from dataclasses import replace
 
 from mirror_report.checks import remedies
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 
 EAST = Cluster("east", ("east1:9092", "east2:9092"), security_protocol="SASL_SSL", username="u")
 FLOW = Flow("orders", "east", "west", "t", group_id="g", hosts=("mirror1", "mirror2"))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from mirror_report import spark_security
-from mirror_report.config.errors import ConfigError
+from mirror_report.config import ConfigError, Settings, Spark
 from mirror_report.config.load import parse
-from mirror_report.config.settings import Settings, Spark
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.spark import session
 

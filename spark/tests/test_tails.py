@@ -3,7 +3,7 @@
 import pytest
 
 from mirror_report.kafka.tails import TOMBSTONES_KEPT_MS, Tail
-from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
+from mirror_report.model import PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
 

@@ -7,16 +7,16 @@ import pytest
 
 from mirror_report import engines
 from mirror_report.checks import selection, topic_settings, topic_status
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import (
+from mirror_report.config import Flow
+from mirror_report.model import (
     ClusterSnapshot,
+    ConfigDifference,
+    Finding,
     GroupMember,
     GroupSnapshot,
     PartitionSnapshot,
     TopicSnapshot,
 )
-from mirror_report.model.findings import Finding
-from mirror_report.model.topics import ConfigDifference
 
 NOW = 1_800_000_000_000
 FLOW = Flow(

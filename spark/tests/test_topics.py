@@ -7,9 +7,8 @@ import pytest
 
 from mirror_report import engines
 from mirror_report.checks import topics
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, PartitionSnapshot, TopicSnapshot
 
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g")
 CONFIGS = {

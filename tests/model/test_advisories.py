@@ -15,7 +15,7 @@ from tests.model.conftest import ADVISORIES
 
 
 def about(version: str, process: str, *accept: str) -> list[tuple[str, bool]]:
-    found = kafka_advisories(version, process, accept, ADVISORIES)
+    found = kafka_advisories(version, process, accept, advisories=ADVISORIES)
     return [(entry["cve"], entry["refused"]) for entry in found]
 
 
@@ -81,7 +81,7 @@ def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
 
 
 def test_the_text_names_the_advisory_and_the_cure() -> None:
-    [misrouting, _] = kafka_advisories("3.9.1", "mm1", [], ADVISORIES)
+    [misrouting, _] = kafka_advisories("3.9.1", "mm1", [], advisories=ADVISORIES)
     assert "CVE-2026-35554" in misrouting["text"]
     assert "3.9.2" in misrouting["text"]
     assert "mirror_accept" in misrouting["text"]
@@ -95,4 +95,4 @@ def test_a_version_has_three_numbers(version: str) -> None:
 
 def test_an_unknown_process_is_refused() -> None:
     with pytest.raises(ModelError, match="mm1, mm2, connect, broker, client"):
-        kafka_advisories("3.9.2", "mm3", [], ADVISORIES)
+        kafka_advisories("3.9.2", "mm3", [], advisories=ADVISORIES)

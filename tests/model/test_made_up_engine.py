@@ -167,7 +167,7 @@ def test_a_release_in_which_it_does_not_work(copied: Site) -> None:
 
 def test_an_advisory_against_its_process(copied: Site) -> None:
     table = [{"cve": "CVE-1", "text": "x", "processes": {"copier": "refused"}, "fixed": ["9.0.0"]}]
-    [found] = advisories.kafka_advisories("4.2.0", "copier", [], table)
+    [found] = advisories.kafka_advisories("4.2.0", "copier", [], advisories=table)
     assert found["refused"]
     assert copied.judge()["errors"] == []
 

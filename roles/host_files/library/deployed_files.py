@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Bring a set of small files, links and directories to what they shall be, all in one call."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

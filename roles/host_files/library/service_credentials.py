@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Keep a service's credentials; a changed one gets a new generation before it is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Ansible module: permissions of a cluster, added and never removed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ file whose references Kafka resolves itself, and this program becomes the script
 and its signals are the script's. Errors of this program end with 125, as those of env(1).
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import os

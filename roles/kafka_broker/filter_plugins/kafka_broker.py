@@ -1,7 +1,5 @@
 """Filters about certificates: whether a broker can use one, and as whom Kafka knows its holder."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

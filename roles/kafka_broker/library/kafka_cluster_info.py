@@ -1,7 +1,5 @@
 """Ansible module: wait until a Kafka cluster answers, and say which one it is."""
 
-from __future__ import annotations
-
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, wait_for_cluster
 

@@ -1,7 +1,5 @@
 """Ansible module: a SCRAM user of a Kafka cluster who can log in with the given password."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Documentation of the options with which modules reach a cluster, written once for all of them."""
 
-from __future__ import annotations
-
 CONNECTION = """{
     description: "How to reach the cluster, as the filter C(kafka_python_client) returns it.",
     type: dict,

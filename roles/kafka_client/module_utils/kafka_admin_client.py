@@ -4,8 +4,6 @@ Modules of roles that depend on ``kafka_client`` import this as
 ``ansible.module_utils.kafka_admin_client``. They run with a Python that has kafka-python.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """Ansible module: the target topics of a mirror that keeps names, with the source's partitions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Ansible module: topics of a Kafka cluster, created and grown, never shrunk or deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule

@@ -1,7 +1,5 @@
 """What a topic is, what it should be, and the steps between: created and grown, never shrunk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

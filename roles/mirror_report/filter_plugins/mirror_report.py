@@ -1,7 +1,5 @@
 """Filters: the report's memory, who could reach Spark, and the timers of a host."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Callable, Mapping

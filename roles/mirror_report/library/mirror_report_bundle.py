@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Build the report's wheel on the controller and bundle it with the wheels it needs."""
 
-from __future__ import annotations
-
 import fcntl
 import fnmatch
 import hashlib

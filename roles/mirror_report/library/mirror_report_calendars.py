@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Have systemd judge the calendars of timers; changes nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

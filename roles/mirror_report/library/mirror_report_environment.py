@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Make the Python environment of the report on a host, whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

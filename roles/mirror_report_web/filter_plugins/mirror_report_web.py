@@ -1,7 +1,5 @@
 """Filter that judges the certificate of the web view."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Keep the file of users that a web server asks; a password that is unchanged keeps its hash."""
 
-from __future__ import annotations
-
 import ctypes
 import hmac
 import re

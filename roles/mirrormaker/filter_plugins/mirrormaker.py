@@ -1,7 +1,5 @@
 """Filters about one instance: what is known of its clusters, and what must not change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """What one host has of one MirrorMaker instance: unit, process, files we own. Changes nothing."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 Exit status: 0 whole, 1 warning, 2 critical, 3 unknown or failed (usage errors too).
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -28,8 +26,8 @@ from mirror_report.commands import (
     show,
 )
 from mirror_report.commands.progress import say, show_traceback
-from mirror_report.config.settings import DEFAULT_PATH
-from mirror_report.model.errors import ReportError, sentence
+from mirror_report.config import DEFAULT_PATH
+from mirror_report.model import ReportError, sentence
 from mirror_report.render.answer import Answer
 from mirror_report.render.formats import FORMATS
 

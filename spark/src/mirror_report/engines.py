@@ -4,8 +4,6 @@ A further engine is a further value of :class:`Engine`, and a branch where it ke
 its workers in a place of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """The metrics files: written as a whole after every ``lag`` and ``run`` of all flows."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,9 +9,8 @@ from typing import Any, TypeVar
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import failure, verdict, worst_first
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import LagDocument, Report
-from mirror_report.model.findings import Finding
+from mirror_report.config import Settings
+from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.render.prometheus import Plane, Sample

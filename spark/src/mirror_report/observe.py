@@ -3,8 +3,6 @@
 Read in this order, what lies below a committed position must already be on the target.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,16 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Cluster, Credentials, Flow, Settings
 from mirror_report.kafka import offset_syncs, positions
 from mirror_report.kafka.metadata import ClusterClient, connect
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
-from mirror_report.model.errors import ReportError
-from mirror_report.model.mirror import MirrorStatus, OffsetSync
+from mirror_report.model import (
+    ClusterSnapshot,
+    GroupSnapshot,
+    MirrorStatus,
+    OffsetSync,
+    Place,
+    Positions,
+    ReportError,
+)
 
 
 @dataclass(frozen=True)

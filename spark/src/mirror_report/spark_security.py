@@ -3,8 +3,6 @@
 Taken from the standard library alone: the role judges the inventory with this file, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -16,22 +16,25 @@ from mirror_report.checks import (
     shifts,
 )
 from mirror_report.checks import positions as position_checks
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Warn
-from mirror_report.model.cluster import (
+from mirror_report.config import Cluster, Flow, Warn
+from mirror_report.model import (
+    CLASSES,
     Access,
     ClusterSnapshot,
+    Finding,
     GroupMember,
+    GroupOffsets,
     GroupSnapshot,
+    LagState,
+    MirrorStatus,
+    OffsetSync,
     PartitionSnapshot,
+    Sample,
+    TopicParity,
     TopicSnapshot,
+    Translation,
+    WorkerState,
 )
-from mirror_report.model.content import CLASSES, Sample, TopicParity
-from mirror_report.model.findings import Finding
-from mirror_report.model.groups import GroupOffsets, Translation
-from mirror_report.model.lag import LagState
-from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
 
 NOW = 1_800_000_000_000
 

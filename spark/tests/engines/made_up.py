@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from mirror_report.config.flow import Flow, Permission
+from mirror_report.config import Flow, Permission
 from mirror_report.engines import MM1, MM2, Engine
 
 FACTS = [one.name for one in fields(Engine) if one.name not in ("name", "title")]

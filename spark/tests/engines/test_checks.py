@@ -28,13 +28,13 @@ from mirror_report.checks import (
     workers,
 )
 from mirror_report.checks.estimates import estimates
-from mirror_report.config.settings import Warn
+from mirror_report.config import Warn
 from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
-from mirror_report.model.cluster import (
+from mirror_report.model import (
+    FlowStatus,
     GroupSnapshot,
     OpenTransaction,
 )
-from mirror_report.model.document import FlowStatus
 from mirror_report.parity.plan import strategies
 
 

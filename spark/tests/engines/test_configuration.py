@@ -7,7 +7,7 @@ import pytest
 from made_up import MADE_UP, flow_of
 
 from mirror_report import engines, observe
-from mirror_report.config.errors import ConfigError
+from mirror_report.config import ConfigError
 from mirror_report.config.load import parse
 from mirror_report.engines import Engine, Naming, PositionStore, WorkerStore
 

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from made_up import EVERY, flow_of
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.engines import Engine, PositionStore, WorkerStore
 from mirror_report.kafka import positions
-from mirror_report.model.cluster import GroupSnapshot
+from mirror_report.model import GroupSnapshot
 
 
 class Asked:

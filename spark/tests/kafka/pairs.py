@@ -11,8 +11,8 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from mirror_report.config import Settings
 from mirror_report.config.load import parse
-from mirror_report.config.settings import Settings
 from mirror_report.state.store import Store
 
 

@@ -25,11 +25,9 @@ from kafka.admin import (
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials, Settings
 from mirror_report.config.load import parse
-from mirror_report.config.settings import Settings
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding
 
 USER = "mirror"
 PRINCIPAL = f"User:{USER}"

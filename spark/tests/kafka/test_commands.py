@@ -18,8 +18,7 @@ from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.groups import judge_groups
 from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.commands.run import make_report
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.settings import Settings
+from mirror_report.config import Cluster, Settings
 from mirror_report.kafka import groups
 from mirror_report.kafka.errors import AuthenticationError, DeniedError
 from mirror_report.kafka.metadata import connect

@@ -15,13 +15,10 @@ from mm2_lab import Lab, admin, until
 
 from mirror_report.commands.groups import judge_groups
 from mirror_report.commands.run import make_report
-from mirror_report.config.settings import Settings, Warn
+from mirror_report.config import Settings, Warn
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
-from mirror_report.model.document import Report
-from mirror_report.model.errors import ReportError
-from mirror_report.model.groups import GroupParity, GroupPartition
-from mirror_report.model.topics import TopicStatus
+from mirror_report.model import GroupParity, GroupPartition, Report, ReportError, TopicStatus
 from mirror_report.observe import mirror_status, open_clients
 
 pytestmark = pytest.mark.usefixtures("without_spark")

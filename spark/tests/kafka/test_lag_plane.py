@@ -13,11 +13,9 @@ from pairs import Pair, admin, kinds, member
 from mirror_report.commands.baseline import record_baselines
 from mirror_report.commands.measure_lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model.errors import ReportError
-from mirror_report.model.lag import PartitionLag
+from mirror_report.model import PartitionLag, ReportError
 
 
 def measured(pair: Pair, **changes: Any) -> LagResult:

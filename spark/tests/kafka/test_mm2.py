@@ -25,7 +25,7 @@ from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.measure_lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
-from mirror_report.model.document import Confirmation
+from mirror_report.model import Confirmation
 from mirror_report.state.store import Store
 
 LOCALHOST = "127.0.0.1"

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # the oracles next to the tests
 from parity_mirror import Mirror
 from parity_records import jars_directory
 
-from mirror_report.config.settings import Spark
+from mirror_report.config import Spark
 from mirror_report.parity.spark.session import open_session
 
 INTERPRETED = {

@@ -16,12 +16,9 @@ from kafka.structs import OffsetAndMetadata
 from parity_records import assert_partitions_add_up
 from pyspark.sql import SparkSession
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Budget, Settings
-from mirror_report.config.settings import Spark as SparkSettings
-from mirror_report.model.content import CLASSES, ParityResult, TopicParity
-from mirror_report.model.findings import Finding
+from mirror_report.config import Budget, Cluster, Flow, Settings
+from mirror_report.config import Spark as SparkSettings
+from mirror_report.model import CLASSES, Finding, ParityResult, TopicParity
 from mirror_report.observe import Snapshots
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.run import run_parity

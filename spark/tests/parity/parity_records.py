@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirror_report.model.content import TopicParity
+from mirror_report.model import TopicParity
 from mirror_report.parity.frames import align
 
 MINUTE = 60_000

@@ -16,13 +16,16 @@ import pytest
 from parity_records import SCHEMA, Content, Record, assert_partitions_add_up, frame
 from pyspark.sql import DataFrame, SparkSession
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Budget, Settings
-from mirror_report.config.settings import Spark as SparkSettings
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
-from mirror_report.model.content import ParityResult
-from mirror_report.model.errors import ReportError
+from mirror_report.config import Budget, Cluster, Flow, Settings
+from mirror_report.config import Spark as SparkSettings
+from mirror_report.model import (
+    ClusterSnapshot,
+    ParityResult,
+    PartitionSnapshot,
+    Positions,
+    ReportError,
+    TopicSnapshot,
+)
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.run import run_parity

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import Positions
+from mirror_report.config import Flow
+from mirror_report.model import Positions
 
 PATIENCE = 120
 MINUTE = 60_000

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Positions, TopicSnapshot
-from mirror_report.model.errors import ReportError
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import (
+    ClusterSnapshot,
+    OffsetSync,
+    PartitionSnapshot,
+    Positions,
+    ReportError,
+    TopicSnapshot,
+)
 from mirror_report.parity.plan import buckets, offset_syncs
 from mirror_report.parity.plan.buckets import Outside
 from mirror_report.parity.plan.offset_syncs import SyncsRead

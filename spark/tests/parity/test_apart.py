@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report import cli
 from mirror_report.commands.compare import compare_bundles
-from mirror_report.model.document import CompareDocument, CompareTopic
+from mirror_report.model import CompareDocument, CompareTopic
 from mirror_report.parity.spark import class_archive, session
 from mirror_report.parity.state import bundle
 

@@ -23,12 +23,10 @@ from pyspark.sql import SparkSession
 from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
 from mirror_report.commands.baseline import record_baselines
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Budget, Settings
-from mirror_report.config.settings import Spark as SparkSettings
+from mirror_report.config import Budget, Cluster, Flow, Settings
+from mirror_report.config import Spark as SparkSettings
 from mirror_report.engines import MM2
-from mirror_report.model.content import CLASSES, TopicParity
+from mirror_report.model import CLASSES, TopicParity
 from mirror_report.observe import Snapshots, open_clients, worker_group
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.run import run_parity

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.plan import bundle as planned
 from mirror_report.parity.state import bundle

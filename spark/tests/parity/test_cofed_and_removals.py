@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cofed
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import Range, join

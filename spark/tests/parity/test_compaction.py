@@ -8,8 +8,8 @@ import pytest
 from parity_mirror import T0, Mirror, counts, eventually
 from parity_records import jars_directory
 
-from mirror_report.config.settings import Budget
-from mirror_report.model.content import ParityResult, TopicParity
+from mirror_report.config import Budget
+from mirror_report.model import ParityResult, TopicParity
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 

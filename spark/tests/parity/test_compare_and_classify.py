@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.parity.classes import ACCOUNTABLE, LASTING
 from mirror_report.parity.frames import classify, compare, digest, judge, totals
 from mirror_report.parity.frames.leftovers import leftovers

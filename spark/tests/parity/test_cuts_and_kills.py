@@ -20,9 +20,9 @@ from parity_world import PARTITIONS, T0, World, no_kafka
 from pyspark.sql import SparkSession
 
 import mirror_report
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model.content import CLASSES, ParityResult
+from mirror_report.model import CLASSES, ParityResult
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.state.store import Store
 

@@ -12,10 +12,8 @@ from parity_mirror import RECORDS, T0, Mirror, Tale, counts, eventually, only
 from parity_records import jars_directory
 
 from mirror_report.commands.baseline import record_baselines
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
-from mirror_report.model.cluster import ClusterSnapshot, Positions
-from mirror_report.model.errors import ReportError
+from mirror_report.config import Flow, Settings
+from mirror_report.model import ClusterSnapshot, Positions, ReportError
 from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

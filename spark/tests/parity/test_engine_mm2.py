@@ -14,12 +14,9 @@ from parity_mirror import T0, Mirror, counts, eventually
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import Positions
-from mirror_report.model.content import ParityResult, TopicParity
+from mirror_report.model import ParityResult, Positions, TopicParity
 from mirror_report.observe import Snapshots
 from mirror_report.parity.classes import REPORTED_ONCE
 

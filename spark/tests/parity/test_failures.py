@@ -15,9 +15,8 @@ from parity_world import T0, World, no_kafka
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.model.errors import ReportError
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.parity import run
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.spark.rows import RowStorage

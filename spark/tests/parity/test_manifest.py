@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.state.changes import begin_run

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import Range, chunks, join, within_budget
 from mirror_report.parity.plan.snapshots import of_present_topics

@@ -15,11 +15,8 @@ from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.prove import prove_topics
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Positions
-from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.model.document import ProofDocument
+from mirror_report.config import ConfigError, Flow
+from mirror_report.model import ClusterSnapshot, ParityResult, Positions, ProofDocument, TopicParity
 from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

@@ -20,11 +20,9 @@ from parity_mirror import Mirror, eventually
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.engines import MM2
-from mirror_report.model.cluster import Positions
-from mirror_report.model.content import CLASSES, ParityResult
+from mirror_report.model import CLASSES, ParityResult, Positions
 from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")

@@ -12,10 +12,9 @@ import pytest
 from parity_world import T0, World, no_kafka
 from pyspark.sql import SparkSession
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM1, MM2
-from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding, ParityResult, TopicParity
 from mirror_report.parity.results import retention
 from mirror_report.parity.state.records import Gone
 from mirror_report.parity.steps import seal

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import PartitionSnapshot, TopicSnapshot
-from mirror_report.model.content import CLASSES, TopicParity
+from mirror_report.config import Flow
+from mirror_report.model import CLASSES, PartitionSnapshot, TopicParity, TopicSnapshot
 from mirror_report.parity.plan import scans
 from mirror_report.parity.plan.scans import CompactedTopic, Scan
 from mirror_report.parity.results import scans as results

@@ -25,8 +25,8 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report import cli
+from mirror_report.config import Settings
 from mirror_report.config.load import parse
-from mirror_report.config.settings import Settings
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.spark import session, source

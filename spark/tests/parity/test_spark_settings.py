@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.settings import Spark
+from mirror_report.config import Cluster, Spark
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.spark import session, source

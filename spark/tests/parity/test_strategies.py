@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mirror_report import engines
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import TopicSnapshot
 from mirror_report.parity.plan.strategies import Choice, choose
 
 MM1 = Flow(name="f", source="a", target="b", include="t", group_id="g")

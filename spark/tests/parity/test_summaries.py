@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mirror_report.model.content import CLASSES, TopicParity
+from mirror_report.model import CLASSES, TopicParity
 from mirror_report.parity import classes
 from mirror_report.parity.results import summaries
 

@@ -11,7 +11,7 @@ from parity_records import Content, jars_directory
 from parity_world import T0, World, no_kafka
 from pyspark.sql import SparkSession
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import MM2
 
 FLOW = Flow(name="kept", source="a", target="z", include="t.*", engine=MM2, group_id="g")

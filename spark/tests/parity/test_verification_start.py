@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan.verification_start import Observation, Watch
 
 PLACE = ("t", 0)

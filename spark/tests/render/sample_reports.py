@@ -7,11 +7,22 @@ from typing import Any, get_args
 
 from mirror_report.checks.kinds import TABLE
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.model.document import FlowStatus, Report
-from mirror_report.model.groups import GroupParity, GroupPartition, GroupState
-from mirror_report.model.lag import LagPoint, LagState, PartitionLag
-from mirror_report.model.topics import ConfigDifference, TopicStatus
+from mirror_report.model import (
+    CLASSES,
+    ConfigDifference,
+    FlowStatus,
+    GroupParity,
+    GroupPartition,
+    GroupState,
+    LagPoint,
+    LagState,
+    ParityStatus,
+    PartitionLag,
+    Report,
+    Sample,
+    TopicParity,
+    TopicStatus,
+)
 from mirror_report.render import json as render_json
 
 EVIL = '<script>alert("x")</script>[bold]&\'</style>'

@@ -10,7 +10,7 @@ import pytest
 from sample_reports import BEYOND, empty, partition_lag, report, whole
 
 from mirror_report.cli import parser
-from mirror_report.model.document import CheckDocument, LagDocument, Report
+from mirror_report.model import CheckDocument, LagDocument, Report
 from mirror_report.render import figures, rows, schema
 from mirror_report.render import json as render_json
 from mirror_report.render.json import DocumentError

@@ -7,8 +7,7 @@ import pytest
 from sample_reports import report, whole
 
 from mirror_report.checks.verdict import finding, verdict
-from mirror_report.model.document import Report
-from mirror_report.model.errors import ReportError
+from mirror_report.model import Report, ReportError
 from mirror_report.render import freshness, nagios
 from mirror_report.render import json as render_json
 

@@ -6,8 +6,7 @@ import pytest
 from sample_reports import empty, partition_lag, report, whole
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model.content import CLASSES
-from mirror_report.model.document import CheckDocument, FlowStatus, LagDocument, Report
+from mirror_report.model import CLASSES, CheckDocument, FlowStatus, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import nagios
 

@@ -13,8 +13,7 @@ from sample_reports import COMMAND, NOW, empty, huge, parity, partition_lag, poi
 
 from mirror_report.checks import points as over_time
 from mirror_report.checks.verdict import finding
-from mirror_report.model.document import Report
-from mirror_report.model.lag import LagPoint
+from mirror_report.model import LagPoint, Report
 from mirror_report.render import charts, html
 from mirror_report.render import json as render_json
 from mirror_report.state.history import History

@@ -19,7 +19,7 @@ import pytest
 from sample_reports import empty, report, whole
 
 from mirror_report.checks.verdict import finding, verdict
-from mirror_report.model.document import Report
+from mirror_report.model import Report
 from mirror_report.render import freshness, html
 from mirror_report.render import json as render_json
 

@@ -10,10 +10,9 @@ import pytest
 from sample_reports import NOW, empty, partition_lag, report, whole
 
 from mirror_report import metrics
+from mirror_report.config import Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import LagDocument, Report
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.state.store import LockedError, StateError

@@ -9,9 +9,7 @@ import pytest
 from sample_reports import COMMAND, EVIL, empty, parity, partition_lag, report, whole
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model.content import CLASSES
-from mirror_report.model.document import FlowStatus, Report
-from mirror_report.model.groups import GroupParity
+from mirror_report.model import CLASSES, FlowStatus, GroupParity, Report
 from mirror_report.render import formats, sections, terminal
 from mirror_report.render import json as render_json
 

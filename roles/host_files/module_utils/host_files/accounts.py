@@ -1,7 +1,5 @@
 """Users and groups of a host: their ids, and acting as one of them."""
 
-from __future__ import annotations
-
 import contextlib
 import grp
 import os

@@ -1,7 +1,5 @@
 """JSON files with which a role remembers what it did on a host."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

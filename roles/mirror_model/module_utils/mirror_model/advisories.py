@@ -26,7 +26,11 @@ def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
 
 
 def kafka_advisories(
-    version: str, process: str, accept: Sequence[str], table: Sequence[Mapping[str, Any]]
+    version: str,
+    process: str,
+    accept: Sequence[str] = (),
+    *,
+    advisories: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """The advisories that concern one process of one release.
 
@@ -34,7 +38,7 @@ def kafka_advisories(
     :param process: an engine or one of :data:`OTHER_PROCESSES`; ``client`` is any other Java
         client.
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
-    :param table: the entries of ``files/advisories.yml``.
+    :param advisories: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.
     :raises ModelError: an unknown process or a malformed version.
     """
@@ -42,7 +46,7 @@ def kafka_advisories(
     if process not in processes:
         raise ModelError(f"process '{process}' is not one of {', '.join(processes)}")
     found = []
-    for entry in table:
+    for entry in advisories:
         verdict = entry["processes"].get(process)
         since = entry.get("since", "0.0.0")
         if verdict is None or not is_open(version, entry["fixed"], since):

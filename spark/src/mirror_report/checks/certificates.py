@@ -1,13 +1,10 @@
 """How long certificates are good for: what was seen of them in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model.cluster import Certificate
-from mirror_report.model.findings import Finding
+from mirror_report.model import Certificate, Finding
 
 DAY_MS = 86_400_000
 

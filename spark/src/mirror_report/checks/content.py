@@ -1,17 +1,13 @@
 """What the report says of a topic's content, and what to do about it; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mirror_report.checks import remedies
 from mirror_report.checks.kinds import TABLE
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model.content import CLASSES, Sample, TopicParity
-from mirror_report.model.findings import Finding, Severity
+from mirror_report.model import CLASSES, Finding, Sample, Severity, TopicParity
 
 TEXTS: Mapping[str, str] = {
     "missing": "records of the source are not on the target",

@@ -1,15 +1,11 @@
 """How much of what is due a run has verified: results in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.model.content import ParityResult, TopicParity
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, ParityResult, TopicParity
 
 
 def verified_share(topics: Sequence[TopicParity], flow: str | None = None) -> float | None:

@@ -1,14 +1,10 @@
 """What two bundles of digests say of each other: sums in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.model.content import ParityStatus
-from mirror_report.model.document import CompareTopic
-from mirror_report.model.findings import Finding, Severity
+from mirror_report.model import CompareTopic, Finding, ParityStatus, Severity
 
 NOT_THERE = "not among the topics of the target"
 

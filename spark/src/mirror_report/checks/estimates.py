@@ -1,14 +1,11 @@
 """Probable positions ahead of the committed ones, from offset syncs: no I/O, and no decision."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Place
-from mirror_report.model.mirror import MirrorStatus
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, MirrorStatus, Place
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,11 @@
 """What to say of the groups a flow takes along, and what to do about it: no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mirror_report.checks.remedies import journal, service, tool
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.model.findings import Finding
-from mirror_report.model.groups import GroupParity, GroupPartition, GroupState
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import Finding, GroupParity, GroupPartition, GroupState
 
 SHOWN = 20
 Judge = Callable[[Flow, Cluster, str, Sequence[GroupPartition]], Finding]

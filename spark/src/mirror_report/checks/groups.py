@@ -1,22 +1,22 @@
 """What consumer groups would lose or read again if they moved to the target now: no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.checks.images import Image, image
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, PartitionSnapshot, Place
-from mirror_report.model.groups import (
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
     GroupOffsets,
     GroupParity,
     GroupPartition,
     GroupPlace,
     GroupState,
+    OffsetSync,
+    PartitionSnapshot,
+    Place,
     Translation,
 )
-from mirror_report.model.mirror import OffsetSync
 
 INACTIVE = ("Empty", "Dead")
 INTERVALS = 3

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mirror_report.model.cluster import PartitionSnapshot
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import OffsetSync, PartitionSnapshot
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,10 @@ What is ``critical`` here makes exit status 2. ``docs/generate.py`` writes the t
 ``docs/report/findings.md`` from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirror_report.model.findings import Severity
+from mirror_report.model import Severity
 
 
 @dataclass(frozen=True)

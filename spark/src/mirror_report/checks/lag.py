@@ -1,7 +1,5 @@
 """How far a mirror is behind, and in which state it is: snapshots in, rows out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,17 +8,17 @@ from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.pace import catching_up, rates
 from mirror_report.checks.partition_history import FlowHistory, PartitionHistory
 from mirror_report.checks.positions import Position
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Warn
-from mirror_report.model.cluster import (
+from mirror_report.config import Flow, Warn
+from mirror_report.model import (
     ClusterSnapshot,
     GroupSnapshot,
+    LagState,
+    MirrorStatus,
     OpenTransaction,
+    PartitionLag,
     PartitionSnapshot,
     Place,
 )
-from mirror_report.model.lag import LagState, PartitionLag
-from mirror_report.model.mirror import MirrorStatus
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,20 @@
 """What the lag of a flow means to an operator: rows in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mirror_report.checks import remedies
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Warn
+from mirror_report.config import Cluster, Flow, Warn
 from mirror_report.engines import PositionStore
-from mirror_report.model.cluster import GroupSnapshot, OpenTransaction, Place
-from mirror_report.model.document import FlowStatus
-from mirror_report.model.findings import Finding
-from mirror_report.model.lag import LagState, PartitionLag
+from mirror_report.model import (
+    Finding,
+    FlowStatus,
+    GroupSnapshot,
+    LagState,
+    OpenTransaction,
+    PartitionLag,
+    Place,
+)
 
 SHOWN = 3
 

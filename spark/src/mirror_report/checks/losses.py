@@ -7,19 +7,14 @@ before it went. Both are kept until a new baseline, whatever the mirror does nex
 What is kept: ``{topic: {partition: {"at": ms, "lost": [[from, to], ...], "maybe": [...]}}}``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import remedies
 from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Place
-from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import MirrorStatus, OffsetSync
+from mirror_report.config import Cluster, Flow
+from mirror_report.model import ClusterSnapshot, Finding, MirrorStatus, OffsetSync, Place
 
 Ranges = list[list[int]]
 """Offsets from, and up to but without; disjoint and in order."""

@@ -1,7 +1,5 @@
 """How fast a source grows and its mirror follows, and when the mirror has caught up: no I/O."""
 
-from __future__ import annotations
-
 from mirror_report.checks.partition_history import PartitionHistory
 
 COMMITS_APART = 2

@@ -7,8 +7,6 @@ no room. ``end`` is where the log ends for the mirror; ``position`` is null befo
 are never mirrored.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
+from mirror_report.model import ClusterSnapshot, Place, Positions
 
 RATE_SECONDS = 300.0
 """Rates are over at least so long, if there were observations before."""

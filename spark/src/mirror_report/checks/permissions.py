@@ -4,17 +4,13 @@ A permission on names that begin alike, or on all, is judged by the names the fl
 one that nobody uses: if that is allowed, later names are.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow, Permission
-from mirror_report.model.cluster import Access, Resource
-from mirror_report.model.findings import Finding, Severity
+from mirror_report.config import Cluster, Flow, Permission
+from mirror_report.model import Access, Finding, Resource, Severity
 
 CLUSTER = "kafka-cluster"
 EVERY = "*"

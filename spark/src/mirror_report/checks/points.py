@@ -1,11 +1,9 @@
 """Lag of a topic over time, as a line that is short enough to be drawn: no I/O."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from mirror_report.model.lag import LagPoint, PartitionLag
+from mirror_report.model import LagPoint, PartitionLag
 
 SPAN_MS = 24 * 3_600_000
 POINTS = 200

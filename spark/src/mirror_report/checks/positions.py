@@ -1,16 +1,13 @@
 """Where a mirror is in each partition, and which partitions have records waiting: no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mirror_report.checks.partition_history import FlowHistory
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
-from mirror_report.model.lag import PositionSource
+from mirror_report.model import ClusterSnapshot, Place, Positions, PositionSource, TopicSnapshot
 
 COMMITTED: Mapping[PositionStore, PositionSource] = {
     PositionStore.SOURCE_GROUP: "group_commit",

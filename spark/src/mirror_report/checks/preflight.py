@@ -1,15 +1,12 @@
 """What only matters before a mirror starts: snapshots in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mirror_report.checks.topic_settings import settings_not_read
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.engines import PositionStore, WorkerStore
-from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Positions
-from mirror_report.model.findings import Finding
+from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
 
 def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:

@@ -1,16 +1,12 @@
 """Topics that were deleted and created again: ids in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mirror_report.checks import remedies
 from mirror_report.checks.verdict import finding
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.model.findings import Finding
+from mirror_report.model import ClusterSnapshot, Finding
 
 
 def changed_ids(

@@ -4,13 +4,10 @@ Those of Kafka's own tools name the brokers as the report reaches them. Where a 
 login, who pastes one adds ``--command-config`` and a file of properties: no text holds a secret.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.flow import Flow
+from mirror_report.config import Cluster, Flow
 
 
 def tool(cluster: Cluster, script: str, *words: str) -> str:

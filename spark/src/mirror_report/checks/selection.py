@@ -4,15 +4,12 @@ The mirror matches names with Java's regular expressions, the report with Python
 positions show which topics it really takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import HEARTBEATS, Flow
-from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Positions
-from mirror_report.model.findings import Finding
+from mirror_report.config import HEARTBEATS, Flow
+from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
 PATIENCE_MS = 15 * 60_000
 """A new topic may wait until the mirror lists the source's topics again (10 minutes by default)."""

@@ -5,16 +5,12 @@ Within a partition every record the mirror copies once moves both offsets by one
 beside that, and rises by the source offsets that were passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
-from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import MirrorStatus
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, MirrorStatus, Place, TopicSnapshot
 
 SHOWN = 5
 

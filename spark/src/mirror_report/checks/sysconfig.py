@@ -1,12 +1,10 @@
 """Environment files as systemd reads them, compared with the model."""
 
-from __future__ import annotations
-
 import re
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import Finding
 
 _LINE = re.compile(r"^\s*([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 

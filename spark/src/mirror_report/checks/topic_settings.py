@@ -1,14 +1,10 @@
 """Settings of topics that differ between the sides: snapshots in, findings out; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
-from mirror_report.model.findings import Finding
-from mirror_report.model.topics import ConfigDifference
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, ConfigDifference, Finding, TopicSnapshot
 
 UNLIMITED = -1
 OF_TOPIC = "DYNAMIC_TOPIC_CONFIG"

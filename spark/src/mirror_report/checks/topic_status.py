@@ -3,17 +3,13 @@
 Also for topics of the target whose source is gone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 
 from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import HEARTBEATS, Flow
-from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
-from mirror_report.model.findings import Finding
-from mirror_report.model.topics import TopicStatus
+from mirror_report.config import HEARTBEATS, Flow
+from mirror_report.model import ClusterSnapshot, Finding, TopicSnapshot, TopicStatus
 
 
 def statuses(

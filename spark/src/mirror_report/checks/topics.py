@@ -1,14 +1,11 @@
 """Whether the target's topics can hold what the source's contain: snapshots in, findings out."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from mirror_report.checks.topic_settings import risks, settings_not_read
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
-from mirror_report.model.findings import Finding, Severity
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Finding, Positions, Severity, TopicSnapshot
 
 
 def compare(

@@ -4,14 +4,11 @@
 away, and what could not be asked is never taken for good.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.kinds import TABLE
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding, Severity, Verdict
+from mirror_report.model import Finding, ReportError, Severity, Verdict
 
 EXIT_CODES: Mapping[Severity, int] = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
 ORDER: tuple[Severity, ...] = ("ok", "warning", "unknown", "critical")

@@ -1,13 +1,9 @@
 """Connectors and tasks of a mirror, as Kafka Connect describes them: no I/O."""
 
-from __future__ import annotations
-
 from mirror_report.checks.remedies import service
 from mirror_report.checks.verdict import finding
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import GroupSnapshot
-from mirror_report.model.findings import Finding
-from mirror_report.model.mirror import MirrorStatus, WorkerState
+from mirror_report.config import Flow
+from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, WorkerState
 
 COPIES = "MirrorSourceConnector"
 SYNCS_GROUPS = "MirrorCheckpointConnector"

@@ -1,7 +1,5 @@
 """``archive``: the classes Spark loads, kept so that it starts faster."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.commands.progress import show_progress

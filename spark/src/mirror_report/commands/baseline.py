@@ -1,7 +1,5 @@
 """``baseline``: where verification starts."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping, Sequence
@@ -11,12 +9,10 @@ from mirror_report.checks.preflight import same_cluster
 from mirror_report.commands import options as shared
 from mirror_report.commands.flows import aliases, chosen
 from mirror_report.commands.progress import Progress, show_progress
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import Flow
+from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
+from mirror_report.model import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
     Clients,
     mirror_status,

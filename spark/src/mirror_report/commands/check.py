@@ -1,7 +1,5 @@
 """``check``: what stands against the flows; changes nothing."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.checks import preflight
@@ -13,12 +11,9 @@ from mirror_report.commands.check_flow import (
     lacking_permissions,
 )
 from mirror_report.commands.flows import aliases, chosen, status_of
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import CheckDocument, FlowStatus
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
+from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, observe_flow, open_clients
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer

@@ -1,7 +1,5 @@
 """Checking a flow: its topics and their settings, permissions and certificates."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -11,12 +9,10 @@ from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.preflight import same_cluster
 from mirror_report.checks.verdict import failure
 from mirror_report.commands.flows import aliases
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.permissions import ask, may_create
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding, ReportError
 from mirror_report.observe import Clients, Observed, literals
 
 

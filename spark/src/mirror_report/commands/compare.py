@@ -1,7 +1,5 @@
 """``compare``: two bundles of digests held against each other, anywhere; no cluster is asked."""
 
-from __future__ import annotations
-
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
@@ -12,10 +10,9 @@ from mirror_report.checks import digests
 from mirror_report.checks.verdict import verdict, worst_first
 from mirror_report.commands import options as shared
 from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.config import Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import BucketDifference, CompareDocument, CompareTopic
-from mirror_report.model.findings import Finding
+from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan import unreadable
 from mirror_report.parity.spark import class_archive

@@ -1,7 +1,5 @@
 """``confirm``: whether the flows' processes took up their work; writes nothing."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
@@ -11,15 +9,13 @@ from mirror_report.checks import positions, workers
 from mirror_report.commands import options as shared
 from mirror_report.commands.flows import chosen
 from mirror_report.commands.progress import Progress, show_progress
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model.cluster import ClusterSnapshot, Place
-from mirror_report.model.document import Confirmation, ConfirmDocument
+from mirror_report.model import ClusterSnapshot, Confirmation, ConfirmDocument, Place
 from mirror_report.observe import (
     Clients,
     mirror_status,

@@ -3,8 +3,6 @@
 Between two data centres go kilobytes then, instead of the records of one of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import tempfile
@@ -16,12 +14,9 @@ from typing import BinaryIO
 
 from mirror_report.commands import options as shared
 from mirror_report.commands.progress import Progress, show_progress
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import Flow
+from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
-from mirror_report.model.cluster import ClusterSnapshot
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.parity.plan.bundle import describe, to_read

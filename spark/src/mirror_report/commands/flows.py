@@ -1,16 +1,11 @@
 """Which flows a command is about, what is remembered of them, and their line in a report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import failure
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import FlowStatus
-from mirror_report.model.findings import Finding
+from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.model import Finding, FlowStatus
 from mirror_report.observe import Observed
 from mirror_report.state.store import StateError, Store
 

@@ -1,7 +1,5 @@
 """``groups``: what consumer groups would lose or read again if they moved to the target now."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.checks.failover import none_examined
@@ -11,10 +9,9 @@ from mirror_report.commands.flows import aliases, chosen, load_manifests
 from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.commands.observe_groups import flow_groups
 from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.config import Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
-from mirror_report.model.document import GroupsDocument
-from mirror_report.model.groups import GroupParity
+from mirror_report.model import GroupParity, GroupsDocument
 from mirror_report.observe import open_clients
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer

@@ -1,7 +1,5 @@
 """``lag``: how far every flow is behind."""
 
-from __future__ import annotations
-
 import gc
 from argparse import ArgumentParser, Namespace
 
@@ -10,7 +8,7 @@ from mirror_report.checks.verdict import verdict
 from mirror_report.commands import options as shared
 from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.config.load import load
-from mirror_report.model.document import LagDocument
+from mirror_report.model import LagDocument
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.render.json import SCHEMA_VERSION

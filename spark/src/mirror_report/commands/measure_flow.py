@@ -1,7 +1,5 @@
 """Measuring the lag of one flow, by what was observed of it now and before."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import time
@@ -16,15 +14,10 @@ from mirror_report.checks import positions as position_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands.flows import status_of
-from mirror_report.config.flow import HEARTBEATS, Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.kafka.transactions import open_transactions
-from mirror_report.model.cluster import Place
-from mirror_report.model.document import FlowStatus
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
-from mirror_report.model.lag import PartitionLag
+from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
 from mirror_report.observe import (
     Clients,
     Observed,

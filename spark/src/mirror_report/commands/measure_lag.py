@@ -1,7 +1,5 @@
 """Measuring lag: how far every flow is behind, and what was found on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +13,9 @@ from mirror_report.commands.check_flow import (
 )
 from mirror_report.commands.flows import aliases, chosen, load_manifests, status_of
 from mirror_report.commands.measure_flow import measure_flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Settings
 from mirror_report.kafka.tails import FlowTails, Tail
-from mirror_report.model.document import FlowStatus
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
-from mirror_report.model.lag import LagPoint, PartitionLag
+from mirror_report.model import Finding, FlowStatus, LagPoint, PartitionLag, ReportError
 from mirror_report.observe import (
     Observed,
     observe_flow,

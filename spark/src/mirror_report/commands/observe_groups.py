@@ -1,7 +1,5 @@
 """Consumer groups a flow takes along: what they have committed, and where that leads."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping
 from itertools import islice
@@ -12,18 +10,22 @@ from mirror_report.checks.groups import Late, Scene, parities, places, unproved
 from mirror_report.checks.images import Image
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands.measure_lag import LagResult
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.probe import PARTITIONS, fetch
 from mirror_report.kafka.tails import Tail, Tails
-from mirror_report.model.cluster import Place, Positions
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
-from mirror_report.model.groups import GroupOffsets, GroupParity, GroupPlace
+from mirror_report.model import (
+    Finding,
+    GroupOffsets,
+    GroupParity,
+    GroupPlace,
+    Place,
+    Positions,
+    ReportError,
+)
 from mirror_report.observe import Clients, Observed
 
 ROUNDS = 3

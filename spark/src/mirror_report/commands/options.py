@@ -1,7 +1,5 @@
 """Options that several commands share, and the values they take."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, ArgumentTypeError, _MutuallyExclusiveGroup
 
 FORMATS = ("terminal", "json", "nagios")

@@ -1,13 +1,11 @@
 """What a command says on standard error while it works."""
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback
 from collections.abc import Callable
 
-from mirror_report.model.errors import sentence
+from mirror_report.model import sentence
 
 Progress = Callable[[str], None]
 

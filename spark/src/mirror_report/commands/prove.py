@@ -11,16 +11,22 @@ from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import options as shared
 from mirror_report.commands.progress import Progress, show_progress
-from mirror_report.config.errors import ConfigError
-from mirror_report.config.flow import Flow
+from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
-from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.model.document import ProofDocument
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
+from mirror_report.model import (
+    CLASSES,
+    ClusterSnapshot,
+    Finding,
+    ParityStatus,
+    Place,
+    Positions,
+    ProofDocument,
+    ReportError,
+    Sample,
+    TopicParity,
+    TopicSnapshot,
+)
 from mirror_report.observe import Snapshots
 from mirror_report.parity import classes
 from mirror_report.parity.errors import without_spark

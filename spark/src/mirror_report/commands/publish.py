@@ -1,11 +1,9 @@
 """``publish``: the last report, put where the web view shows it."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.config.load import load
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 from mirror_report.render import formats
 from mirror_report.render.answer import Answer
 from mirror_report.state.store import PUBLISHED, Store

@@ -1,7 +1,5 @@
 """``run``: the whole report."""
 
-from __future__ import annotations
-
 import dataclasses
 import secrets
 import time
@@ -17,14 +15,10 @@ from mirror_report.commands.flows import chosen
 from mirror_report.commands.measure_lag import LagResult, measure_lag, over_time
 from mirror_report.commands.progress import Progress, show_progress, show_traceback
 from mirror_report.commands.survey import survey
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow, Settings
 from mirror_report.config.load import load
-from mirror_report.config.settings import Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model.content import ParityResult
-from mirror_report.model.document import Report
-from mirror_report.model.errors import ReportError, sentence
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
 from mirror_report.observe import Snapshots
 from mirror_report.parity.errors import without_spark
 from mirror_report.render import formats, freshness

@@ -1,7 +1,5 @@
 """``show``: the last report."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Every topic of the flows, and every consumer group whose offsets they take along."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +9,8 @@ from mirror_report.checks.verdict import failure
 from mirror_report.commands.flows import aliases, load_manifests
 from mirror_report.commands.measure_lag import LagResult
 from mirror_report.commands.observe_groups import flow_groups
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
-from mirror_report.model.groups import GroupParity
-from mirror_report.model.topics import TopicStatus
+from mirror_report.config import Flow, Settings
+from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.state.store import Store
 

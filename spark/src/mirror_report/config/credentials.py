@@ -1,7 +1,5 @@
 """Secrets: from standard input, or from the files that systemd puts into a directory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,11 +1,9 @@
 """A configuration that cannot be used."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 
 
 class ConfigError(ReportError):

@@ -1,7 +1,5 @@
 """Whether settings can be used: one error, with the key and the cure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

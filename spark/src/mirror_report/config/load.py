@@ -3,8 +3,6 @@
 Secrets are not part of the file; see :mod:`mirror_report.config.credentials`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

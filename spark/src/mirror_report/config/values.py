@@ -1,7 +1,5 @@
 """Plain values of a document into typed ones, each checked against an annotation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path

@@ -4,8 +4,6 @@ Python decodes only what its context has verified, and lists only authorities; s
 that are needed are read from the DER text of each certificate (RFC 5280, section 4.1).
 """
 
-from __future__ import annotations
-
 import binascii
 import re
 import socket
@@ -15,11 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Literal
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.connection import tls_context
-from mirror_report.model.cluster import Certificate
-from mirror_report.model.errors import ReportError, sentence
+from mirror_report.model import Certificate, ReportError, sentence
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 16

@@ -4,21 +4,16 @@ They rest on offset syncs, of which the mirror remembers the fewer the older the
 kept low on purpose. With the same syncs the report finds the place itself.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection
 from typing import Any
 
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.flow import Flow
+from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats, offset_syncs
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, Tails, catch_up, own_topics
-from mirror_report.model.cluster import TopicSnapshot
-from mirror_report.model.groups import GroupPlace, Translation
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import GroupPlace, OffsetSync, TopicSnapshot, Translation
 
 
 def translation(

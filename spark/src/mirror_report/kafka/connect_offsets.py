@@ -3,14 +3,12 @@
 The last offset Connect committed, plus one, decides what has been mirrored.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 from mirror_report.kafka import formats
 from mirror_report.kafka.tails import Decode, Tail
-from mirror_report.model.cluster import Place, Positions
+from mirror_report.model import Place, Positions
 
 
 def decoder(source: str) -> Decode:

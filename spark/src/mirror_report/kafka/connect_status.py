@@ -1,13 +1,11 @@
 """Connectors and tasks of a mirror: Kafka Connect's status topic on the target."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 from mirror_report.kafka import formats
 from mirror_report.kafka.tails import Tail
-from mirror_report.model.mirror import WorkerState
+from mirror_report.model import WorkerState
 
 
 def decode(record: Any) -> tuple[str, Any] | None:

@@ -4,8 +4,6 @@ kafka-python raises the same timeout for a host that is down and for a wrong pas
 tells them apart. So the log is captured per cluster and quoted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -23,8 +21,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.errors import (
     AuthenticationError,
     ClusterError,

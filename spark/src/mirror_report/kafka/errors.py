@@ -1,8 +1,6 @@
 """How asking a cluster can fail."""
 
-from __future__ import annotations
-
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 
 
 class ClusterError(ReportError):

@@ -6,8 +6,6 @@ a STRING is an INT16 length and UTF-8. A record that is not exactly of its forma
 positions decide, so none is guessed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import struct

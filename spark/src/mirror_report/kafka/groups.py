@@ -1,7 +1,5 @@
 """Groups of a mirror, of both kinds: consumers, and workers of Kafka Connect."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time
@@ -16,11 +14,11 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import DescribeGroupsRequest
 
-from mirror_report.config.cluster import Cluster
+from mirror_report.config import Cluster
 from mirror_report.kafka.connection import explained
 from mirror_report.kafka.errors import ClusterError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.model.cluster import GroupMember, GroupSnapshot, Positions
+from mirror_report.model import GroupMember, GroupSnapshot, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)

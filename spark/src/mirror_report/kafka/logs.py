@@ -1,7 +1,5 @@
 """Offsets and sizes of partitions' logs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -9,10 +7,10 @@ from kafka import IsolationLevel, TopicPartition
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetSpec
 
-from mirror_report.config.cluster import Cluster
+from mirror_report.config import Cluster
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
 from mirror_report.kafka.errors import ClusterError, DeniedError, UnreachableError
-from mirror_report.model.cluster import PartitionSnapshot, Place
+from mirror_report.model import PartitionSnapshot, Place
 
 
 def offsets(

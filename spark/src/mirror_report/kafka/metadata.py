@@ -12,11 +12,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetSpec
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
-from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Place, TopicSnapshot
 
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3

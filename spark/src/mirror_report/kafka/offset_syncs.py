@@ -4,21 +4,17 @@ They are fresher than committed positions; a lag check makes estimates of them, 
 offset syncs reads every one, and the translation of a group's position needs old ones too.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.flow import Flow
+from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats
 from mirror_report.kafka.errors import ClusterError, DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, catch_up
-from mirror_report.model.cluster import Place, TopicSnapshot
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model import OffsetSync, Place, TopicSnapshot
 
 SYNCS_READ = 200_000
 """Offset syncs read from the end; a partition without one there has no estimate."""

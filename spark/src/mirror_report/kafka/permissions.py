@@ -5,8 +5,6 @@ exist it still refuses a request before that: so creating, growing and altering 
 with ``validate_only``.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -25,7 +23,7 @@ from mirror_report.kafka import groups
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.metadata import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, ClusterClient
-from mirror_report.model.cluster import Access, Resource
+from mirror_report.model import Access, Resource
 
 GROUP_AUTHORIZATION_FAILED = 30
 CLUSTER_AUTHORIZATION_FAILED = 31

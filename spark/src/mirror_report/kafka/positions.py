@@ -6,14 +6,11 @@ of that group, or those of Connect's group, with connectors and tasks in its sta
 (:mod:`.connect_status`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from mirror_report.config.credentials import Credentials
-from mirror_report.config.flow import Flow
+from mirror_report.config import Credentials, Flow
 from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.kafka import connect_offsets, connect_status, groups, offset_syncs
 from mirror_report.kafka.errors import ClusterError
@@ -27,8 +24,7 @@ from mirror_report.kafka.tails import (
     catch_up,
     own_topics,
 )
-from mirror_report.model.cluster import GroupSnapshot
-from mirror_report.model.mirror import MirrorStatus
+from mirror_report.model import GroupSnapshot, MirrorStatus
 
 ClientOf = Callable[[str], ClusterClient]
 """Alias of a cluster -> its client."""

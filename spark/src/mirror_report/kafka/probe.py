@@ -13,10 +13,9 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.records import consumer
-from mirror_report.model.cluster import Place
+from mirror_report.model import Place
 
 PARTITIONS = 200
 """Partitions probed in one run at most, each with one fetch from either side."""

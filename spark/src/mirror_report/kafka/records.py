@@ -1,7 +1,5 @@
 """Reading records without a group: bounded, and nothing is committed."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
@@ -9,10 +7,9 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.connection import client_options, explained
-from mirror_report.model.cluster import Place
+from mirror_report.model import Place
 
 
 @contextlib.contextmanager

@@ -12,13 +12,12 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.credentials import Credentials
+from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.errors import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import consumer
-from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.model import TopicSnapshot
 
 READ_SECONDS = 120.0
 TOMBSTONES_KEPT_MS = 12 * 3_600_000

@@ -5,8 +5,6 @@ identity may know: READ on a topic shows its producers, DESCRIBE on a transactio
 its transaction is open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +12,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.model.cluster import ClusterSnapshot, OpenTransaction, Place
+from mirror_report.model import ClusterSnapshot, OpenTransaction, Place
 
 PARTITIONS_ASKED = 500
 NONE = -1

@@ -1,7 +1,5 @@
 """Whether the records of a topic are on the target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """The documents that commands print and keep; ``render/report.schema.json`` describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Failures an operator can act on."""
 
-from __future__ import annotations
-
 
 class ReportError(Exception):
     """Something an operator can act on.

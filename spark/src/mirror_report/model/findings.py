@@ -1,7 +1,5 @@
 """What the report has to say, and the verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

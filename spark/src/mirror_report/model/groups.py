@@ -1,7 +1,5 @@
 """What consumer groups would meet on the target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

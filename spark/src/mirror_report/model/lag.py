@@ -1,7 +1,5 @@
 """How far a mirror is behind."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a mirror says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

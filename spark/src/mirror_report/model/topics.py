@@ -1,7 +1,5 @@
 """The topics of a flow, mirrored or not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

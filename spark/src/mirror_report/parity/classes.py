@@ -1,8 +1,6 @@
 """What a class of difference means for a topic, and which numbers are kept of one."""
 
-from __future__ import annotations
-
-from mirror_report.model.content import CLASSES, ParityStatus
+from mirror_report.model import CLASSES, ParityStatus
 
 WHOLE = "*"
 """What stands for the partitions of a topic whose mirror does not keep them."""

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from mirror_report.config.flow import Flow
-from mirror_report.config.settings import Settings
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.config import Flow, Settings
+from mirror_report.model import ClusterSnapshot, OffsetSync, Place, Positions
 from mirror_report.state.store import Store
 
 Progress = Callable[[str], None]

@@ -1,8 +1,6 @@
 """The one way in which parity fails as a whole."""
 
-from __future__ import annotations
-
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 
 
 class ParityError(ReportError):

@@ -1,7 +1,5 @@
 """The keys of a bucket, and of a partition of one side."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content
-from mirror_report.model.content import ParityResult
+from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.plan.ranges import total_bytes, total_records

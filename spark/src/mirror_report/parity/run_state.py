@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding
 from mirror_report.parity.plan.need import relevant_positions
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.unreadable import Unread

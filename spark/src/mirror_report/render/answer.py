@@ -1,7 +1,5 @@
 """What a command answers, before it has a format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Geometry of the page's drawings: numbers for inline SVG, no markup."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

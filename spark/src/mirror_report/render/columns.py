@@ -1,7 +1,5 @@
 """Which columns the report's tables have, on a terminal and on the page alike."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

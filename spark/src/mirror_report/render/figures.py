@@ -1,7 +1,5 @@
 """Numbers and times as people read them; ``None`` is said, never shown as 0."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,14 +1,12 @@
 """The formats an answer can be had in: one table for every command."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from mirror_report.checks.verdict import EXIT_CODES
-from mirror_report.model.document import ConfirmDocument, Judged, Lines, Report
+from mirror_report.model import ConfirmDocument, Judged, Lines, Report
 from mirror_report.render import json, nagios, terminal
 from mirror_report.render.answer import Answer
 

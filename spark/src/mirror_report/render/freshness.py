@@ -4,16 +4,13 @@ A report holds for :data:`INTERVALS` intervals of its timer after it was written
 known of the mirror any more, whatever the report said.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
+from mirror_report.model import Finding, ReportError
 from mirror_report.render import figures
 
 INTERVALS = 3

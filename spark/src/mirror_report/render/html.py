@@ -3,8 +3,6 @@
 The page's own policy allows its style and its script by their hashes and nothing else.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -1,15 +1,12 @@
 """The report as a document: one JSON object, described by the packaged JSON Schema."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
-from mirror_report.model.document import Document, Report
-from mirror_report.model.errors import ReportError
+from mirror_report.model import Document, Report, ReportError
 from mirror_report.render.answer import Answer
 
 SCHEMA_VERSION = "2.1.0"

@@ -4,13 +4,11 @@ Format: https://nagios-plugins.org/doc/guidelines.html (label=value[unit];;;mini
 is not known is ``U``, never 0; of a report that is too old none is known.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.render import figures, freshness, rows
 from mirror_report.render.answer import Answer
 

@@ -4,14 +4,12 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/. A value th
 left out, never 0; a file is written as a whole, so that what vanished is gone from it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from mirror_report.model.lag import LagState
+from mirror_report.model import LagState
 from mirror_report.render import rows
 
 LAG_FILE = "mirror_report.prom"

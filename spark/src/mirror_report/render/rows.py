@@ -3,13 +3,11 @@
 In and out: plain rows of the document (see :mod:`mirror_report.model`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 
 Row = Mapping[str, Any]
 

@@ -3,8 +3,6 @@
 ``docs/generate.py`` writes it to ``render/report.schema.json``; a test fails if that file differs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json
@@ -13,7 +11,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mirror_report.model.document import (
+from mirror_report.model import (
     CheckDocument,
     CompareDocument,
     GroupsDocument,

@@ -1,7 +1,5 @@
 """The parts of an answer on a terminal: the verdict, findings, and tables, worst first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Tables of the terminal: no cell is ever wrapped or cut; what does not fit is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.cells import cell_len

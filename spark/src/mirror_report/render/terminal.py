@@ -1,14 +1,12 @@
 """Answers on a terminal: worst first; a whole mirror is one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
 
-from mirror_report.model.document import (
+from mirror_report.model import (
     CheckDocument,
     CompareDocument,
     ConfirmDocument,

@@ -13,8 +13,6 @@ a topic, offsets by partition:
 and ``recorded_at_ms``, ``source_id``, ``target_id``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ History supports estimates and the line on the page; content is proved without i
 crash cut off is passed over, and nothing is forced to the disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

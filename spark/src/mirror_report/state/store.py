@@ -4,8 +4,6 @@ Every manifest is a JSON file replaced as a whole (temporary file, fsync, rename
 directory), so a run that dies leaves either the old state or the new one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -18,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30

@@ -172,7 +172,7 @@ def _unchanged_process() -> Iterator[None]:
 @contextlib.contextmanager
 def one_session(spark: Any) -> Iterator[None]:
     """Let every command use the Spark session of all tests."""
-    from mirror_report.parity import session
+    from mirror_report.parity.spark import session
 
     @contextlib.contextmanager
     def ours(*_: Any) -> Iterator[Any]:

@@ -16,10 +16,10 @@ def findings(
     instances: Any,
     connect_clusters: Any,
     accept: Any,
-    *,
     hosts: Sequence[str],
-    advisories: Sequence[Mapping[str, Any]],
     groups: Mapping[str, Any] | None = None,
+    *,
+    advisories: Sequence[Mapping[str, Any]],
 ) -> dict[str, list[str]]:
     """Judge the whole inventory before anything changes.
 
@@ -29,8 +29,8 @@ def findings(
     :param connect_clusters: ``kafka_connect_clusters``.
     :param accept: ``mirror_accept``.
     :param hosts: every host of the inventory.
-    :param advisories: entries of ``files/advisories.yml``.
     :param groups: inventory groups; given, a site that mirrors without a report host is refused.
+    :param advisories: entries of ``files/advisories.yml``.
     :returns: ``errors`` and ``warnings``; each message names the variable and the cure, and none
         quotes a password.
     """

@@ -28,6 +28,6 @@ def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) ->
                 f"{path}: {engine.title} of Kafka {version} {engine.older}; "
                 f"set it to {engine.oldest} or newer"
             )
-        for entry in kafka_advisories(version, engine.name, found.accept, advisories):
+        for entry in kafka_advisories(version, engine.name, found.accept, advisories=advisories):
             report = found.refuse if entry["refused"] else found.warn
             report(f"{path}: {entry['text']}")

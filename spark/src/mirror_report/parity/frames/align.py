@@ -6,8 +6,6 @@ be the same. Where it does not, both logs are cut at offsets that are known to b
 (:mod:`plan.cuts`). A topic at rest can be cut by the hash of its records instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from pyspark.sql import DataFrame

@@ -3,8 +3,6 @@
 What differs can only be located here, not explained: that takes the records of both sides at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession

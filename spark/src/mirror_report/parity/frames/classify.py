@@ -1,14 +1,12 @@
 """What is wrong in the buckets whose digests differ: numbers of records, and samples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, WHOLE_TOPIC

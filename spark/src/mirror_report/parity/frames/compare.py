@@ -7,8 +7,6 @@ A mirror that keeps partitions is compared partition by partition: each is a *la
 that does not has a single lane per topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from pyspark.sql import DataFrame

@@ -5,8 +5,6 @@ reads only what is new. Sums of 64-bit hashes are kept as two 32-bit halves: a p
 overflow under ANSI, which is Spark's default, and a decimal costs half as much again.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 
 from pyspark.sql import DataFrame

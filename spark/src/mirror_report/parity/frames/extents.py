@@ -1,7 +1,5 @@
 """Which records of a read the digests of some buckets stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

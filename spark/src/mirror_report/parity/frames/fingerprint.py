@@ -6,8 +6,6 @@ hashes a null array, an empty one and a null inside alike, hence the null mask a
 headers in front of them.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 (the name every Spark text uses)
 

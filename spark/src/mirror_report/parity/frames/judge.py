@@ -1,14 +1,12 @@
 """What is known of each bucket: whether it is due, differs, and how its records count; SQL text."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.parity.classes import ACCOUNTABLE, BY_LANE, LASTING
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived

@@ -5,8 +5,6 @@ What has to agree is the latest record of each key; a key whose latest record is
 good as absent. Numbers are numbers of keys.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 

@@ -9,8 +9,6 @@ whether they were copied before it. What was read of the target below the first 
 is there to explain those, and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame, Window

@@ -5,8 +5,6 @@ Pairing counts, it does not join: of ``a`` lost and ``b`` foreign records that a
 ``min(a, b)`` of each are pairs.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 

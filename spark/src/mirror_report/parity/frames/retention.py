@@ -1,7 +1,5 @@
 """Which of the records that the target no longer holds it should still hold, by their digests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 

@@ -3,8 +3,6 @@
 Each operator on a ``Column`` takes several messages to the JVM, a text takes four as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame

@@ -1,7 +1,5 @@
 """Small tables made of rows that a run holds in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,10 +1,8 @@
 """What the buckets of a topic add up to: one row per lane, however much data there is; SQL text."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
-from mirror_report.model.content import CLASSES
+from mirror_report.model import CLASSES
 from mirror_report.parity.classes import (
     ACCOUNTABLE,
     ADDED,

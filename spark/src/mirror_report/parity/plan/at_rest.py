@@ -1,7 +1,5 @@
 """Topics at rest, which can be proved whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mirror_report.parity.plan.ranges import Range

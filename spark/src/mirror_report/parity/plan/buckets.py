@@ -1,13 +1,11 @@
 """Buckets of topics that are cut by offsets: what to read of them, and what lies in none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror_report.model.cluster import ClusterSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cuts
 from mirror_report.parity.plan.cuts import Span, Track
 from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of

@@ -1,11 +1,9 @@
 """What a digest bundle will hold, and what has to be read for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.state.bundle import Bundle, BundleTopic

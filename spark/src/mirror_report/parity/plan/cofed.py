@@ -1,11 +1,9 @@
 """Co-fed topics: which flow judges a topic of the target that several flows feed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state.manifest import Manifest

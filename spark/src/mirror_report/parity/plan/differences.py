@@ -1,12 +1,10 @@
 """What to read again of buckets that differ, as fresh snapshots show their topics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.model.cluster import PartitionSnapshot
+from mirror_report.model import PartitionSnapshot
 from mirror_report.parity.keys import Key, bucket_key, partition_key
 from mirror_report.parity.plan import buckets, unreadable
 from mirror_report.parity.plan.positions import gaps_until

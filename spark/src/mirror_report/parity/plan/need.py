@@ -1,10 +1,8 @@
 """What a run has to do: what fits into its budget, and whether it needs Spark."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from mirror_report.model.cluster import Positions
+from mirror_report.model import Positions
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan.ranges import total_bytes, total_records, within_budget
 from mirror_report.parity.plan.run_plan import RunPlan

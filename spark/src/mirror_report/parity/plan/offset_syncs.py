@@ -5,15 +5,12 @@ after the last cut is in flight: the next sync closes it, or the ends of both lo
 mirror is drained, which takes a second snapshot of the source to know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Place, TopicSnapshot
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapshot
 from mirror_report.parity.plan import cuts, strategies
 from mirror_report.parity.plan.cuts import Cut, Track
 from mirror_report.parity.plan.snapshots import FlowSnapshot

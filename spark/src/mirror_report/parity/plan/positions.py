@@ -1,11 +1,9 @@
 """Rows a comparison is made by: offsets that decide, and topics to judge."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
 from mirror_report.parity.state.manifest import Manifest

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mirror_report.config.settings import Budget
-from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.config import Budget
+from mirror_report.model import TopicSnapshot
 from mirror_report.parity.state.records import Origin, Side, TopicKey, fed_by
 
 RECORD_BYTES = 1024.0

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import Positions, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import Positions, TopicSnapshot
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot

@@ -1,12 +1,10 @@
 """What one side of one topic needs: what is new, what is gone, what has to be read again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.model import TopicSnapshot
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state.manifest import Manifest
 from mirror_report.parity.state.records import (

@@ -1,12 +1,10 @@
 """The clusters of a flow as a run sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity.state.records import Side, fed_by
 
 

@@ -1,13 +1,10 @@
 """By which strategy the content of a topic is compared, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import TopicSnapshot
-from mirror_report.model.content import Strategy
+from mirror_report.config import Flow
+from mirror_report.model import Strategy, TopicSnapshot
 
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")
 """Strategies that compare what is new, bucket by bucket."""

@@ -1,11 +1,9 @@
 """What the state holds of another baseline than the present one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mirror_report.config.flow import Flow
+from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.state import changes

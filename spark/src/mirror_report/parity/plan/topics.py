@@ -1,15 +1,12 @@
 """What a flow has to read, from what was read before and what the clusters hold now."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Positions, TopicSnapshot
-from mirror_report.model.content import Strategy
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, changed, plan_side

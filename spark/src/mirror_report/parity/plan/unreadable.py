@@ -8,14 +8,12 @@ unreadable on both sides and counts once: of each lane (a partition, or the topi
 keeps no partitions) the larger number of both sides counts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from mirror_report.model.content import Sample
+from mirror_report.model import Sample
 from mirror_report.parity.classes import WHOLE
 from mirror_report.parity.plan import ranges
 from mirror_report.parity.plan.ranges import Range

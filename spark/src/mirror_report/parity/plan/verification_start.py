@@ -9,14 +9,12 @@ copied later than that. So is every record from the position of a mirror that do
 continues there. Nothing from the end of the source on was copied before it was written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.config import Flow
+from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
 
 CHANGES = 2
 """Of a position, until it is past all that was copied when the target was observed."""

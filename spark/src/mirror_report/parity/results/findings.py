@@ -1,9 +1,7 @@
 """What a run reports of itself and of topics that begin again, beside what differs."""
 
-from __future__ import annotations
-
-from mirror_report.config.flow import Flow
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import Finding
 from mirror_report.parity.plan.ranges import total_bytes
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Reopened

@@ -1,11 +1,9 @@
 """What became of records that were verified, and what time is left for the others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from mirror_report.model.cluster import Positions, TopicSnapshot
+from mirror_report.model import Positions, TopicSnapshot
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.state.records import Gone, fed_by
 

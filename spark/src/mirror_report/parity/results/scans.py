@@ -1,12 +1,10 @@
 """What is kept and reported of a scan of a compacted topic."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from mirror_report.model.content import CLASSES, ParityStatus, Sample, TopicParity
+from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.parity.classes import HARMLESS, REPORTED_ONCE
 from mirror_report.parity.plan.scans import CompactedTopic, Scan, last_of
 from mirror_report.parity.state import changes

@@ -1,12 +1,10 @@
 """The summary of a topic: its numbers, its status, and what the next run says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.model.content import CLASSES, Sample, TopicParity
+from mirror_report.model import CLASSES, Sample, TopicParity
 from mirror_report.parity.classes import (
     ACCOUNTABLE,
     ADDED,

@@ -1,13 +1,11 @@
 """What is reported of each topic, also by a run that found nothing new."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.model.content import CLASSES, ParityStatus, TopicParity
+from mirror_report.model import CLASSES, ParityStatus, TopicParity
 from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import buckets, offset_syncs, unreadable

@@ -6,8 +6,6 @@ without a word. Hence the key in its name: what decides is in it, and what does 
 named.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -15,7 +13,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from mirror_report.config.settings import Spark
+from mirror_report.config import Spark
 
 PREFIX = "mirror-report-"
 SUFFIX = ".jsa"

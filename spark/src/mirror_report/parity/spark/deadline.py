@@ -1,7 +1,5 @@
 """How a job that would outlast the run's time is ended."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

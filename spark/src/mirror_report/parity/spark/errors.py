@@ -1,12 +1,10 @@
 """What an error of Spark means to an operator."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator
 
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 from mirror_report.parity.errors import ParityError
 
 

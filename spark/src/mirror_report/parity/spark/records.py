@@ -1,7 +1,5 @@
 """Records of both clusters, without those that Spark cannot read."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -12,9 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.settings import Settings
+from mirror_report.config import Settings
 from mirror_report.kafka.records import fetched_at
-from mirror_report.model.errors import ReportError
+from mirror_report.model import ReportError
 from mirror_report.parity.frames import align, digest
 from mirror_report.parity.frames.tables import table
 from mirror_report.parity.plan import ranges, unreadable

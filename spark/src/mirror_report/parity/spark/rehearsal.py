@@ -5,8 +5,6 @@ classes when it ends. No cluster is needed: records are made up, and what only a
 would load is loaded by name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import zipfile
@@ -19,8 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.settings import Spark
+from mirror_report.config import Cluster, Spark
 from mirror_report.parity.context import Progress
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames import align, compare, digest

@@ -1,7 +1,5 @@
 """Row storage: where a run keeps its rows, directories of Parquet that the manifest names."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Start-up costs more than a small run's work, so a small run gets the cheap colle
 first compiler, and a tiny one does not compile its plans either.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -18,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from mirror_report import spark_security
-from mirror_report.config.settings import Spark
+from mirror_report.config import Spark
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.spark import class_archive
 

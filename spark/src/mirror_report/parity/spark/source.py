@@ -4,8 +4,6 @@ Spark's Kafka source resolves symbolic offsets once more in every task, so every
 numeric. Secrets stay in files: Spark is given references for Kafka's own configuration provider.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -16,8 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.cluster import Cluster
-from mirror_report.config.settings import Spark
+from mirror_report.config import Cluster, Spark
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames.digest import RECORD_COLUMNS
 from mirror_report.parity.plan.ranges import Range

@@ -3,8 +3,6 @@
 A zip archive of one manifest and the digest rows as Parquet.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mirror_report.engines import ENGINES
-from mirror_report.model.cluster import Positions
+from mirror_report.model import Positions
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.state.records import Side, TopicKey, Unreadable

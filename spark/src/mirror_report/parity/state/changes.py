@@ -1,7 +1,5 @@
 """A manifest out of another one: what a run begins with, reads and forgets. No Spark, no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ Nothing is kept before it is whole: rows are written to a directory of their own
 is renamed into place, then what it no longer names is removed.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

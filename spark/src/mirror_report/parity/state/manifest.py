@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from mirror_report.config.flow import Flow
-from mirror_report.model.cluster import Positions
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import Finding, Positions
 from mirror_report.parity import FINGERPRINT_VERSION
 from mirror_report.parity.errors import ParityError
 from mirror_report.parity.state.records import (

@@ -1,7 +1,5 @@
 """The records of the manifest, and how it names what they are about."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Digest bundles: the rows of one side of a flow, and those of both held against each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mirror_report.config.settings import Settings
+from mirror_report.config import Settings
 from mirror_report.parity.frames import bundles, digest
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.unreadable import Unread

@@ -1,7 +1,5 @@
 """Classifying what differs: its records are read again, and each is said what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Comparing digests: both sides of each bucket, and what is known of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

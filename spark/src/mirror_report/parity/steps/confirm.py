@@ -1,7 +1,5 @@
 """Confirming what differs: which buckets are read again, and where their records lie."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,16 +5,13 @@ differs is observed again in the order positions, target, source, so that a reco
 on its way is never called missing, foreign or double.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mirror_report.checks import remedies
-from mirror_report.config.flow import Flow
-from mirror_report.model.errors import ReportError
-from mirror_report.model.findings import Finding
+from mirror_report.config import Flow
+from mirror_report.model import Finding, ReportError
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan.offset_syncs import SyncsRead, seems_drained, to_align
 from mirror_report.parity.plan.run_plan import RunPlan

@@ -4,8 +4,6 @@ Records are cut into buckets by their hash, so nothing has to align the sides. W
 classified as one bucket per lane, for an altered record is in another bucket than the original.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -14,8 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.config.settings import Settings
-from mirror_report.model.content import CLASSES
+from mirror_report.config import Settings
+from mirror_report.model import CLASSES
 from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES, WHOLE
 from mirror_report.parity.frames import align, classify, compare, digest
 from mirror_report.parity.frames.leftovers import leftovers

@@ -1,7 +1,5 @@
 """Reading what is new, piece by piece; each piece is saved as soon as it is digested."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

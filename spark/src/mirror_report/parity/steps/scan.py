@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model.cluster import TopicSnapshot
+from mirror_report.model import TopicSnapshot
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key
 from mirror_report.parity.frames.tables import table

@@ -4,8 +4,6 @@ An hour is sealed when each of its minutes is verified and long past. What comes
 makes a new minute, which is judged by itself: everything sealed lies at lower offsets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

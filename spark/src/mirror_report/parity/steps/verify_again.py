@@ -1,7 +1,5 @@
 """Verifying again: a little every hour of what earlier runs verified is read once more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
