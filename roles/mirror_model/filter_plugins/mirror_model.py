@@ -1,4 +1,4 @@
-"""Filters of the mirror's model; the package in module_utils/mirror_model does and describes the work."""
+"""Filters of the mirror's model, which the package in module_utils does and describes."""
 
 import importlib.util
 import sys
