@@ -82,7 +82,7 @@ def spark(
     """
     from mirror_report.config import Cluster, Spark
     from mirror_report.parity.frames import align, digest
-    from mirror_report.parity.plan.ranges import Range
+    from mirror_report.parity.plan import Range
     from mirror_report.parity.spark import session, source
 
     how = Spark(

@@ -10,7 +10,7 @@ import pytest
 from mirror_report import spark_security
 from mirror_report.config import ConfigError, Settings, Spark
 from mirror_report.config.load import parse
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.spark import session
 
 AUTHENTICATED = {"spark.authenticate": "true", "spark.ui.killEnabled": "false"}

@@ -28,7 +28,7 @@ from mirror_report.commands import (
 from mirror_report.commands.progress import say, show_traceback
 from mirror_report.config import DEFAULT_PATH
 from mirror_report.model import ReportError, sentence
-from mirror_report.render.answer import Answer
+from mirror_report.render import Answer
 from mirror_report.render.formats import FORMATS
 
 FAILED = EXIT_CODES["unknown"]

@@ -11,7 +11,7 @@ import sys
 from pyspark import SparkContext
 
 from mirror_report.config import Spark
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.spark.session import open_session
 
 

@@ -27,7 +27,7 @@ from mirror_report.model import (
     TopicSnapshot,
 )
 from mirror_report.parity.context import ParityRequest
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan import Range
 from mirror_report.parity.run import run_parity
 from mirror_report.parity.spark import source
 from mirror_report.state.store import Store

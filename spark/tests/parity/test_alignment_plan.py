@@ -17,14 +17,17 @@ from mirror_report.model import (
     ReportError,
     TopicSnapshot,
 )
-from mirror_report.parity.plan import buckets, offset_syncs
+from mirror_report.parity.plan import (
+    FlowPlan,
+    FlowSnapshot,
+    Range,
+    SyncsRead,
+    buckets,
+    offset_syncs,
+)
 from mirror_report.parity.plan.buckets import Outside
-from mirror_report.parity.plan.offset_syncs import SyncsRead
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.plan.topics import FlowPlan, plan_flow
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import SideState
+from mirror_report.parity.plan.topics import plan_flow
+from mirror_report.parity.state import Manifest, SideState
 from mirror_report.parity.steps import observe
 
 MINUTE = 60_000

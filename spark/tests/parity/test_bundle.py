@@ -12,10 +12,9 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.plan import bundle as planned
-from mirror_report.parity.state import bundle
-from mirror_report.parity.state.bundle import Bundle, BundleTopic
+from mirror_report.parity.state import Bundle, BundleTopic, bundle
 
 FLOW = Flow("orders", "east", "west", ".*", engine=MM2, group_id="g", replication_policy="prefix")
 

@@ -10,13 +10,11 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.plan import cofed
+from mirror_report.parity.plan import FlowSnapshot, Range, cofed
 from mirror_report.parity.plan import topics as plan
-from mirror_report.parity.plan.ranges import Range, join
-from mirror_report.parity.plan.snapshots import FlowSnapshot
+from mirror_report.parity.plan.ranges import join
 from mirror_report.parity.results import retention
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import NEVER, Removal, SideState, co_fed, fed_by
+from mirror_report.parity.state import NEVER, Manifest, Removal, SideState, co_fed, fed_by
 
 HOUR = 3_600_000
 NOW = 100 * HOUR

@@ -17,11 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.classes import ACCOUNTABLE, LASTING
+from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING
 from mirror_report.parity.frames import classify, compare, digest, judge, totals
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET
 from mirror_report.parity.results import summaries
 
 CLASSES = tuple(one for one in CLASSES if one != "unverifiable")

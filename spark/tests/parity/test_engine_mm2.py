@@ -18,7 +18,7 @@ from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.engines import MM2
 from mirror_report.model import ParityResult, Positions, TopicParity
 from mirror_report.observe import Snapshots
-from mirror_report.parity.classes import REPORTED_ONCE
+from mirror_report.parity import REPORTED_ONCE
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 

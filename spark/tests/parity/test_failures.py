@@ -17,8 +17,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, ReportError
-from mirror_report.parity import run
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError, run
 from mirror_report.parity.spark.rows import RowStorage
 
 EAST = Flow(name="east", source="a", target="z", include="e.*", group_id="g")

@@ -13,11 +13,9 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import Finding
-from mirror_report.parity import FINGERPRINT_VERSION
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import FINGERPRINT_VERSION, ParityError
+from mirror_report.parity.state import Gap, Manifest, SideState, basis
 from mirror_report.parity.state.changes import begin_run
-from mirror_report.parity.state.manifest import Manifest, basis
-from mirror_report.parity.state.records import Gap, SideState
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000

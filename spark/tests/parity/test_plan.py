@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.parity.plan import Range
 from mirror_report.parity.plan import topics as plan
-from mirror_report.parity.plan.ranges import Range, chunks, join, within_budget
+from mirror_report.parity.plan.ranges import chunks, join, within_budget
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.state.manifest import Manifest, basis
-from mirror_report.parity.state.records import SideState
+from mirror_report.parity.state import Manifest, SideState, basis
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000

@@ -16,7 +16,7 @@ from mirror_report.config import Flow
 from mirror_report.engines import MM1, MM2
 from mirror_report.model import Finding, ParityResult, TopicParity
 from mirror_report.parity.results import retention
-from mirror_report.parity.state.records import Gone
+from mirror_report.parity.state import Gone
 from mirror_report.parity.steps import seal
 
 EAST = Flow(name="east", source="a", target="z", include="e.*|shared", group_id="g", engine=MM2)

@@ -9,8 +9,7 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.model import CLASSES, PartitionSnapshot, TopicParity, TopicSnapshot
-from mirror_report.parity.plan import scans
-from mirror_report.parity.plan.scans import CompactedTopic, Scan
+from mirror_report.parity.plan import CompactedTopic, Scan, scans
 from mirror_report.parity.results import scans as results
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g")

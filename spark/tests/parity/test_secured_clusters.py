@@ -27,8 +27,8 @@ from pyspark.sql import SparkSession
 from mirror_report import cli
 from mirror_report.config import Settings
 from mirror_report.config.load import parse
-from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity import ParityError
+from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import session, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.render import json as render_json

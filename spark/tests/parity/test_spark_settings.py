@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mirror_report.config import Cluster, Spark
-from mirror_report.parity.errors import ParityError
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity import ParityError
+from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import session, source
 from mirror_report.parity.spark.errors import explain
 

@@ -4,7 +4,7 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.plan.verification_start import Observation, Watch
+from mirror_report.parity.plan import Observation, Watch
 
 PLACE = ("t", 0)
 

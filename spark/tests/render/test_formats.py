@@ -25,8 +25,7 @@ from mirror_report.model import (
     ProofDocument,
     Report,
 )
-from mirror_report.render import formats, schema, terminal
-from mirror_report.render.answer import Answer
+from mirror_report.render import Answer, formats, schema, terminal
 
 TYPED = {
     "archive", "baseline", "check", "compare", "confirm", "digest", "groups", "lag", "prove",

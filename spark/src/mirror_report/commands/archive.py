@@ -4,9 +4,8 @@ from argparse import ArgumentParser, Namespace
 
 from mirror_report.commands.progress import show_progress
 from mirror_report.config.load import load
-from mirror_report.parity.errors import without_spark
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
+from mirror_report.parity import without_spark
+from mirror_report.render import Answer, formats
 
 HELP = "let Spark start faster: archive the classes it loads"
 

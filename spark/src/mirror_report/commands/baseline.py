@@ -20,10 +20,10 @@ from mirror_report.observe import (
     open_clients,
     worker_group,
 )
+from mirror_report.parity.plan import Observation, Watch
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.plan.verification_start import Observation, Watch, entries, full_entries
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
+from mirror_report.parity.plan.verification_start import entries, full_entries
+from mirror_report.render import Answer, formats
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
 

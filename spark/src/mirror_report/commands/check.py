@@ -15,9 +15,7 @@ from mirror_report.config import Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, observe_flow, open_clients
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
-from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
 HELP = "judge clusters, permissions and topics; change nothing"
 

@@ -13,15 +13,13 @@ from mirror_report.commands.progress import Progress, show_progress
 from mirror_report.config import Settings
 from mirror_report.config.load import load
 from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
-from mirror_report.parity.errors import without_spark
+from mirror_report.parity import without_spark
 from mirror_report.parity.plan import unreadable
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import Bundle
 from mirror_report.parity.state import bundle as bundles
-from mirror_report.parity.state.bundle import Bundle
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
-from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
 HELP = "hold two digests against each other; ask no cluster"
 DIFFERENCES = 1000

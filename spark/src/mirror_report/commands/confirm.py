@@ -23,8 +23,7 @@ from mirror_report.observe import (
     source_snapshot,
     worker_group,
 )
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
+from mirror_report.render import Answer, formats
 
 HELP = "wait until the flows' process has taken up its work"
 

@@ -18,14 +18,12 @@ from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.observe import Snapshots
-from mirror_report.parity.errors import without_spark
+from mirror_report.parity import without_spark
 from mirror_report.parity.plan.bundle import describe, to_read
 from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.state import Bundle, Side
 from mirror_report.parity.state import bundle as bundles
-from mirror_report.parity.state.bundle import Bundle
-from mirror_report.parity.state.records import Side
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
+from mirror_report.render import Answer, formats
 from mirror_report.state.store import Store
 
 HELP = "digest one side, near its cluster"

@@ -13,9 +13,7 @@ from mirror_report.config import Settings
 from mirror_report.config.load import load
 from mirror_report.model import GroupParity, GroupsDocument
 from mirror_report.observe import open_clients
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
-from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
 HELP = "tell what consumer groups would lose or read again on the target now"

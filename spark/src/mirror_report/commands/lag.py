@@ -9,9 +9,7 @@ from mirror_report.commands import options as shared
 from mirror_report.commands.measure_lag import measure_lag
 from mirror_report.config.load import load
 from mirror_report.model import LagDocument
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
-from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
 HELP = "measure lag; takes about a second"

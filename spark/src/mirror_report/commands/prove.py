@@ -28,17 +28,12 @@ from mirror_report.model import (
     TopicSnapshot,
 )
 from mirror_report.observe import Snapshots
-from mirror_report.parity import classes
-from mirror_report.parity.errors import without_spark
-from mirror_report.parity.plan import strategies, unreadable
-from mirror_report.parity.plan.at_rest import TopicAtRest
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity import classes, without_spark
+from mirror_report.parity.plan import Range, TopicAtRest, strategies, unreadable
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state.records import Side, offsets
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
-from mirror_report.render.json import SCHEMA_VERSION
+from mirror_report.parity.state import Side, offsets
+from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from mirror_report.config.load import load
 from mirror_report.model import ReportError
-from mirror_report.render import formats
-from mirror_report.render.answer import Answer
+from mirror_report.render import Answer, formats
 from mirror_report.state.store import PUBLISHED, Store
 
 HELP = "put the last report where the web view shows it"

@@ -20,10 +20,9 @@ from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
 from mirror_report.observe import Snapshots
-from mirror_report.parity.errors import without_spark
-from mirror_report.render import formats, freshness
+from mirror_report.parity import without_spark
+from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
-from mirror_report.render.answer import Answer
 from mirror_report.state.store import PUBLISHED, Store, latest
 
 HELP = "make the whole report"

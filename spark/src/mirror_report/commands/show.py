@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 from mirror_report.commands import options as shared
 from mirror_report.config.load import load
-from mirror_report.render import formats, freshness
+from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
-from mirror_report.render.answer import Answer
 from mirror_report.state.store import StateError, Store, latest
 
 HELP = "show the last report"

@@ -1,10 +1,13 @@
-"""The keys of a bucket, and of a partition of one side."""
+"""The keys of a bucket and of a partition of one side, and the version of what is kept by them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 BUCKET = ("flow", "topic", "lane", "bucket")
 PARTITION = ("flow", "side", "origin", "partition")
+
+FINGERPRINT_VERSION = 1
+"""Of the canonical encoding; part of the state: different encodings are never compared."""
 
 Key = tuple[Any, ...]
 

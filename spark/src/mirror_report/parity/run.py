@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content
 from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
+from mirror_report.parity.plan import RunPlan
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.plan.ranges import total_bytes, total_records
-from mirror_report.parity.plan.run_plan import RunPlan, plan_run
+from mirror_report.parity.plan.run_plan import plan_run
 from mirror_report.parity.plan.superseded import superseded
 from mirror_report.parity.results import findings, scans, summaries
 from mirror_report.parity.results.topics import report_topic
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state import changes, files
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest, changes, files
 from mirror_report.parity.steps import observe
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mirror_report.model import Finding
+from mirror_report.parity.plan import RunPlan, Unread
 from mirror_report.parity.plan.need import relevant_positions
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.unreadable import Unread
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET
 from mirror_report.parity.frames import compare, digest
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET
-from mirror_report.parity.state.bundle import Bundle
+from mirror_report.parity.state import Bundle
 
 STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
 TOPICS_SCHEMA = "flow string, topic string"

@@ -7,13 +7,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES
+from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, WHOLE_TOPIC
 from mirror_report.parity.frames.judge import BESIDE
 from mirror_report.parity.frames.leftovers import total
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
-from mirror_report.parity.keys import BUCKET
 
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET
 from mirror_report.parity.frames.digest import LOW_39, SUMS_64, normalise
 from mirror_report.parity.frames.sql import derived, named
-from mirror_report.parity.keys import BUCKET
 
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
 WHOLE_TOPIC = -1

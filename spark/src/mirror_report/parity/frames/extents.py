@@ -6,9 +6,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET, PARTITION, Key
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET, PARTITION, Key
 
 SCHEMA = (
     f"{BUCKET_SCHEMA}, side string, origin string, partition int, off_min bigint, off_max bigint"

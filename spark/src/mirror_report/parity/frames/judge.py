@@ -7,10 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.classes import ACCOUNTABLE, BY_LANE, LASTING
+from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
-from mirror_report.parity.keys import BUCKET
 
 NEAR_MS = 3_600_000
 """How far from what is new leftovers are classified again."""

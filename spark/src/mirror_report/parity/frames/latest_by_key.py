@@ -8,7 +8,7 @@ good as absent. Numbers are numbers of keys.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.classes import SAMPLES
+from mirror_report.parity import SAMPLES
 from mirror_report.parity.frames import fingerprint
 
 KEY = ("flow", "topic", "lane", "k1", "k2")

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import WHOLE_TOPIC
 from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, pair
-from mirror_report.parity.keys import BUCKET
 
 
 def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ Pairing counts, it does not join: of ``a`` lost and ``b`` foreign records that a
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.keys import BUCKET
+from mirror_report.parity import BUCKET
 
 DISPLACED = "displaced"
 STAGES: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.state.records import SLACK_MS, Gone, Removal
+from mirror_report.parity.state import SLACK_MS, Gone, Removal
 
 REMOVALS_SCHEMA = (
     "flow string, topic string, partition int, start bigint, end bigint, kept_from_ms bigint, "

@@ -3,15 +3,7 @@
 from pyspark.sql import DataFrame
 
 from mirror_report.model import CLASSES
-from mirror_report.parity.classes import (
-    ACCOUNTABLE,
-    ADDED,
-    BY_LANE,
-    LASTING,
-    NEWEST,
-    OLDEST,
-    STATUSES,
-)
+from mirror_report.parity import ACCOUNTABLE, ADDED, BY_LANE, LASTING, NEWEST, OLDEST, STATUSES
 from mirror_report.parity.frames.compare import KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived, named
 

@@ -1,1 +1,34 @@
 """What a run has to read and by which strategy. Pure: no Spark, no I/O."""
+
+from mirror_report.parity.plan.at_rest import TopicAtRest
+from mirror_report.parity.plan.differences import Differences, Rows
+from mirror_report.parity.plan.offset_syncs import SyncsRead
+from mirror_report.parity.plan.ranges import CHUNK_BYTES, Range, Spent
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.scans import CompactedTopic, Scan
+from mirror_report.parity.plan.sides import Reopened
+from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
+from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
+from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan.verification_start import Observation, Watch
+
+__all__ = [
+    "CHUNK_BYTES",
+    "CompactedTopic",
+    "Differences",
+    "FlowPlan",
+    "FlowSnapshot",
+    "FlowSnapshots",
+    "Observation",
+    "Range",
+    "Reopened",
+    "Rows",
+    "RunPlan",
+    "Scan",
+    "Spent",
+    "SyncsRead",
+    "TopicAtRest",
+    "TopicPlan",
+    "Unread",
+    "Watch",
+]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.state.records import TopicKey
+from mirror_report.parity.state import TopicKey
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import SIDES, Side, SideState, Unreadable, offsets
+from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable, offsets
 
 END = 2**62
 """An offset behind all others."""

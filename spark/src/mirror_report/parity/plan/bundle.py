@@ -6,8 +6,7 @@ from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.state.bundle import Bundle, BundleTopic
-from mirror_report.parity.state.records import Side
+from mirror_report.parity.state import Bundle, BundleTopic, Side
 
 
 def describe(

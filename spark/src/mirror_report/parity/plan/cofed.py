@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from mirror_report.config import Flow
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import TopicKey, fed_by
+from mirror_report.parity.state import Manifest, TopicKey, fed_by
 
 TargetTopic = tuple[str, str]
 """Alias of a target and the name of a topic there."""

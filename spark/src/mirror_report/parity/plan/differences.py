@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror_report.model import PartitionSnapshot
-from mirror_report.parity.keys import Key, bucket_key, partition_key
+from mirror_report.parity import Key, bucket_key, partition_key
 from mirror_report.parity.plan import buckets, unreadable
 from mirror_report.parity.plan.positions import gaps_until
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import (
+from mirror_report.parity.state import (
     NEVER,
     SIDES,
     SLACK_MS,
+    Manifest,
     Side,
     TopicKey,
     Unreadable,

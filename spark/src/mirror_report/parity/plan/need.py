@@ -8,8 +8,7 @@ from mirror_report.parity.plan.ranges import total_bytes, total_records, within_
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import HOUR_MS, CompactedTopic, affordable, waiting
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import Removal
+from mirror_report.parity.state import Manifest, Removal
 
 VERIFY_AGAIN_IDLE_MS = 86_400_000
 """Nothing new for so long: Spark is started all the same, to read again what was verified."""

@@ -14,8 +14,7 @@ from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapsho
 from mirror_report.parity.plan import cuts, strategies
 from mirror_report.parity.plan.cuts import Cut, Track
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import offsets
+from mirror_report.parity.state import Manifest, offsets
 
 STRATEGY = "offset_syncs"
 

@@ -6,8 +6,7 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import Origin, SideState, fed_by
+from mirror_report.parity.state import Manifest, Origin, SideState, fed_by
 
 ALL = 2**62
 """A position behind every record."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mirror_report.config import Budget
 from mirror_report.model import TopicSnapshot
-from mirror_report.parity.state.records import Origin, Side, TopicKey, fed_by
+from mirror_report.parity.state import Origin, Side, TopicKey, fed_by
 
 RECORD_BYTES = 1024.0
 """Assumed size of a record where the cluster does not tell how large a topic is."""

@@ -15,9 +15,7 @@ from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
 from mirror_report.parity.plan.superseded import Superseded
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, feed_of, plan_flow
-from mirror_report.parity.state import changes
-from mirror_report.parity.state.manifest import Manifest, basis
-from mirror_report.parity.state.records import TopicKey, co_fed
+from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed
 
 
 @dataclass(frozen=True)

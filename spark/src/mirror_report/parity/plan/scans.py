@@ -15,7 +15,7 @@ from mirror_report.model import Positions, TopicSnapshot
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state.records import Side, TopicKey, offsets
+from mirror_report.parity.state import Side, TopicKey, offsets
 
 HOUR_MS = 3_600_000
 MARGIN_MS = HOUR_MS

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from mirror_report.model import TopicSnapshot
 from mirror_report.parity.plan.ranges import Range, record_bytes
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import (
+from mirror_report.parity.state import (
     BASELINE_OFFSETS,
     NEVER,
     Gap,
+    Manifest,
     Origin,
     Removal,
     Side,

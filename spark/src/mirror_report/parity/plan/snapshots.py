@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Positions, TopicSnapshot
-from mirror_report.parity.state.records import Side, fed_by
+from mirror_report.parity.state import Side, fed_by
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan.sides import Drop
-from mirror_report.parity.state import changes
-from mirror_report.parity.state.manifest import Manifest, basis
-from mirror_report.parity.state.records import TopicKey, fed_by
+from mirror_report.parity.state import Manifest, TopicKey, basis, changes, fed_by
 
 
 @dataclass

@@ -10,9 +10,9 @@ from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnaps
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, changed, plan_side
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import (
+from mirror_report.parity.state import (
     Gap,
+    Manifest,
     Origin,
     Removal,
     SideState,

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mirror_report.model import Sample
-from mirror_report.parity.classes import WHOLE
+from mirror_report.parity import WHOLE
 from mirror_report.parity.plan import ranges
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.state.records import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
+from mirror_report.parity.state import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
 
 MOST = 20
 """Unreadable records of one side of a topic; with more of them the topic is unknown."""

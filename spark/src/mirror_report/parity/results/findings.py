@@ -2,11 +2,9 @@
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding
+from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan
 from mirror_report.parity.plan.ranges import total_bytes
-from mirror_report.parity.plan.scans import CompactedTopic
-from mirror_report.parity.plan.sides import Reopened
-from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
-from mirror_report.parity.state.records import Gap
+from mirror_report.parity.state import Gap
 
 
 def unavailable(flow: str, message: str, action: str) -> Finding:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from mirror_report.model import Positions, TopicSnapshot
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.state.records import Gone, fed_by
+from mirror_report.parity.plan import Range
+from mirror_report.parity.state import Gone, fed_by
 
 
 def gone(entries: Iterable[Gone], now_ms: int) -> tuple[Counter[int], Counter[int]]:

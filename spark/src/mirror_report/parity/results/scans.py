@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.parity.classes import HARMLESS, REPORTED_ONCE
-from mirror_report.parity.plan.scans import CompactedTopic, Scan, last_of
-from mirror_report.parity.state import changes
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity import HARMLESS, REPORTED_ONCE
+from mirror_report.parity.plan import CompactedTopic, Scan
+from mirror_report.parity.plan.scans import last_of
+from mirror_report.parity.state import Manifest, changes
 
 
 def keep(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import CLASSES, Sample, TopicParity
-from mirror_report.parity.classes import (
+from mirror_report.parity import (
     ACCOUNTABLE,
     ADDED,
     HARMLESS,
@@ -16,9 +16,8 @@ from mirror_report.parity.classes import (
     STATUSES,
     WHOLE,
 )
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.state import changes
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.plan import RunPlan
+from mirror_report.parity.state import Manifest, changes
 
 
 def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

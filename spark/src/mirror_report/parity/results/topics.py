@@ -6,17 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, TopicParity
-from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
+from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import buckets, offset_syncs, unreadable
+from mirror_report.parity.plan import RunPlan, TopicPlan, buckets, offset_syncs, unreadable
 from mirror_report.parity.plan.ranges import total_records
-from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import last_of
 from mirror_report.parity.plan.snapshots import find
-from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.results import retention, scans, summaries
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import Unreadable, offsets
+from mirror_report.parity.state import Manifest, Unreadable, offsets
 
 
 def report_topic(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from mirror_report.model import ReportError
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 
 
 @contextlib.contextmanager

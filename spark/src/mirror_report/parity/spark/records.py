@@ -15,11 +15,10 @@ from mirror_report.kafka.records import fetched_at
 from mirror_report.model import ReportError
 from mirror_report.parity.frames import align, digest
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import ranges, unreadable
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan import Range, ranges, unreadable
 from mirror_report.parity.spark import source
 from mirror_report.parity.spark.errors import MALFORMED
-from mirror_report.parity.state.records import TopicKey, Unreadable, fed_by
+from mirror_report.parity.state import TopicKey, Unreadable, fed_by
 
 T = TypeVar("T")
 

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Cluster, Spark
+from mirror_report.parity import ParityError
 from mirror_report.parity.context import Progress
-from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames import align, compare, digest
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open_session

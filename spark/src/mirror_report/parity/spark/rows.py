@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.parity.frames import digest, judge
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest
 
 
 class RowStorage:

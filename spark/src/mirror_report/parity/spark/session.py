@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report import spark_security
 from mirror_report.config import Spark
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.spark import class_archive
 
 SMALL_BYTES = 256 * 1024 * 1024

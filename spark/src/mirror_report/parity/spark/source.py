@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Cluster, Spark
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.frames.digest import RECORD_COLUMNS
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan import Range
 from mirror_report.parity.spark.session import SMALL_BYTES, reading_heap
 
 RECORDS_PER_TASK = 1_000_000

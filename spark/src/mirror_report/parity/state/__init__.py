@@ -1,1 +1,43 @@
 """What parity keeps between runs, and what it hands from one host to another. No Spark."""
+
+from mirror_report.parity.state.bundle import Bundle, BundleTopic
+from mirror_report.parity.state.manifest import Manifest, basis
+from mirror_report.parity.state.records import (
+    BASELINE_OFFSETS,
+    NEVER,
+    SIDES,
+    SLACK_MS,
+    Gap,
+    Gone,
+    Origin,
+    Removal,
+    Side,
+    SideState,
+    TopicKey,
+    Unreadable,
+    co_fed,
+    fed_by,
+    offsets,
+)
+
+__all__ = [
+    "BASELINE_OFFSETS",
+    "NEVER",
+    "SIDES",
+    "SLACK_MS",
+    "Bundle",
+    "BundleTopic",
+    "Gap",
+    "Gone",
+    "Manifest",
+    "Origin",
+    "Removal",
+    "Side",
+    "SideState",
+    "TopicKey",
+    "Unreadable",
+    "basis",
+    "co_fed",
+    "fed_by",
+    "offsets",
+]

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 from mirror_report.engines import ENGINES
 from mirror_report.model import Positions
-from mirror_report.parity import FINGERPRINT_VERSION
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import Side, TopicKey, Unreadable
 
 SCHEMA_VERSION = 1

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import ParityError
 from mirror_report.parity.state.manifest import Manifest
 from mirror_report.state.store import Store, anew
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding, Positions
-from mirror_report.parity import FINGERPRINT_VERSION
-from mirror_report.parity.errors import ParityError
+from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import (
     OFFSETS,
     SIDES,

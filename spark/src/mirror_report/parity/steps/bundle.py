@@ -9,10 +9,9 @@ from pyspark.sql import SparkSession
 
 from mirror_report.config import Settings
 from mirror_report.parity.frames import bundles, digest
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan import Range, Unread
 from mirror_report.parity.spark.records import Reader
-from mirror_report.parity.state.bundle import Bundle
+from mirror_report.parity.state import Bundle
 
 
 def write_rows(

@@ -8,30 +8,28 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import classify, compare, digest
 from mirror_report.parity.frames.extents import bounded
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET, bucket_key
-from mirror_report.parity.plan import buckets
-from mirror_report.parity.plan.differences import Differences, Rows
-from mirror_report.parity.plan.positions import position_rows
-from mirror_report.parity.plan.ranges import (
+from mirror_report.parity.plan import (
     CHUNK_BYTES,
+    Differences,
     Range,
+    Rows,
+    RunPlan,
     Spent,
-    joined,
-    total_bytes,
-    total_records,
+    Unread,
+    buckets,
 )
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan.positions import position_rows
+from mirror_report.parity.plan.ranges import joined, total_bytes, total_records
 from mirror_report.parity.spark.deadline import OutOfTimeError, limited
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import TopicKey
+from mirror_report.parity.state import Manifest, TopicKey
 
 
 @dataclass(frozen=True)

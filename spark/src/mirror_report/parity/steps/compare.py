@@ -5,17 +5,15 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
+from mirror_report.parity import BUCKET
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, digest, retention
 from mirror_report.parity.frames import judge as judging
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET
-from mirror_report.parity.plan import buckets
+from mirror_report.parity.plan import RunPlan, buckets
 from mirror_report.parity.plan.positions import position_rows, topic_rows
-from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import Gone
+from mirror_report.parity.state import Gone, Manifest
 
 Judged: TypeAlias = DataFrame
 """Buckets as :func:`frames.judge.judge` returns them."""

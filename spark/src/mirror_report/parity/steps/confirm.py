@@ -6,14 +6,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.frames import compare
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET, Key, bucket_key
-from mirror_report.parity.plan.differences import Differences, Rows
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.plan import Differences, FlowSnapshots, Rows, RunPlan
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest
 
 MAX_CANDIDATES = 2_000
 """Buckets read again in one run; the oldest of them first."""

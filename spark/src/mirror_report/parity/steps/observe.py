@@ -13,13 +13,12 @@ from mirror_report.checks import remedies
 from mirror_report.config import Flow
 from mirror_report.model import Finding, ReportError
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan.offset_syncs import SyncsRead, seems_drained, to_align
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, of_present_topics
+from mirror_report.parity.plan import FlowSnapshot, FlowSnapshots, RunPlan, SyncsRead
+from mirror_report.parity.plan.offset_syncs import seems_drained, to_align
+from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.plan.topics import behind
 from mirror_report.parity.results import findings
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import TopicKey
+from mirror_report.parity.state import Manifest, TopicKey
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError
 

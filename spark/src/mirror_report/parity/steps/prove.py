@@ -14,17 +14,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
 from mirror_report.model import CLASSES
-from mirror_report.parity.classes import ACCOUNTABLE, SAMPLES, WHOLE
+from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES, WHOLE
 from mirror_report.parity.frames import align, classify, compare, digest
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET
-from mirror_report.parity.plan import unreadable
-from mirror_report.parity.plan.at_rest import TopicAtRest
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan import Range, TopicAtRest, Unread, unreadable
 from mirror_report.parity.spark.records import Reader
-from mirror_report.parity.state.records import Unreadable
+from mirror_report.parity.state import Unreadable
 
 BUCKETS = 256
 _ALL = 0

@@ -8,20 +8,24 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import ParityError
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.errors import ParityError
 from mirror_report.parity.frames import digest, judge
-from mirror_report.parity.plan import buckets, ranges
-from mirror_report.parity.plan.ranges import CHUNK_BYTES, Range, total_records
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.snapshots import FlowSnapshot, find
-from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan import (
+    CHUNK_BYTES,
+    FlowSnapshot,
+    Range,
+    RunPlan,
+    Unread,
+    buckets,
+    ranges,
+)
+from mirror_report.parity.plan.ranges import total_records
+from mirror_report.parity.plan.snapshots import find
 from mirror_report.parity.spark.deadline import OutOfTimeError, limited
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import files
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import TopicKey
+from mirror_report.parity.state import Manifest, TopicKey, files
 from mirror_report.state.store import anew
 
 READING_SHARE = 0.8

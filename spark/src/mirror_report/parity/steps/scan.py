@@ -15,15 +15,11 @@ from mirror_report.model import TopicSnapshot
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.scans import CompactedTopic
-from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.plan.unreadable import Unread
+from mirror_report.parity.plan import CompactedTopic, FlowSnapshots, Range, RunPlan, Unread
 from mirror_report.parity.spark.deadline import limited
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest
 
 NOWHERE = 2**62
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import digest
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state.manifest import Manifest
+from mirror_report.parity.state import Manifest
 
 MAX_DIRECTORIES = 8
 HOUR_MS = 3_600_000

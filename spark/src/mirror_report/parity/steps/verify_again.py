@@ -10,30 +10,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, digest
 from mirror_report.parity.frames.extents import bounded
 from mirror_report.parity.frames.tables import table
-from mirror_report.parity.keys import BUCKET, Key, bucket_key
-from mirror_report.parity.plan import buckets
+from mirror_report.parity.plan import Range, RunPlan, Spent, Unread, buckets
 from mirror_report.parity.plan.positions import topic_rows
-from mirror_report.parity.plan.ranges import (
-    Range,
-    Spent,
-    joined,
-    record_bytes,
-    total_bytes,
-    total_records,
-)
-from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.ranges import joined, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import find
-from mirror_report.parity.plan.unreadable import Unread
 from mirror_report.parity.spark.deadline import OutOfTimeError, limited
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import changes
-from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import NEVER
+from mirror_report.parity.state import NEVER, Manifest, changes
 
 MOST = 200
 """Buckets read again in one run."""
