@@ -19,6 +19,8 @@ from golden_world import HOUR, T0
 TEXTS = {"message", "action", "text", "reason", "error", "errors", "version"}
 """Fields with wording."""
 UNORDERED = {"findings", "news"}
+TRENDS = {"catches_up"}
+"""Known only when enough time lies between two observations, which differs from run to run."""
 MEASURED = re.compile(r"seconds$|rate$|bytes$|\.parquet$")
 RECORDS = range(T0 - HOUR, T0 + 24 * HOUR)
 TABLE = "<columns>"
@@ -47,7 +49,7 @@ def form(value: Any, key: str = "") -> Any:
         case str():
             return "<text>" if value and key in TEXTS else _plain(value)
         case bool() | None:
-            return value
+            return "<trend>" if key in TRENDS else value
     if MEASURED.search(key):
         return "<number>"
     return "<time>" if abs(value) > LARGE and value not in RECORDS else value

@@ -26,8 +26,8 @@ import mirror_report
 from mirror_report import cli
 
 DAY_MS = 86_400_000
-READ_AT = re.compile(r'("(?:read_at_ms|at)":\s*)(\d{13})\b')
-"""When something was last read of the clusters: what is read too rarely is read from its start."""
+READ_AT = re.compile(r'("(?:read_at_ms|at|since_ms)":\s*)(\d{13})\b')
+"""When something was last read of the clusters, and since when it is seen: both are waited by."""
 WRITTEN_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PATIENCE = 120
 
