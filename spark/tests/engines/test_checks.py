@@ -127,7 +127,7 @@ def of_flows() -> set[str]:
     for one in pkgutil.iter_modules(checks.__path__):
         module = import_module(f"mirror_report.checks.{one.name}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
-            given = {str(kind) for kind in function.__annotations__.values()}
+            given = {getattr(kind, "__name__", kind) for kind in function.__annotations__.values()}
             own = function.__module__ == module.__name__ and not name.startswith("_")
             if own and given & {"Flow", "Scene"}:
                 found.add(f"{one.name}.{name}")
