@@ -39,7 +39,7 @@ lint: ## linters and types alone
 unit: ## unit tests alone
 	$(gate) --only unit
 
-docs: bootstrap ## write the generated pages of docs/ anew
+docs: bootstrap ## write the generated pages of docs/
 	.venv/bin/python docs/generate.py
 
 clean: ## remove build results (downloads stay in the cache)

@@ -1,6 +1,6 @@
 """Keep the bytecode of modules that Python imports from archives.
 
-Ansible sends every task as an archive of sources, and Python compiles anew what it imports from
+Ansible sends every task as an archive of sources, and Python compiles again what it imports from
 one. The system's Python of lab hosts loads this at its start.
 """
 

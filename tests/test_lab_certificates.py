@@ -40,7 +40,7 @@ def test_other_names_or_another_authority_make_another_certificate(tmp_path, oth
     assert certificates.ensure(tmp_path, other)
 
 
-def test_a_certificate_near_its_end_is_made_anew(tmp_path):
+def test_a_certificate_near_its_end_is_renewed(tmp_path):
     certificates.ensure(tmp_path, certificates.Wanted(HOST.name, HOST.hosts, days=20))
     assert certificates.ensure(tmp_path, HOST)
 

@@ -156,7 +156,7 @@ def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, c
     assert computed[case]["as_wanted"] == (case not in touched)
 
 
-def test_a_timer_without_a_next_trigger_is_started_anew(computed: Computed) -> None:
+def test_a_timer_without_a_next_trigger_is_started_again(computed: Computed) -> None:
     elapsed = {case: found["elapsed"] for case, found in computed.items() if found["elapsed"]}
     assert elapsed == {"timer-without-next": ["mirror-report.timer"]}
 

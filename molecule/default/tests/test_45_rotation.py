@@ -29,6 +29,6 @@ def test_new_passwords_are_one_restart_of_what_uses_them(lab, orders, payments, 
 
 
 def test_the_report_logs_in_with_its_new_password(lab):
-    # The other flow has lost records, which stays critical until its baseline is taken anew.
+    # The other flow has lost records, which stays critical until its baseline is recorded again.
     status, document = lab.report("lag", "--flow", "orders")
     assert status == 0, document["findings"]

@@ -1,1 +1,109 @@
-../../support/test_permissions.py
+"""Exactly the permissions the model lists are granted; the check names each that is taken away.
+
+Scenarios link to this file as tests/test_<number>_permissions.py.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from labkit.controller import ROOT
+
+
+class Checks:
+    """What each identity is asked before a start, and the permissions it was granted."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        lab.playbook(ROOT / "molecule/support/check_settings.yml")
+        self.files = lab.mirror.shell("ls /root/check-*.json").split()
+        self.settings = {name: json.loads(lab.mirror.read(name)) for name in self.files}
+        self.settings["report"] = yaml.safe_load(lab.desk.read("/etc/mirror-report/config.yaml"))
+
+    def rows(self):
+        """Every permission: who is asked, and the row with its principal."""
+        for asked, settings in self.settings.items():
+            unique = {}
+            for flow in settings["flows"]:
+                for row in flow["permissions"]:
+                    principal = settings["clusters"][row["cluster"]]["principal"]
+                    one = {**row, "principal": principal}
+                    unique[tuple(str(one[key]) for key in KEYS)] = one
+            yield from ((asked, row) for row in unique.values())
+
+    def findings(self, asked):
+        """Ask the clusters as one identity."""
+        if asked == "report":
+            argv = ["mirror-report", "check", "--json"]
+            done = self.lab.desk.run(*argv, check=False)
+        else:
+            script = f"mirror-report --config - check --json < {asked}"
+            done = self.lab.mirror.run("sh", "-c", script, check=False)
+        found = json.loads(done.stdout)
+        assert found["flows"], done.text
+        return found["findings"]
+
+
+KEYS = ("cluster", "principal", "resource", "name", "pattern", "operation")
+
+
+def names(finding, row):
+    """Whether a finding names exactly this permission."""
+    name = "the cluster" if row["resource"] == "cluster" else row["name"]
+    words = (row["principal"], row["operation"], name, row["cluster"])
+    return all(word in finding["message"] for word in words)
+
+
+@pytest.fixture(scope="module")
+def checks(lab):
+    """The checks; their settings, which hold secrets, are removed afterwards."""
+    checks = Checks(lab)
+    yield checks
+    lab.mirror.run("rm", *checks.files)
+
+
+def test_what_is_listed_is_enough(checks):
+    for asked in checks.settings:
+        found = checks.findings(asked)
+        assert not [one for one in found if one["kind"] == "missing_permission"], asked
+
+
+def examine(lab, checks, chosen, measured):
+    """Take each of the permissions away, ask, and give it back."""
+    named, unknown = 0, []
+    for asked, row in chosen:
+        step = {"cluster": row["cluster"], "rows": [row]}
+        assert lab.probe({"do": "revoke", **step})[0] == 1, f"{row} was not granted"
+        try:
+            found = checks.findings(asked)
+        finally:
+            lab.probe({"do": "grant", **step})
+        missing = [one for one in found if one["kind"] == "missing_permission"]
+        assert [one for one in missing if not names(one, row)] == [], row
+        if missing:
+            named += 1
+            continue
+        kinds = {one["kind"] for one in found}
+        assert "permission_unknown" in kinds, (asked, row, found)
+        unknown.append(f"{row['operation']} {row['resource']} {row['name']}")
+    measured(named=named, unknown=unknown)
+    return named, unknown
+
+
+def test_a_permission_of_each_kind_is_missed_by_name(lab, checks, measured):
+    kinds = {}
+    for asked, row in checks.rows():
+        kind = (row["principal"], row["resource"], row["pattern"], row["operation"])
+        kinds.setdefault(kind, (asked, row))
+    named, unknown = examine(lab, checks, kinds.values(), measured)
+    assert named > len(unknown)
+
+
+@pytest.mark.long
+def test_every_permission_is_missed_by_name(lab, checks, measured):
+    rows = list(checks.rows())
+    assert len(rows) > 10
+    named, unknown = examine(lab, checks, rows, measured)
+    assert named > len(unknown)

@@ -13,8 +13,8 @@ HOSTS = ("source1", "source2", "target1")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def begun_anew(lab):
-    """What was harmed and lost before stays critical until the baseline is taken anew."""
+def begun_again(lab):
+    """What was harmed and lost before stays critical until the baseline is recorded again."""
     for flow in ("orders", "orders-north"):
         lab.desk.run("mirror-report", "baseline", "--flow", flow, "--renew")
 

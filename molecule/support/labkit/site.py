@@ -74,7 +74,7 @@ class Site:
         return "".join(self.certificate(f"{name}.ca.pem") for name in self.authorities)
 
     def renew(self, *names: str, authority: str = "lab") -> None:
-        """Make certificates anew, with new keys; the next run of the site uses them."""
+        """Make certificates again, with new keys; the next run of the site uses them."""
         for name in names:
             for ending in ("pem", "key"):
                 (self.secrets / "tls" / f"{name}.{ending}").unlink()
