@@ -10,7 +10,7 @@ from labkit.hosts import Unit
 from labkit.lab import Lab
 
 RECORDS = 400
-"""Written to each topic before the harm, and as many between the mirror's stop and the harm."""
+"""Written to each topic before the damage, and as many between the mirror's stop and the damage."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +74,7 @@ OF_MIRRORMAKER_2: dict[str, Fault] = {
 
 @dataclasses.dataclass(frozen=True)
 class Faulty:
-    """A flow whose topics are harmed.
+    """A flow whose topics are damaged.
 
     :param prefix: stands before the names of :data:`FAULTS`.
     :param target: stands before a topic's name on the target.
@@ -102,8 +102,8 @@ class Faulty:
         self._produce(chosen)
         self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
 
-    def harm(self, chosen: Sequence[str]) -> tuple[int, dict[str, Any]]:
-        """Stop the mirror, write more records, do harm, and let the mirror go on.
+    def damage(self, chosen: Sequence[str]) -> tuple[int, dict[str, Any]]:
+        """Stop the mirror, write more records, do damage, and let the mirror go on.
 
         :returns: what the report said of the lag before it went on.
         """
@@ -185,7 +185,7 @@ class Faulty:
 
 
 @dataclasses.dataclass(frozen=True)
-class Harmed:
+class Damaged:
     """What the report says: of the lag while the mirror stood still, and then of everything."""
 
     stopped: tuple[int, dict[str, Any]]

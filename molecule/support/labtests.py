@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults import Faulty, Harmed
+from faults import Damaged, Faulty
 from labkit.controller import ROOT, TOOLS
 from labkit.lab import Lab
 
@@ -82,7 +82,7 @@ def outputs() -> list[str]:
 
 @pytest.fixture(scope="session")
 def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
-    """The report of a whole mirror: what is harmed later holds records and is verified.
+    """The report of a whole mirror: what is damaged later holds records and is verified.
 
     :param faulty: the scenario's own.
     """
@@ -91,8 +91,8 @@ def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def harmed(lab: Lab, faulty: Faulty, whole: tuple[int, dict[str, Any]]) -> Harmed:
-    """One topic per class of fault, each harmed while the mirror was stopped; one report."""
+def damaged(lab: Lab, faulty: Faulty, whole: tuple[int, dict[str, Any]]) -> Damaged:
+    """One topic per class of fault, each damaged while the mirror was stopped; one report."""
     assert whole[1]["parity"]
-    stopped = faulty.harm(list(faulty.faults))
-    return Harmed(stopped, lab.report("run"))
+    stopped = faulty.damage(list(faulty.faults))
+    return Damaged(stopped, lab.report("run"))

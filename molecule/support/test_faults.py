@@ -10,15 +10,15 @@ from labkit.answers import classes, parity
 from labkit.controller import wait
 
 
-def test_before_the_harm_all_is_verified(faulty, whole):
+def test_before_the_damage_all_is_verified(faulty, whole):
     for fault in faulty.faults:
         row = parity(whole[1], faulty.topic(fault), faulty.flow)
         assert (row["status"], classes(row)) == ("verified", {}), fault
         assert row["source_records"] == row["verified_records"] == RECORDS, fault
 
 
-def test_a_source_truncated_past_the_position_is_lost_with_the_number(faulty, harmed):
-    status, document = harmed.stopped
+def test_a_source_truncated_past_the_position_is_lost_with_the_number(faulty, damaged):
+    status, document = damaged.stopped
     lost = {row["topic"]: row["lost"] for row in document["lag"] if row["lost"]}
     gone = faulty.faults["truncated"].truncated
     assert lost == {faulty.topic("truncated"): gone}
@@ -27,52 +27,53 @@ def test_a_source_truncated_past_the_position_is_lost_with_the_number(faulty, ha
     assert status == 2
 
 
-def test_a_certain_loss_stays_critical_after_the_mirror_went_on(faulty, harmed):
-    said = [each for each in harmed.answer[1]["findings"] if each["kind"] == "truncated"]
+def test_a_certain_loss_stays_critical_after_the_mirror_went_on(faulty, damaged):
+    said = [each for each in damaged.answer[1]["findings"] if each["kind"] == "truncated"]
     assert [(each["topic"], each["severity"]) for each in said] == [
         (faulty.topic("truncated"), "critical")
     ]
 
 
-def test_records_that_nobody_can_read_again_are_not_called_verified(faulty, harmed):
-    row = parity(harmed.answer[1], faulty.topic("truncated"), faulty.flow)
+def test_records_that_nobody_can_read_again_are_not_called_verified(faulty, damaged):
+    row = parity(damaged.answer[1], faulty.topic("truncated"), faulty.flow)
     assert row["verified_records"] == row["source_records"]
     assert row["source_records"] == 2 * RECORDS - faulty.faults["truncated"].truncated
 
 
-def test_each_class_is_named_with_its_topic_and_exact_number_and_no_other(faulty, harmed, measured):
+def test_each_class_is_named_with_topic_and_exact_number_and_no_other(faulty, damaged, measured):
     rows = {
-        fault: parity(harmed.answer[1], faulty.topic(fault), faulty.flow) for fault in faulty.faults
+        fault: parity(damaged.answer[1], faulty.topic(fault), faulty.flow)
+        for fault in faulty.faults
     }
     found = {fault: classes(row) for fault, row in rows.items()}
     measured(found=found)
     assert found == {fault: dict(one.expected) for fault, one in faulty.faults.items()}
 
 
-def test_each_class_is_named_with_its_partition_where_the_mirror_keeps_it(faulty, harmed):
+def test_each_class_is_named_with_its_partition_where_the_mirror_keeps_it(faulty, damaged):
     for fault, one in faulty.faults.items():
-        row = parity(harmed.answer[1], faulty.topic(fault), faulty.flow)
+        row = parity(damaged.answer[1], faulty.topic(fault), faulty.flow)
         kept = {name: {"0": count} for name, count in one.expected.items()}
         assert row["partitions"] == ({} if faulty.group else kept), fault
 
 
-def test_each_class_is_a_finding_with_its_number(faulty, harmed):
+def test_each_class_is_a_finding_with_its_number(faulty, damaged):
     for fault, one in faulty.faults.items():
         topic = faulty.topic(fault)
         found = {
             each["kind"]: each["count"]
-            for each in harmed.answer[1]["findings"]
+            for each in damaged.answer[1]["findings"]
             if each["topic"] in {topic, faulty.target + topic} and each["kind"] in one.expected
         }
         assert found == one.expected, fault
 
 
-def test_loss_and_corruption_are_critical(harmed):
-    assert harmed.answer[0] == 2
+def test_loss_and_corruption_are_critical(damaged):
+    assert damaged.answer[0] == 2
 
 
-def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, faulty, harmed):
-    assert harmed.answer[0] == 2
+def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, faulty, damaged):
+    assert damaged.answer[0] == 2
     _, document = lab.report("run", "--flow", faulty.flow)
     accounted = {
         each["kind"]
@@ -85,15 +86,15 @@ def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, fau
 
 
 @pytest.mark.long
-def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, harmed):
+def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, damaged):
     """What one run finds does not lean on the other topics' faults."""
-    del harmed
+    del damaged
     lab.desk.run("mirror-report", "baseline", "--flow", faulty.flow, "--renew")
     # A baseline leaves out all of its own minute where a mirror keeps no partitions.
     minute = time.time() // 60
     wait("the next minute", lambda: time.time() // 60 > minute)
     faulty.fill(["missing", "duplicated"])
-    faulty.harm(["missing", "duplicated"])
+    faulty.damage(["missing", "duplicated"])
     _, document = lab.report("run", "--flow", faulty.flow)
     found = {row["source_topic"]: classes(row) for row in document["parity"] if classes(row)}
     assert found == {

@@ -35,7 +35,7 @@ def payments(lab: Lab) -> Unit:
 
 @pytest.fixture(scope="session")
 def faulty(lab: Lab, payments: Unit) -> Faulty:
-    """The flow whose topics are harmed."""
+    """The flow whose topics are damaged."""
     return Faulty(lab, payments, "payments", "payments.", "", "mirrormaker-payments")
 
 

@@ -23,5 +23,5 @@ def mirror(lab: Lab) -> Unit:
 
 @pytest.fixture(scope="session")
 def faulty(lab: Lab, mirror: Unit) -> Faulty:
-    """The flow whose topics are harmed."""
+    """The flow whose topics are damaged."""
     return Faulty(lab, mirror, "orders", "faults.", "east.", None)

@@ -83,10 +83,10 @@ def test_the_workers_configuration_on_the_target_holds_no_secret(lab):
 
 
 def test_nothing_is_written_to_a_source(lab, faulty):
-    harmed = {faulty.topic(fault) for fault in faulty.faults}
+    damaged = {faulty.topic(fault) for fault in faulty.faults}
     known = {"orders", "killed", "stopped", "late.one"}
     for source, topics, groups in (
-        ("east", known | harmed, [GROUP]),
+        ("east", known | damaged, [GROUP]),
         ("north", {"orders"}, []),
     ):
         found = lab.probe({"do": "topics", "cluster": source}, {"do": "groups", "cluster": source})

@@ -14,7 +14,7 @@ HOSTS = ("source1", "source2", "target1")
 
 @pytest.fixture(scope="module", autouse=True)
 def begun_again(lab):
-    """What was harmed and lost before stays critical until the baseline is recorded again."""
+    """What was damaged and lost before stays critical until the baseline is recorded again."""
     for flow in ("orders", "orders-north"):
         lab.desk.run("mirror-report", "baseline", "--flow", flow, "--renew")
 
