@@ -26,7 +26,7 @@ import mirror_report
 from mirror_report import cli
 
 DAY_MS = 86_400_000
-READ_AT = re.compile(r'("(?:read_at_ms|at|since_ms)":\s*)(\d{13})\b')
+READ_AT = re.compile(r'("(?:read_at_ms|at|since_ms)":\s*|\[(?:null|\d+), )(\d{13})\b')
 """When something was last read of the clusters, and since when it is seen: both are waited by."""
 WRITTEN_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PATIENCE = 120

@@ -217,6 +217,5 @@ def test_enough_is_written_down() -> None:
     assert exits >= {0, 1, 2}
     strategies = {topic["strategy"] for topic in topics}
     assert strategies == {"timestamp", "offset_syncs", "latest_by_key", "none"}
-    assert not any(
-        golden["went on"]["run again"]["document"]["spark_started"] for golden in goldens
-    )
+    again = [golden["went on"]["run again"]["document"]["spark_started"] for golden in goldens]
+    assert again.count(False) == len(goldens) - 1, "all but the compacted one find nothing new"
