@@ -179,6 +179,19 @@ def model_pages() -> list[str]:
     return lines
 
 
+def option_rows(name: str, option: dict[str, Any]) -> list[str]:
+    """A variable of a role, and below it the keys of its values."""
+    default = "required" if option.get("required") else code(option.get("default"))
+    kind = option.get("type", "str")
+    elements = option.get("elements")
+    if elements:
+        kind += f" of {elements}"
+    rows = [f"| `{name}` | {kind} | {default} | {prose(option.get('description'))} |"]
+    for key, inner in (option.get("options") or {}).items():
+        rows += option_rows(f"{name}{'[]' if elements else ''}.{key}", inner)
+    return rows
+
+
 def role_page(role: Path) -> list[str]:
     """The variables of one role, those of the site left out."""
     specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
@@ -198,15 +211,7 @@ def role_page(role: Path) -> list[str]:
         if not own:
             continue
         lines += ["| Variable | Type | Default | Meaning |", "|---|---|---|---|"]
-        for name, option in own.items():
-            default = "required" if option.get("required") else code(option.get("default"))
-            kind = option.get("type", "str")
-            if option.get("elements"):
-                kind += f" of {option['elements']}"
-            doc = prose(option.get("description"))
-            for key, inner in (option.get("options") or {}).items():
-                doc += f"<br>`{key}`: {prose(inner.get('description'))}"
-            lines.append(f"| `{name}` | {kind} | {default} | {doc} |")
+        lines += [row for name, option in own.items() for row in option_rows(name, option)]
         lines.append("")
     return lines
 
