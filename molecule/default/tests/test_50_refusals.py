@@ -50,10 +50,12 @@ def test_a_wrong_inventory_is_refused_and_the_host_untouched(
     assert [word for word in named if word not in message] == []
 
 
-@pytest.mark.parametrize("playbook", ["preflight.yml", "site.yml"])
 @pytest.mark.parametrize(
-    ("calendar", "why"),
-    [("every 5 minutes", "is no calendar of systemd"), ("2020-01-01", "never elapses again")],
+    ("playbook", "calendar", "why"),
+    [
+        ("preflight.yml", "every 5 minutes", "is no calendar of systemd"),
+        ("site.yml", "2020-01-01", "never elapses again"),
+    ],
     ids=["unreadable", "past"],
 )
 def test_a_calendar_that_starts_no_reports_is_refused_before_anything_changes(
