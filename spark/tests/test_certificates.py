@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
 from mirror_report.commands.check import check_flows
-from mirror_report.commands.measure_lag import measure_lag
+from mirror_report.commands.lag import measure_lag
 from mirror_report.config import Cluster, Credentials
 from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read

@@ -6,9 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.preflight import same_cluster
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import aliases, chosen
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
@@ -28,8 +26,8 @@ from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
 
 HELP = "record where verification starts; keeps what is recorded"
+# Commits to wait for; after so many intervals a position that stays says nothing more.
 INTERVALS = 2
-"""Commits to wait for; after so many intervals a position that stays says nothing more."""
 PAUSE_SECONDS = 1.0
 
 
@@ -50,7 +48,7 @@ def answer(options: Namespace) -> Answer:
     """
     recorded = record_baselines(
         load(options.config), options.flow, full_history=options.full_history, renew=options.renew,
-        progress=show_progress,
+        progress=shared.show_progress,
     )  # fmt: skip
     return formats.lines(
         *(
@@ -66,7 +64,7 @@ def record_baselines(
     *,
     full_history: bool,
     renew: bool,
-    progress: Progress = lambda _: None,
+    progress: shared.Progress = lambda _: None,
 ) -> dict[str, bool]:
     """Record where verification starts.
 
@@ -80,7 +78,7 @@ def record_baselines(
         release; nothing is recorded for any flow then.
     """
     store = Store(settings.state_directory)
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     with store.lock():
         recorded = store.load("baseline")
         due = [one for one in flows if full_history or renew or one.name not in recorded]
@@ -90,7 +88,7 @@ def record_baselines(
         if due:
             others = [one for one in settings.flows if one.name in recorded and one not in due]
             tails: FlowTails = {}
-            with open_clients(settings, aliases([*due, *others])) as clients:
+            with open_clients(settings, shared.aliases([*due, *others])) as clients:
                 observed = _observe(clients, due, others, tails)
                 required = None
                 if not full_history:
@@ -210,7 +208,7 @@ def _observe(
 
 
 def _watch(
-    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: shared.Progress
 ) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
     watches = {one.flow.name: Watch(one) for one in observed}

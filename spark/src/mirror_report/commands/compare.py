@@ -8,8 +8,7 @@ from typing import Any
 
 from mirror_report.checks import digests
 from mirror_report.checks.verdict import verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import Settings
 from mirror_report.config.load import load
 from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
@@ -22,8 +21,8 @@ from mirror_report.parity.state import bundle as bundles
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
 HELP = "hold two digests against each other; ask no cluster"
+# Differing buckets that are named; all of them are counted.
 DIFFERENCES = 1000
-"""Differing buckets that are named; all of them are counted."""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -38,11 +37,13 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: one cannot be read, or they do not belong together.
     """
     first, second = options.bundles
-    return formats.judged(compare_bundles(load(options.config), first, second, show_progress))
+    return formats.judged(
+        compare_bundles(load(options.config), first, second, shared.show_progress)
+    )
 
 
 def compare_bundles(
-    settings: Settings, first: Path, second: Path, progress: Progress
+    settings: Settings, first: Path, second: Path, progress: shared.Progress
 ) -> CompareDocument:
     """Hold two bundles against each other; no cluster is asked.
 
@@ -79,7 +80,11 @@ def compare_bundles(
 
 
 def _compare(
-    settings: Settings, source: Bundle, target: Bundle, files: Sequence[Path], progress: Progress
+    settings: Settings,
+    source: Bundle,
+    target: Bundle,
+    files: Sequence[Path],
+    progress: shared.Progress,
 ) -> tuple[dict[str, Mapping[str, Any]], list[BucketDifference]]:
     """Sums by topic of the target, and the first of the buckets that differ."""
     if not files:

@@ -12,8 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.model import ClusterSnapshot, ReportError
@@ -52,7 +51,7 @@ def answer(options: Namespace) -> Answer:
     written: list[str] = []
     digest_side(
         settings, options.flow, options.side,
-        lambda bundle: _output(options.output, bundle, written), show_progress,
+        lambda bundle: _output(options.output, bundle, written), shared.show_progress,
     )  # fmt: skip
     return formats.lines(*written)
 
@@ -62,7 +61,7 @@ def digest_side(
     flow_name: str | None,
     side: Side,
     open_output: Callable[[Bundle], AbstractContextManager[BinaryIO]],
-    progress: Progress,
+    progress: shared.Progress,
 ) -> Bundle:
     """Digest one side of a flow, asking the cluster of that side alone.
 

@@ -13,7 +13,7 @@ from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
 from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
-from mirror_report.commands.flows import status_of
+from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.kafka.transactions import open_transactions
@@ -25,8 +25,8 @@ from mirror_report.observe import (
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
+# Partitions with lag whose oldest record is read at one observation.
 AGES_ASKED = 300
-"""Partitions with lag whose oldest record is read at one observation."""
 AGES_SECONDS = 3.0
 
 
@@ -199,7 +199,7 @@ class _Measurement:
         return gone, losses
 
     def _status(self) -> FlowStatus:
-        status = status_of(self.flow, self.observed)
+        status = shared.status_of(self.flow, self.observed)
         if not self.flow.engine.has_heartbeats:
             return status
         client = self.clients.get(self.flow.target)

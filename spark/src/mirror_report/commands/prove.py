@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.kafka.records import oldest_waiting
@@ -65,14 +64,14 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     settings = load(options.config)
-    return formats.judged(prove_topics(settings, options.flow, options.topic, show_progress))
+    return formats.judged(prove_topics(settings, options.flow, options.topic, shared.show_progress))
 
 
 def prove_topics(
     settings: Settings,
     flow_name: str,
     topic: str | None,
-    progress: Progress,
+    progress: shared.Progress,
     snapshots: Snapshots | None = None,
     open_session: OpenSession | None = None,
 ) -> ProofDocument:
@@ -201,7 +200,7 @@ def _compare(
     subjects: Sequence[TopicAtRest],
     expected_bytes: int,
     open_session: OpenSession | None,
-    progress: Progress,
+    progress: shared.Progress,
 ) -> dict[str, Proved]:
     try:
         # Spark is only needed here; most commands work without it.

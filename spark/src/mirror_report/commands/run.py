@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from mirror_report import __version__, metrics
 from mirror_report.checks import coverage
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import chosen
-from mirror_report.commands.measure_lag import LagResult, measure_lag, over_time
-from mirror_report.commands.progress import Progress, show_progress, show_traceback
+from mirror_report.commands import shared
+from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
 from mirror_report.config import Flow, Settings
 from mirror_report.config.load import load
@@ -62,10 +60,10 @@ def answer(options: Namespace) -> Answer:
     given = {name: value for name, value in asked.items() if value is not None}
     settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
     store = Store(settings.state_directory)
-    on_crash = show_traceback if options.debug else lambda _: None
+    on_crash = shared.show_traceback if options.debug else lambda _: None
     with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
         report = recorded.write(
-            make_report(settings, options.flow, show_progress, on_crash=on_crash)
+            make_report(settings, options.flow, shared.show_progress, on_crash=on_crash)
         )
         written = formats.judged(report)
         page = store.write_report(latest("html", options.flow), formats.text("html", written))
@@ -81,7 +79,7 @@ def answer(options: Namespace) -> Answer:
 def make_report(
     settings: Settings,
     flow_name: str | None,
-    progress: Progress,
+    progress: shared.Progress,
     *,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
@@ -94,7 +92,7 @@ def make_report(
     generated_at = datetime.now(UTC).replace(microsecond=0)
     run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
     store = Store(settings.state_directory)
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(settings, lag)
@@ -157,7 +155,7 @@ def _parity(
     flows: tuple[str, ...],
     store: Store,
     run_id: str,
-    progress: Progress,
+    progress: shared.Progress,
     on_crash: Callable[[BaseException], None],
     tails: FlowTails,
 ) -> tuple[ParityResult | None, list[Finding]]:

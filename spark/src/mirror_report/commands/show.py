@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
-from mirror_report.commands import options as shared
+from mirror_report.commands import shared
 from mirror_report.config.load import load
 from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json

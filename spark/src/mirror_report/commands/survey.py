@@ -6,9 +6,9 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.commands.flows import aliases, load_manifests
-from mirror_report.commands.measure_lag import LagResult
-from mirror_report.commands.observe_groups import flow_groups
+from mirror_report.commands import shared
+from mirror_report.commands.groups import flow_groups
+from mirror_report.commands.lag import LagResult
 from mirror_report.config import Flow, Settings
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
@@ -43,8 +43,9 @@ class Survey:
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
     """Observe topics and groups of flows whose lag was measured just now."""
     result = Survey()
-    manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), result.findings)
-    with open_clients(settings, aliases(flows)) as clients:
+    names = ("baseline", "topics", "survey", "groups")
+    manifests = shared.load_manifests(store, names, result.findings)
+    with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
             try:

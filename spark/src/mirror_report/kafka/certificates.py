@@ -19,8 +19,8 @@ from mirror_report.model import Certificate, ReportError, sentence
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 16
+# OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED.
 HAS_EXPIRED = 10
-"""OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED."""
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _INTEGER, _SEQUENCE, _VERSION = 0x02, 0x30, 0xA0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
+# Of checkpoints; offset syncs carry none.
 VERSION = 0
-"""Of checkpoints; offset syncs carry none."""
 
 
 class FormatError(ValueError):

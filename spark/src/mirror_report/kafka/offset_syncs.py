@@ -16,10 +16,10 @@ from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, catch_up
 from mirror_report.model import OffsetSync, Place, TopicSnapshot
 
+# Offset syncs read from the end; a partition without one there has no estimate.
 SYNCS_READ = 200_000
-"""Offset syncs read from the end; a partition without one there has no estimate."""
+# Per partition at most twice as many are held before they are thinned out.
 SYNCS_KEPT = 64
-"""Per partition at most twice as many are held before they are thinned out."""
 
 
 def skip_old(tail: Tail, topic: TopicSnapshot) -> None:

@@ -41,6 +41,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _REFUSED = (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+# Answers of a broker that has let the request pass its authorizer.
 _PASSED = (
     0,
     UNKNOWN_TOPIC,
@@ -50,10 +51,9 @@ _PASSED = (
     38,  # or its replication factor are not right
     44,  # the site's own policy for topics refuses it
 )
-"""Answers of a broker that has let the request pass its authorizer."""
 
+# Admin client and names -> error code per name.
 Ask = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
-"""Admin client and names -> error code per name."""
 
 
 def ask(

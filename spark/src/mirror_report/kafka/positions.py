@@ -26,8 +26,8 @@ from mirror_report.kafka.tails import (
 )
 from mirror_report.model import GroupSnapshot, MirrorStatus
 
+# Alias of a cluster -> its client.
 ClientOf = Callable[[str], ClusterClient]
-"""Alias of a cluster -> its client."""
 
 
 def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:

@@ -20,11 +20,11 @@ from mirror_report.kafka.records import consumer
 from mirror_report.model import TopicSnapshot
 
 READ_SECONDS = 120.0
+# Half of Kafka's default of ``delete.retention.ms``.
 TOMBSTONES_KEPT_MS = 12 * 3_600_000
-"""Half of Kafka's default of ``delete.retention.ms``."""
 
+# Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest.
 Decode = Callable[[Any], tuple[str, Any] | None]
-"""Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest."""
 
 
 @dataclass
@@ -80,11 +80,11 @@ class Tail:
         )
 
 
+# Topic -> what was read of it; kept between observations, so that each reads only what is new.
 Tails = dict[str, Tail]
-"""Topic -> what was read of it; kept between observations, so that each reads only what is new."""
 
+# Flow -> what was read of its mirror's own topics.
 FlowTails = dict[str, Tails]
-"""Flow -> what was read of its mirror's own topics."""
 
 
 def own_topics(

@@ -12,10 +12,10 @@ WIDTH, HEIGHT = 600, 80
 HOURS = 168
 HOUR_MS = 3_600_000
 STATUSES = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
+# Status -> height of its bar, of 12: who sees no colours sees what is wrong, too.
 HEIGHTS: Mapping[str, int] = {
     "mismatch": 12, "unknown": 9, "unverifiable": 9, "skipped": 6, "in_flight": 4, "verified": 4,
 }  # fmt: skip
-"""Status -> height of its bar, of 12: who sees no colours sees what is wrong, too."""
 
 
 def lines(history: Sequence[Row]) -> list[dict[str, Any]]:

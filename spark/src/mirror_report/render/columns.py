@@ -11,13 +11,13 @@ from mirror_report.render.rows import Row
 Tone = Literal["ok", "dim", "warning", "critical", "unknown"]
 
 DULL = frozenset(("", "-", "0", "unknown"))
+# State -> how it is coloured; a state that is not here is critical.
 TONES: Mapping[str, Tone] = {
     "OK": "ok", "IDLE": "dim", "LAGGING": "warning", "REWOUND": "warning", "UNKNOWN": "unknown",
     "verified": "ok", "in_flight": "dim", "skipped": "warning", "unverifiable": "warning",
     "unknown": "unknown", "ready": "ok", "reread": "warning", "stale": "warning",
     "active_on_target": "dim", "not_synced": "warning", "synced": "dim",
 }  # fmt: skip
-"""State -> how it is coloured; a state that is not here is critical."""
 
 
 def tone(state: str) -> Tone:

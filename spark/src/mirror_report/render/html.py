@@ -18,15 +18,15 @@ from mirror_report.render.answer import Answer
 from mirror_report.render.columns import Column
 from mirror_report.render.rows import Row
 
+# Findings on the page unfolded, and at all.
 OPEN, FINDINGS = 10, 100
-"""Findings on the page unfolded, and at all."""
 ROWS = 300
 CHARTS = 24
 STRIPS = 60
 REASONS = 50
 DAY = "%d %b %H:%MZ"
+# Characters of a text on the page.
 LONGEST = 2000
-"""Characters of a text on the page."""
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001

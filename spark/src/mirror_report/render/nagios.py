@@ -12,10 +12,10 @@ from mirror_report.model import CLASSES
 from mirror_report.render import figures, freshness, rows
 from mirror_report.render.answer import Answer
 
+# Characters of the sentence; the whole line stays below the kilobyte old agents pass on.
 LONGEST = 400
-"""Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
+# Characters at the end of a sentence that is cut: they say how old the report is.
 END = 40
-"""Characters at the end of a sentence that is cut: they say how old the report is."""
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001

@@ -17,10 +17,11 @@ RUN_FILE = "mirror_report_parity.prom"
 Plane = Literal["lag", "run"]
 Labels = Mapping[str, str]
 Value = float | None
+# Name, labels, value.
 Sample = tuple[str, Labels, Value]
-"""Name, labels, value."""
 
 TOPIC = "flow, source, target, topic"
+# Name -> labels, and what it is. All are gauges in base units.
 METRICS: Mapping[str, tuple[str, str]] = {
     "kafka_mirror_lag_records": (TOPIC, "Records of the source not mirrored yet."),
     "kafka_mirror_lag_seconds": (TOPIC, "Age of the oldest record not mirrored yet."),
@@ -82,7 +83,6 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "kafka_mirror_report_exit_status": ("plane", "Its exit status."),
     "kafka_mirror_report_info": ("plane, version", "1; the release that made it."),
 }
-"""Name -> labels, and what it is. All are gauges in base units."""
 
 SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
 

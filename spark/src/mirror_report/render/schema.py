@@ -21,6 +21,7 @@ from mirror_report.model import (
 )
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+# Command -> what it prints with ``--json``.
 DOCUMENTS: Mapping[str, type] = {
     "run": Report,
     "show": Report,
@@ -30,12 +31,12 @@ DOCUMENTS: Mapping[str, type] = {
     "prove": ProofDocument,
     "compare": CompareDocument,
 }
-"""Command -> what it prints with ``--json``."""
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
+# Besides timestamps; every other number is 0 or more.
 MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
-"""Besides timestamps; every other number is 0 or more."""
 
+# Field, or record and field -> what its type does not say.
 NARROWER: Mapping[str, Mapping[str, Any]] = {
     "coverage": {"maximum": 1},
     "exit_code": {"maximum": 3},
@@ -46,7 +47,6 @@ NARROWER: Mapping[str, Mapping[str, Any]] = {
     "readiness": {"maximum": 1},
     "record_hash": {"pattern": "^[0-9a-f]*$"},
 }
-"""Field, or record and field -> what its type does not say."""
 
 
 def derive(version: str) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from mirror_report.render.sections import line
 from mirror_report.render.tables import STYLES, table
 
 PLAIN_WIDTH = 1000
+# Differing buckets that are shown.
 BUCKETS = 20
-"""Differing buckets that are shown."""
 
 
 def console(stream: TextIO) -> Console:
