@@ -90,9 +90,7 @@ def record_baselines(
             tails: FlowTails = {}
             with open_clients(settings, shared.aliases([*due, *others])) as clients:
                 observed = _observe(clients, due, others, tails)
-                required = None
-                if not full_history:
-                    required = _watch(clients, observed, tails, progress)
+                required = None if full_history else _watch(clients, observed, tails, progress)
             for name, topics in _record(store, recorded, due, observed, required).items():
                 progress(
                     f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
@@ -136,23 +134,19 @@ def _of_flow(
     seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full: bool
 ) -> dict[str, Any]:
     at_ms = seen.source.taken_at_ms
-    # Comparing more takes back nothing that is known to be lost.
-    since = (before or {}).get("losses_since_ms", 0) if full else at_ms
     return {
         "recorded_at_ms": at_ms,
-        "losses_since_ms": since,
+        # Comparing more takes back nothing that is known to be lost.
+        "losses_since_ms": (before or {}).get("losses_since_ms", 0) if full else at_ms,
         "group_existed": bool(seen.positions),
         "topics": topics,
     }
 
 
 def _ids(seen: Observation, side: str) -> dict[str, str]:
-    found = {}
-    for name, topic in seen.source.topics.items():
-        one = topic if side == "source" else seen.on_target(name)
-        if one is not None:
-            found[one.name] = one.topic_id
-    return found
+    topics = seen.source.topics
+    some = topics.values() if side == "source" else map(seen.on_target, topics)
+    return {one.name: one.topic_id for one in some if one is not None}
 
 
 def _observe(
@@ -166,8 +160,7 @@ def _observe(
     fed: set[tuple[str, str]] = set()
     for flow in due:
         observed = observe_flow(clients, flow, tails)
-        same = same_cluster(flow, observed.source, observed.target)
-        if same:
+        if same := same_cluster(flow, observed.source, observed.target):
             raise ConfigError(same[0].message, same[0].action)
         _readable(observed.source, observed.target)
         names[flow.name] = observed.source.topics
@@ -199,11 +192,8 @@ def _observe(
         source = clients.get(flow.source).snapshot(None, names[flow.name])
         _readable(source, targets[flow.target])
         alive, positions = mirrors[flow.name]
-        found.append(
-            Observation(
-                flow, of_present_topics(positions, source), alive, targets[flow.target], source
-            )
-        )
+        positions = of_present_topics(positions, source)
+        found.append(Observation(flow, positions, alive, targets[flow.target], source))
     return found
 
 
@@ -223,9 +213,8 @@ def _watch(
             watch = watches[one.flow.name]
             if watch.waits:
                 alive = bool(worker_group(clients, one.flow).members)
-                positions = mirror_status(clients, one.flow, tails).positions
                 # A position past the end that was seen has reached it.
-                watch.saw(positions, alive=alive)
+                watch.saw(mirror_status(clients, one.flow, tails).positions, alive=alive)
         open_ = [name for name, watch in watches.items()
                  if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
         if not open_:
@@ -239,6 +228,5 @@ def _watch(
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:
-    problems = [text for one in snapshots for text in one.errors.values()]
-    if problems:
+    if problems := [text for one in snapshots for text in one.errors.values()]:
         raise StateError("no baseline recorded: " + "; ".join(problems))

@@ -72,8 +72,10 @@ def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
 
 def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     """What stands against starting the mirror, beyond what stands against having it."""
-    found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
-    found += preflight.idle_tasks(flow, observed.source)
+    found = [
+        *preflight.takeover(flow, observed.target, observed.positions, observed.group),
+        *preflight.idle_tasks(flow, observed.source),
+    ]
     if flow.engine.creates_topics:
         found += preflight.replication_factors(flow, observed.target_brokers)
     try:
@@ -164,14 +166,14 @@ def ending_certificates(
         cluster = settings.clusters[alias]
         if not cluster.uses_tls:
             continue
-        kinds = {"certificate_expiry", "not_checked"}
         try:
-            brokers = clients.get(alias).listeners()
+            brokers, kinds = clients.get(alias).listeners(), {"certificate_expiry", "not_checked"}
         except ReportError:
             # That is said already; only a certificate that has ended may explain it.
             brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
         seen = examine(cluster, settings.credentials, brokers)
-        now_ms = time.time_ns() // 1_000_000
-        judged = certificates.judge(seen, settings.warn.certificate_days, now_ms)
+        judged = certificates.judge(
+            seen, settings.warn.certificate_days, now_ms=time.time_ns() // 1_000_000
+        )
         found += [one for one in judged if one.kind in kinds]
     return found

@@ -81,8 +81,7 @@ def _confirm(
             source = source_snapshot(clients, flow)
             # Asked again each time: a name may not resolve for a moment.
             seen_from = {seen for host in hosts for seen in addresses(host, cluster)}
-            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, tails)
-            if not lacking:
+            if not (lacking := _not_taken_up(clients, flow, source, hosts, seen_from, tails)):
                 break
             if time.monotonic() > deadline:
                 return Confirmation(

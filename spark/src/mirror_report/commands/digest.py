@@ -68,8 +68,7 @@ def digest_side(
     :param open_output: where the bundle goes.
     :raises ReportError: the cluster cannot be read.
     """
-    flow = _only(settings, flow_name)
-    take = Snapshots(settings)
+    flow, take = _only(settings, flow_name), Snapshots(settings)
     holds_positions = flow.engine.positions_side == side
     # What is below a position must be on the target: it is read last.
     if side == "source":
@@ -116,13 +115,15 @@ def _floors(
 ) -> dict[str, dict[str, int]]:
     """Where verification begins, if this host knows the flow's baseline."""
     recorded = Store(settings.state_directory).load("baseline").get(flow.name, {}).get("topics", {})
-    found = {}
-    for name in snapshot.topics:
-        origin = name if side == "source" else flow.source_topic(name)
-        # What may have been copied before the baseline cannot be told apart by digests.
-        where = "required" if side == "source" else "target"
-        found[name] = dict(recorded.get(origin, {}).get(where) or {})
-    return found
+    if side == "source":
+        return {
+            name: dict(recorded.get(name, {}).get("required") or {}) for name in snapshot.topics
+        }
+    # What may have been copied before the baseline cannot be told apart by digests.
+    return {
+        name: dict(recorded.get(flow.source_topic(name), {}).get("target") or {})
+        for name in snapshot.topics
+    }
 
 
 @contextlib.contextmanager

@@ -1,7 +1,4 @@
-"""``groups``: what consumer groups would lose or read again if they moved to the target now.
-
-What the groups a flow takes along have committed, and where that leads.
-"""
+"""``groups``: what consumer groups would lose or read again if they moved to the target now."""
 
 import dataclasses
 from argparse import ArgumentParser, Namespace
@@ -29,6 +26,7 @@ from mirror_report.model import (
     GroupParity,
     GroupPlace,
     GroupsDocument,
+    GroupState,
     Place,
     Positions,
     ReportError,
@@ -134,8 +132,7 @@ def observe_groups(
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
-    ids = _ids(flow, observed)
-    known_ids = before.get("ids", {})
+    ids, known_ids = _ids(flow, observed), before.get("ids", {})
     replaced = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
     translated = translation(target, clients.credentials, flow, memory, replaced)
     wanted = [name for name in group_client.states(source) if flow.wants(name)]
@@ -161,8 +158,11 @@ def observe_groups(
     )
     proofs = _proofs(settings, scene, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
-    rows += [_without_rows(flow, name, "unknown") for name in refused]
-    rows += [_without_rows(flow, name, "not_synced") for name in wanted if not flow.syncs(name)]
+    without: dict[str, GroupState] = {
+        **dict.fromkeys(refused, "unknown"),
+        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
+    }
+    rows += [GroupParity(flow.name, one, without[one], None, None, None, ()) for one in without]
     action = (
         f"Grant the identity READ on the topics of {flow.target} that docs/report/permissions.md "
         "lists"
@@ -206,10 +206,6 @@ def _committed(
     return offsets, refused
 
 
-def _without_rows(flow: Flow, group: str, state: Any) -> GroupParity:
-    return GroupParity(flow.name, group, state, None, None, None, ())
-
-
 def _proofs(
     settings: Settings, scene: Scene, wanted: Mapping[GroupPlace, tuple[int, Image]]
 ) -> dict[GroupPlace, int]:
@@ -234,9 +230,8 @@ def _proofs(
             if here is None or there is None or known.candidate is None:
                 continue
             ours[topic, number] = (offset, min(here.end, offset + AROUND))
-            first = max(known.offset or 0, there.log_start, known.candidate - AROUND)
             theirs[flow.target_topic(topic), number] = (
-                first,
+                max(known.offset or 0, there.log_start, known.candidate - AROUND),
                 min(there.end, known.candidate + AROUND),
             )
         on_source = fetch(settings.clusters[flow.source], settings.credentials, ours)

@@ -106,11 +106,8 @@ def measure_lag(
             result.shifts[flow.name] = lag.shifts
             if topics:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
-                result.findings.extend(
-                    one
-                    for one in lacking_permissions(settings, clients, flow)
-                    if one.kind == "missing_permission"
-                )
+                lacking = lacking_permissions(settings, clients, flow)
+                result.findings.extend(one for one in lacking if one.kind == "missing_permission")
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = once(result.findings)
     if any(flow.name in result.tails for flow in flows):

@@ -18,10 +18,7 @@ from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
-from mirror_report.observe import (
-    Clients,
-    Observed,
-)
+from mirror_report.observe import Clients, Observed
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
@@ -87,7 +84,6 @@ class _Measurement:
         self.findings.append(failure(error, self.flow.name))
 
     def measure(self, history: History) -> FlowLag:
-        """Measure, judge, remember."""
         flow, observed, warn = self.flow, self.observed, self.settings.warn
         source, mirror = observed.source, observed.mirror
         try:
@@ -102,7 +98,7 @@ class _Measurement:
         waiting = position_checks.waiting(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
-        client = self.clients.get(flow.source)
+        client, cluster = self.clients.get(flow.source), self.settings.clusters[flow.source]
         transactions = open_transactions(client, source)
         reset, replaced = self._recreated()
         shifted = shifts.observe(source, observed.target, mirror, flow, drained)
@@ -113,8 +109,7 @@ class _Measurement:
             for place, position in positions.items()
             if place[0] not in replaced
         }
-        rises = shifts.rises(shifted, before)
-        gone, losses = self._losses(next_offsets, past, rises)
+        gone, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
         evidence = lag_checks.Evidence(
             ages=ages,
             sizes=client.partition_sizes({name for name, _ in waiting.keys() - drained.keys()}),
@@ -129,17 +124,18 @@ class _Measurement:
             evidence=evidence, history=past, baseline=self.known["baseline"], warn=warn,
         )  # fmt: skip
         status = self._status()
-        cluster = self.settings.clusters[flow.source]
-        self.findings.extend(loss_checks.judge(flow, losses, cluster))
-        self.findings.extend(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
-        self.findings.extend(lag_findings.hung(flow, transactions, cluster, warn))
-        self.findings.extend(lag_findings.heartbeat(flow, status, warn, cluster))
-        self.findings.extend(workers.judge(flow, mirror, observed.group))
-        self.findings.extend(
-            finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report/permissions.md lists", flow=flow.name)
-            for message in mirror.problems
-        )  # fmt: skip
+        action = (
+            f"Grant the identity READ on the topics of {flow.target} that "
+            "docs/report/permissions.md lists"
+        )
+        self.findings.extend([
+            *loss_checks.judge(flow, losses, cluster),
+            *lag_findings.judge(flow, rows, observed.group, self.settings.clusters),
+            *lag_findings.hung(flow, transactions, cluster, warn),
+            *lag_findings.heartbeat(flow, status, warn, cluster),
+            *workers.judge(flow, mirror, observed.group),
+            *(finding("permission", one, action, flow=flow.name) for one in mirror.problems),
+        ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
         return FlowLag(rows, status, self.findings, shifts.remember(before, shifted))
 
@@ -160,8 +156,7 @@ class _Measurement:
 
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""
-        flow, source = self.flow, self.observed.source
-        ids = self.known["topics"]
+        flow, source, ids = self.flow, self.observed.source, self.known["topics"]
         reset = recreated.changed_ids(ids.get("source", {}), source)
         target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
         self.findings.extend(recreated.on_target(flow, target_reset, self.settings.clusters))
@@ -202,8 +197,8 @@ class _Measurement:
         status = shared.status_of(self.flow, self.observed)
         if not self.flow.engine.has_heartbeats:
             return status
-        client = self.clients.get(self.flow.target)
-        newest = client.newest_record(self.flow.target_topic(HEARTBEATS))
+        heartbeats = self.flow.target_topic(HEARTBEATS)
+        newest = self.clients.get(self.flow.target).newest_record(heartbeats)
         if newest is None:
             return status
         age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)

@@ -135,13 +135,11 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
     for name in sorted(source.topics):
         topic = flow.target_topic(name)
         feeds[topic] = (*feeds.get(topic, ()), name)
-    hidden = [f"{name}: {why}" for name, why in source.errors.items() if wanted in (None, name)]
-    if hidden:
+    if hidden := [f"{one}: {why}" for one, why in source.errors.items() if wanted in (None, one)]:
         raise ReportError("; ".join(hidden))
     if wanted is None:
         return feeds
-    chosen = {name: some for name, some in feeds.items() if wanted == name or wanted in some}
-    if not chosen:
+    if not (chosen := {one: some for one, some in feeds.items() if wanted in (one, *some)}):
         raise ConfigError(
             f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
             "mirror-report show names those it does",
@@ -156,9 +154,9 @@ def _waiting(
     behind: dict[Place, tuple[int, int]] = {}
     for name in (one for some in feeds.values() for one in some):
         for partition, log in seen.source.topics[name].partitions.items():
-            position = seen.positions.get(name, {}).get(partition, log.log_start)
-            if max(position, log.log_start) < log.end:
-                behind[name, partition] = (max(position, log.log_start), log.end)
+            position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
+            if position < log.end:
+                behind[name, partition] = (position, log.end)
     ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, behind)
     found: dict[str, int] = {}
     for place, (position, end) in behind.items():
@@ -172,12 +170,12 @@ def _subject(
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
-    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
-        ("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins
-    ]
     begun: Mapping[str, Any] = next((exact[one] for one in reversed(origins) if one in exact), {})
     on_target = seen.target.topics.get(topic)
-    sides.append(("target", topic, on_target, begun))
+    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
+        *(("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins),
+        ("target", topic, on_target, begun),
+    ]
     ranges: list[Range] = []
     gaps = {"source": False, "target": False}
     for side, name, snapshot, start in sides:
@@ -185,8 +183,7 @@ def _subject(
         for partition, log in (snapshot.partitions if snapshot else {}).items():
             first = max(log.log_start, floor.get(partition, 0))
             gaps[side] |= log.log_start > floor.get(partition, 0)
-            end = log.end_for(flow.isolation(side))
-            if first < end:
+            if first < (end := log.end_for(flow.isolation(side))):
                 ranges.append(Range(flow.name, side, name, topic, partition, first, end))
     timed = on_target is None or strategies.keeps_time(on_target)
     return TopicAtRest(
@@ -245,9 +242,7 @@ def _compared(row: TopicParity, proved: Proved) -> TopicParity:
     if proved.unknown is not None:
         return replace(row, status="unknown", reason=proved.unknown)
     counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}
-    status = row.status
-    if counts["unverifiable"]:
-        status = "unverifiable"
+    status: ParityStatus = "unverifiable" if counts["unverifiable"] else row.status
     if any(counts[name] for name in CLASSES if name not in classes.HARMLESS):
         status = "mismatch"
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))

@@ -4,7 +4,7 @@ import dataclasses
 import secrets
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from mirror_report import __version__, metrics
@@ -13,7 +13,7 @@ from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
-from mirror_report.config import Flow, Settings
+from mirror_report.config import Settings
 from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
@@ -31,16 +31,17 @@ def add_options(parser: ArgumentParser) -> None:
     shared.flow(parser)
     shared.formats(parser)
     shared.wide(parser)
-    whole = shared.whole
-    parser.add_argument("--max-bytes", metavar="N", type=whole, help="read at most so many bytes")
     parser.add_argument(
-        "--max-records", metavar="N", type=whole, help="read at most so many records"
+        "--max-bytes", metavar="N", type=shared.whole, help="read at most so many bytes"
+    )
+    parser.add_argument(
+        "--max-records", metavar="N", type=shared.whole, help="read at most so many records"
     )
     parser.add_argument(
         "--deadline", metavar="SECONDS", type=shared.positive, help="end within this time"
     )
     parser.add_argument(
-        "--max-lag", metavar="N", type=whole,
+        "--max-lag", metavar="N", type=shared.whole,
         help="leave a flow's content alone while its mirror is more records behind",
     )  # fmt: skip
 
@@ -97,7 +98,7 @@ def make_report(
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(settings, lag)
     findings = list(lag.findings)
-    _remember_ids(store, flows, lag)
+    _remember_ids(store, lag)
     # From here on a shift has been reported.
     store.commit("shifts", {**store.load("shifts"), **lag.shifts})
     readable = tuple(flow for flow in flows if flow.name in lag.observed)
@@ -111,15 +112,14 @@ def make_report(
         findings += [*(parity.findings if parity else ()), *problems]
     baselines = store.load("baseline")
     for flow in readable:
-        observed = lag.observed[flow.name]
-        findings += coverage.nothing_seen(
-            flow, observed.source, observed.target, baselines.get(flow.name, {})
-        )
+        seen, baseline = lag.observed[flow.name], baselines.get(flow.name, {})
+        findings += coverage.nothing_seen(flow, seen.source, seen.target, baseline)
     topics = parity.topics if parity else []
     share = coverage.verified_share(topics)
     kinds = {finding.kind for finding in findings}
-    findings += coverage.judge(share, settings.warn.coverage, parity, kinds)
-    findings = worst_first(findings)
+    findings = worst_first(
+        [*findings, *coverage.judge(share, settings.warn.coverage, parity, kinds)]
+    )
     surveyed.keep(store)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
@@ -181,14 +181,11 @@ def _parity(
     return None, [finding("parity_unavailable", message, action)]
 
 
-def _remember_ids(store: Store, flows: Sequence[Flow], lag: LagResult) -> None:
+def _remember_ids(store: Store, lag: LagResult) -> None:
     """Remember topics seen for the first time; a changed id stays until a new baseline."""
     ids = store.load("topics")
-    for flow in flows:
-        observed = lag.observed.get(flow.name)
-        if observed is None:
-            continue
-        known = ids.setdefault(flow.name, {})
+    for flow, observed in lag.observed.items():
+        known = ids.setdefault(flow, {})
         for side, snapshot in (("source", observed.source), ("target", observed.target)):
             seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
             known[side] = seen | known.get(side, {})

@@ -32,9 +32,8 @@ def answer(options: Namespace) -> Answer:
     store = Store(settings.state_directory)
     page = str(store.reports_directory / latest("html", options.flow))
     last = render_json.loads(_last_report(store, options.flow))
-    shown = formats.report(
-        freshness.shown(last, settings.interval_seconds, datetime.now(UTC)), page
-    )
+    now = freshness.shown(last, settings.interval_seconds, datetime.now(UTC))
+    shown = formats.report(now, page)
     return formats.lines(page, exit_code=shown.exit_code) if options.html_path else shown
 
 
@@ -46,13 +45,11 @@ def _last_report(store: Store, flow: str | None) -> str:
         return store.report(name)
     except FileNotFoundError:
         raise StateError(f"no report yet in {path}", f"Make one: {command}") from None
-    except PermissionError as error:
-        raise StateError(
-            f"{path} cannot be read: {error.strerror}",
-            "Run as root, or join the group that may read reports",
-        ) from error
     except OSError as error:
+        denied = isinstance(error, PermissionError)
         raise StateError(
             f"{path} cannot be read: {error.strerror}",
-            f"Find out who put it there, remove it, and make a report: {command}",
+            "Run as root, or join the group that may read reports"
+            if denied
+            else f"Find out who put it there, remove it, and make a report: {command}",
         ) from error

@@ -84,15 +84,15 @@ def _topics(
         asked = client.snapshot(None, gone, settings=False)
         there = {*asked.topics, *asked.errors}
         gone = {name: partitions for name, partitions in gone.items() if name not in there}
+    source, positions, known = observed.source, observed.positions, before["survey"]
     result.topics.extend(
-        topic_status.statuses(flow, observed.source, observed.target, on_source, gone, on_target)
+        topic_status.statuses(flow, source, observed.target, on_source, gone, on_target)
     )
-    known = before["survey"]
-    result.findings.extend(topic_status.orphaned(flow, gone, known.get("orphaned", ())))
     starts = {name: topic["source"] for name, topic in before["baseline"].get("topics", {}).items()}
     selected = known.get("selection", {})
-    seen = selection.observe(flow, observed.source, observed.positions, starts, selected)
-    result.findings.extend(
-        selection.judge(flow, observed.source, observed.positions, observed.group, seen, selected)
-    )
+    seen = selection.observe(flow, source, positions, starts, selected)
+    result.findings.extend([
+        *topic_status.orphaned(flow, gone, known.get("orphaned", ())),
+        *selection.judge(flow, source, positions, observed.group, seen, selected),
+    ])  # fmt: skip
     return {"orphaned": sorted(gone), "selection": seen}
