@@ -36,8 +36,10 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: one cannot be read, or they do not belong together.
     """
-    settings = load(options.config)
-    return formats.judged(compare_bundles(settings, *options.bundles, shared.show_progress))
+    first, second = options.bundles
+    return formats.judged(
+        compare_bundles(load(options.config), first, second, shared.show_progress)
+    )
 
 
 def compare_bundles(

@@ -115,13 +115,11 @@ def _floors(
 ) -> dict[str, dict[str, int]]:
     """Where verification begins, if this host knows the flow's baseline."""
     recorded = Store(settings.state_directory).load("baseline").get(flow.name, {}).get("topics", {})
-    if side == "source":
-        return {
-            name: dict(recorded.get(name, {}).get("required") or {}) for name in snapshot.topics
-        }
+    here = side == "source"
     # What may have been copied before the baseline cannot be told apart by digests.
+    where = "required" if here else "target"
     return {
-        name: dict(recorded.get(flow.source_topic(name), {}).get("target") or {})
+        name: dict(recorded.get(name if here else flow.source_topic(name), {}).get(where) or {})
         for name in snapshot.topics
     }
 

@@ -52,11 +52,9 @@ def examine(
     found: list[Certificate] = []
     try:
         if cluster.ssl_ca:
-            text = credentials.read(cluster.credential("ca.pem"))
-            found += _stored(cluster, "authority", text)
+            found += _stored(cluster, "authority", credentials.read(cluster.credential("ca.pem")))
         if cluster.ssl_certificate:
-            text = credentials.read(cluster.credential("cert.pem"))
-            found += _stored(cluster, "client", text)
+            found += _stored(cluster, "client", credentials.read(cluster.credential("cert.pem")))
         context = tls_context(cluster, credentials)
     except ReportError as error:
         return found + [

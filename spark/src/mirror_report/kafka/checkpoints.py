@@ -38,9 +38,9 @@ def translation(
         tail.fit(topic, time.time_ns() // 1_000_000)
         if name == flow.checkpoints_topic:
             reads.append((topic, tail, _checkpoint))
-            continue
-        offset_syncs.skip_old(tail, topic)
-        reads.append((topic, tail, offset_syncs.history(tail)))
+        else:
+            offset_syncs.skip_old(tail, topic)
+            reads.append((topic, tail, offset_syncs.history(tail)))
     catch_up(client.cluster, credentials, reads, timeout_seconds)
     _forget(flow, tails, recreated)
     checkpoints = tails.get(flow.checkpoints_topic)

@@ -119,18 +119,15 @@ def open_admin(cluster: Cluster, credentials: Credentials) -> Iterator[Any]:
             admin = KafkaAdminClient(**options)
         except KafkaError as error:
             raise _connection_error(cluster, captured.lines) from error
-        try:
+        with contextlib.closing(admin):
             yield admin
-        finally:
-            admin.close()
     finally:
         logger.removeHandler(captured)
 
 
 def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     text = "\n".join(lines)
-    servers = ", ".join(cluster.bootstrap_servers)
-    where = f"cluster {cluster.alias} ({servers})"
+    where = f"cluster {cluster.alias} ({', '.join(cluster.bootstrap_servers)})"
     reason = _reason(lines)
     # A broker may close the connection before its refusal is read; by then its version is known.
     closed = cluster.security_protocol.startswith("SASL") and "broker_version=(" in text

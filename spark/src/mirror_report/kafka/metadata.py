@@ -1,7 +1,5 @@
 """What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -19,17 +17,6 @@ from mirror_report.model import ClusterSnapshot, Place, TopicSnapshot
 
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
-
-
-@contextlib.contextmanager
-def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
-    """Open a client for one cluster.
-
-    :raises UnreachableError: no broker answered in time.
-    :raises AuthenticationError: a broker answered and refused the identity.
-    """
-    with open_admin(cluster, credentials) as admin:
-        yield ClusterClient(cluster, admin)
 
 
 class ClusterClient:
@@ -108,9 +95,11 @@ class ClusterClient:
         cluster_id = self.cluster_id()
         taken_at_ms = time.time_ns() // 1_000_000
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
-            described: list[dict[str, Any]] = []
-            if matches is not None:
-                described = [one for one in self.admin.describe_topics() if matches(one["name"])]
+            described: list[dict[str, Any]] = (
+                []
+                if matches is None
+                else [one for one in self.admin.describe_topics() if matches(one["name"])]
+            )
             missing = sorted(set(names) - {one["name"] for one in described})
             if missing:
                 described += self.admin.describe_topics(missing)
@@ -170,8 +159,8 @@ class ClusterClient:
             (found,) = self.admin.describe_topics([topic])
             if found["error_code"]:
                 return None
-            numbers = [one["partition_index"] for one in found["partitions"]]
-            wanted = {TopicPartition(topic, one): OffsetSpec.MAX_TIMESTAMP for one in numbers}
+            places = [TopicPartition(topic, one["partition_index"]) for one in found["partitions"]]
+            wanted = dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP)
             newest = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
         except KafkaError:
             # Brokers before 3.0 do not know the question.
@@ -200,3 +189,14 @@ class ClusterClient:
             for what in ("value", "config_source")
         )
         return values, sources
+
+
+@contextlib.contextmanager
+def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
+    """Open a client for one cluster.
+
+    :raises UnreachableError: no broker answered in time.
+    :raises AuthenticationError: a broker answered and refused the identity.
+    """
+    with open_admin(cluster, credentials) as admin:
+        yield ClusterClient(cluster, admin)

@@ -44,12 +44,10 @@ def history(tail: Tail) -> Decode:
     """Decode into growing lists, thinned out; a source offset that goes back begins a new one."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        found = formats.offset_sync(record.key, record.value)
-        key = json.dumps([found.topic, found.partition])
-        one = [found.upstream, found.downstream, record.timestamp]
+        key, one = newest(record)
         some = tail.latest.get(key, [])
-        if some and found.upstream <= some[-1][0]:
-            some = some[:-1] if found.upstream == some[-1][0] else []
+        if some and one[0] <= some[-1][0]:
+            some = some[:-1] if one[0] == some[-1][0] else []
         some.append(one)
         return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
 
@@ -121,10 +119,9 @@ def _every(tail: Tail) -> Decode:
     """Decode into growing lists."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        found = formats.offset_sync(record.key, record.value)
-        key = json.dumps([found.topic, found.partition])
-        some = tail.latest.get(key) or []
-        some.append([found.upstream, found.downstream, record.timestamp])
+        key, one = newest(record)
+        some = tail.latest.setdefault(key, [])
+        some.append(one)
         return key, some
 
     return decode

@@ -4,8 +4,6 @@ Single records of both sides are fetched to find which of them are the same; of 
 kept but a hash of key, value and headers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import time
@@ -36,12 +34,10 @@ class Seen:
     content: bytes
     timestamp_ms: int | None
 
-    def same_as(self, other: Seen) -> bool:
+    def same_as(self, other: "Seen") -> bool:
         """Whether one may be the copy of the other."""
-        if self.content != other.content:
-            return False
         stamps = {self.timestamp_ms, other.timestamp_ms}
-        return len(stamps) == 1 or None in stamps
+        return self.content == other.content and (len(stamps) == 1 or None in stamps)
 
 
 @contextlib.contextmanager

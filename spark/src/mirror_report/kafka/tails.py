@@ -3,12 +3,10 @@
 So the topics are read that a mirror keeps for itself on the target.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from kafka import TopicPartition
 
@@ -40,7 +38,7 @@ class Tail:
     latest: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Tail:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         return cls(
             plain["topic_id"],
@@ -95,7 +93,6 @@ def own_topics(
     A topic that does not exist is in neither.
     """
     seen = client.snapshot(None, names, settings=False)
-    who = f"identity {client.cluster.identity} ({client.cluster.username or 'anonymous'})"
     problems: dict[str, ClusterError] = {
         name: (DeniedError if name in seen.refused else ClusterError)(
             f"cluster {client.cluster.alias}: {why}"
@@ -108,7 +105,8 @@ def own_topics(
             readable[name] = topic
         else:
             problems[name] = DeniedError(
-                f"cluster {client.cluster.alias}: {who} may not read {name}",
+                f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
+                f"({client.cluster.username or 'anonymous'}) may not read {name}",
                 f"Grant it READ on topic {name}",
             )
     return readable, problems
