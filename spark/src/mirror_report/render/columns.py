@@ -20,11 +20,6 @@ TONES: Mapping[str, Tone] = {
 }  # fmt: skip
 
 
-def tone(state: str) -> Tone:
-    """How a state is coloured."""
-    return TONES.get(state, "critical")
-
-
 @dataclass(frozen=True)
 class Column:
     """One column.
@@ -49,7 +44,7 @@ class Column:
     def tone(self, text: str) -> Tone | None:
         """How a text of this column is coloured."""
         if self.state:
-            return tone(text)
+            return TONES.get(text, "critical")
         if text == figures.UNKNOWN:
             return "unknown"
         if text in DULL:

@@ -57,9 +57,8 @@ def shown(
         ) from None
     now = made if now is None else now
     age = (now - made).total_seconds()
-    problem = _problem(age, now > until, interval_seconds)
     plain = {**report, "age_seconds": max(0.0, age), "valid_until": until.strftime(FORM)}
-    if problem is not None:
+    if problem := _problem(age, now > until, interval_seconds):
         found = worst_first([problem, *(Finding(**one) for one in report["findings"])])
         plain["findings"] = [dataclasses.asdict(one) for one in found]
         plain["verdict"] = dataclasses.asdict(verdict(found))

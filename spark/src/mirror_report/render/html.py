@@ -102,7 +102,6 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The numbers to read first."""
     lag, parity, groups = report["lag"], report["parity"], report["groups"]
     behind = rows.total(lag, "lag_records") if rows.all_observed(report) else None
     late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
@@ -117,11 +116,7 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
         ("records verified", content, None),
-        (
-            "verified through, at least",
-            through,
-            None,
-        ),
+        ("verified through, at least", through, None),
         ("records behind", figures.number(behind), None),
         (
             "caught up in",
@@ -150,7 +145,6 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every table of the page, by name."""
     lag = rows.lag_by_topic(report["lag"])
     single = rows.lag_by_partition(report["lag"])
     parity = rows.parity_worst_first(report["parity"])
@@ -199,11 +193,10 @@ def _table(caption: str, its: Sequence[Column], some: Sequence[Row]) -> dict[str
 
 def _cell(column: Column, row: Row) -> dict[str, Any]:
     text = _short(column.cell(row))
-    value = column.value(row) if column.value else None
     return {
         "text": figures.words(text) if column.state else text,
         "tone": column.tone(text) or "",
-        "value": None if column.value is None else _sortable(value),
+        "value": None if column.value is None else _sortable(column.value(row)),
     }
 
 

@@ -6,7 +6,8 @@ left out, never 0; a file is written as a whole, so that what vanished is gone f
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 from mirror_report.model import LagState
@@ -133,11 +134,12 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
         for name, count in row["counts"].items():
             yield "kafka_mirror_parity_records", labels | {"class": name}, count
         verified = None if row["status"] == "unknown" else row["verified_records"]
-        yield "kafka_mirror_parity_verified_records", labels, verified
-        through = row["verified_through_ms"]
-        name = "kafka_mirror_parity_verified_through_timestamp_seconds"
-        yield name, labels, None if through is None else through / 1000
-        yield "kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]
+        through = None if (at := row["verified_through_ms"]) is None else at / 1000
+        yield from (
+            ("kafka_mirror_parity_verified_records", labels, verified),
+            ("kafka_mirror_parity_verified_through_timestamp_seconds", labels, through),
+            ("kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]),
+        )
     for flow in document["flows"]:
         yield "kafka_mirror_parity_coverage_ratio", {"flow": flow["name"]}, flow["coverage"]
     yield "kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]
@@ -154,9 +156,11 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
             yield "kafka_mirror_topic_partitions", labels | {"cluster": side}, count
     for row in document["groups"]:
         labels = {"flow": row["flow"], "group": row["group"]}
-        yield "kafka_mirror_group_reread_records", labels, row["reread"]
-        yield "kafka_mirror_group_skip_records", labels, row["skip"]
-        yield "kafka_mirror_group_readiness_ratio", labels, row["readiness"]
+        yield from (
+            ("kafka_mirror_group_reread_records", labels, row["reread"]),
+            ("kafka_mirror_group_skip_records", labels, row["skip"]),
+            ("kafka_mirror_group_readiness_ratio", labels, row["readiness"]),
+        )
     yield from _plane("run", document, run, version)
 
 
@@ -198,33 +202,31 @@ def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _plane(
     plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
 ) -> Iterator[Sample]:
-    found: Sequence[Mapping[str, Any]] = [
-        one for one in document["findings"] if not one["accounted"]
-    ]
+    found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     for severity in ("warning", "critical", "unknown"):
-        labels = {"plane": plane, "severity": severity}
-        count = len([one for one in found if one["severity"] == severity])
-        yield "kafka_mirror_findings", labels, count
+        yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, found[severity]
     yield from _report(plane, document["verdict"]["exit_code"], run, version)
 
 
 def _report(plane: Plane, status: int, run: Mapping[str, float], version: str) -> Iterator[Sample]:
     labels = {"plane": plane}
-    yield "kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]
-    yield SUCCESS, labels, run["at"] if status < 3 else run.get("success")
-    yield "kafka_mirror_report_interval_seconds", labels, run["interval"]
-    yield "kafka_mirror_report_duration_seconds", labels, run["duration"]
-    yield "kafka_mirror_report_exit_status", labels, status
-    yield "kafka_mirror_report_info", labels | {"version": version}, 1
+    yield from (
+        ("kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]),
+        (SUCCESS, labels, run["at"] if status < 3 else run.get("success")),
+        ("kafka_mirror_report_interval_seconds", labels, run["interval"]),
+        ("kafka_mirror_report_duration_seconds", labels, run["duration"]),
+        ("kafka_mirror_report_exit_status", labels, status),
+        ("kafka_mirror_report_info", labels | {"version": version}, 1),
+    )
 
 
 def _labels(labels: Labels) -> str:
-    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    escaped = {
+        name: value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+        for name, value in labels.items()
+    }
+    inner = ",".join(f'{name}="{value}"' for name, value in escaped.items())
     return f"{{{inner}}}" if inner else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _number(value: float) -> str:

@@ -18,8 +18,7 @@ from mirror_report.model import (
 )
 from mirror_report.render import columns, figures, rows, sections
 from mirror_report.render.answer import Answer
-from mirror_report.render.sections import line
-from mirror_report.render.tables import STYLES, table
+from mirror_report.render.sections import STYLES, line, table
 
 PLAIN_WIDTH = 1000
 # Differing buckets that are shown.
