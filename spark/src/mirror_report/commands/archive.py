@@ -3,7 +3,6 @@
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.commands import shared
-from mirror_report.config.load import load
 from mirror_report.parity import without_spark
 from mirror_report.render import Answer, formats
 
@@ -19,7 +18,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: it cannot be made.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import rehearsal  # noqa: PLC0415

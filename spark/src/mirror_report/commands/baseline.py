@@ -8,7 +8,6 @@ from typing import Any
 from mirror_report.checks.preflight import same_cluster
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
@@ -47,9 +46,12 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be read, or an earlier release recorded a baseline.
     """
     recorded = record_baselines(
-        load(options.config), options.flow, full_history=options.full_history, renew=options.renew,
+        shared.settings(options),
+        options.flow,
+        full_history=options.full_history,
+        renew=options.renew,
         progress=shared.show_progress,
-    )  # fmt: skip
+    )
     return formats.lines(
         *(
             f"{flow}: {'recorded' if new else 'unchanged, recorded before'}"
@@ -175,10 +177,7 @@ def _observe(
             names[flow.name] = source.topics
             sharing.append(flow)
     flows = [*due, *sharing]
-    mirrors: dict[str, tuple[bool, Positions]] = {}
-    for flow in flows:
-        alive = bool(worker_group(clients, flow).members)
-        mirrors[flow.name] = alive, mirror_status(clients, flow, tails).positions
+    mirrors = {flow.name: _mirror(clients, flow, tails) for flow in flows}
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -197,6 +196,12 @@ def _observe(
     return found
 
 
+def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:
+    """Whether the mirror runs, and its positions."""
+    alive = bool(worker_group(clients, flow).members)
+    return alive, mirror_status(clients, flow, tails).positions
+
+
 def _watch(
     clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: shared.Progress
 ) -> dict[str, dict[Place, int]]:
@@ -212,9 +217,9 @@ def _watch(
         for one in observed:
             watch = watches[one.flow.name]
             if watch.waits:
-                alive = bool(worker_group(clients, one.flow).members)
+                alive, positions = _mirror(clients, one.flow, tails)
                 # A position past the end that was seen has reached it.
-                watch.saw(mirror_status(clients, one.flow, tails).positions, alive=alive)
+                watch.saw(positions, alive=alive)
         open_ = [name for name, watch in watches.items()
                  if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
         if not open_:

@@ -13,7 +13,6 @@ from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
@@ -34,7 +33,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(check_flows(load(options.config), options.flow))
+    return formats.judged(check_flows(shared.settings(options), options.flow))
 
 
 def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocument:

@@ -10,7 +10,6 @@ from mirror_report.checks import digests
 from mirror_report.checks.verdict import verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import Settings
-from mirror_report.config.load import load
 from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan import unreadable
@@ -38,7 +37,7 @@ def answer(options: Namespace) -> Answer:
     """
     first, second = options.bundles
     return formats.judged(
-        compare_bundles(load(options.config), first, second, shared.show_progress)
+        compare_bundles(shared.settings(options), first, second, shared.show_progress)
     )
 
 

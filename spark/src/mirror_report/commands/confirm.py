@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from mirror_report.checks import positions, workers
 from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
@@ -43,7 +42,7 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be asked.
     """
     hosts = [host for hosts in options.member_host for host in hosts]
-    settings = load(options.config)
+    settings = shared.settings(options)
     return formats.confirmation(
         confirm_flows(settings, options.flow, hosts, options.timeout, shared.show_progress)
     )

@@ -14,7 +14,6 @@ from typing import BinaryIO
 
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
@@ -47,7 +46,7 @@ def answer(options: Namespace) -> Answer:
     """
     if options.output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise ReportError("a digest is not for a terminal", "Name a file with --output")
-    settings = load(options.config)
+    settings = shared.settings(options)
     written: list[str] = []
     digest_side(
         settings, options.flow, options.side,

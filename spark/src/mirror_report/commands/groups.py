@@ -13,7 +13,6 @@ from mirror_report.checks.verdict import failure, finding, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka import groups as group_client
 from mirror_report.kafka.checkpoints import translation
 from mirror_report.kafka.errors import DeniedError
@@ -65,7 +64,9 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(judge_groups(load(options.config), options.flow, shared.show_progress))
+    return formats.judged(
+        judge_groups(shared.settings(options), options.flow, shared.show_progress)
+    )
 
 
 def judge_groups(

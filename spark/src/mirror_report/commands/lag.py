@@ -13,7 +13,6 @@ from mirror_report.commands import shared
 from mirror_report.commands.check import check_flow, ending_certificates, lacking_permissions
 from mirror_report.commands.measure_flow import measure_flow
 from mirror_report.config import Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.model import (
     Finding,
@@ -66,7 +65,7 @@ def answer(options: Namespace) -> Answer:
     """
     # The process lives for a second and leaves nothing to collect.
     gc.disable()
-    settings = load(options.config)
+    settings = shared.settings(options)
     with metrics.recorded(settings, "lag", options.flow) as recorded:
         lag = measure_lag(settings, Store(settings.state_directory), options.flow)
         document = recorded.write(
@@ -99,11 +98,13 @@ def measure_lag(
                 continue
             result.observed[flow.name] = observed
             known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
-            lag = measure_flow(settings, store, clients, flow, observed, known)
-            result.rows.extend(lag.rows)
-            result.flows.append(lag.status)
-            result.findings.extend(lag.findings)
-            result.shifts[flow.name] = lag.shifts
+            rows, status, findings, shifts = measure_flow(
+                settings, store, clients, flow, observed, known
+            )
+            result.rows.extend(rows)
+            result.flows.append(status)
+            result.findings.extend(findings)
+            result.shifts[flow.name] = shifts
             if topics:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
                 lacking = lacking_permissions(settings, clients, flow)

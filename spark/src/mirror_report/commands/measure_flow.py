@@ -7,11 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mirror_report.checks import (
+    estimates,
+    lag_findings,
+    partition_history,
+    points,
+    recreated,
+    shifts,
+    workers,
+)
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import lag_findings, partition_history, points, recreated, shifts, workers
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
-from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
@@ -26,18 +33,8 @@ from mirror_report.state.store import StateError, Store
 AGES_ASKED = 300
 AGES_SECONDS = 3.0
 
-
-@dataclass(frozen=True)
-class FlowLag:
-    """Lag of one flow, and what was found on the way.
-
-    :param shifts: of its offsets, for the next run to compare with.
-    """
-
-    rows: list[PartitionLag]
-    status: FlowStatus
-    findings: list[Finding]
-    shifts: dict[str, Any]
+# Rows, status, findings, and shifts of its offsets for the next run to compare with.
+FlowLag = tuple[list[PartitionLag], FlowStatus, list[Finding], dict[str, Any]]
 
 
 def measure_flow(
@@ -116,7 +113,7 @@ class _Measurement:
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=gone,
-            estimates=estimates(flow, source, observed.target, mirror, replaced),
+            estimates=estimates.estimates(flow, source, observed.target, mirror, replaced),
             reset_topics=reset,
         )
         rows = lag_checks.measure(
@@ -137,7 +134,7 @@ class _Measurement:
             *(finding("permission", one, action, flow=flow.name) for one in mirror.problems),
         ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
-        return FlowLag(rows, status, self.findings, shifts.remember(before, shifted))
+        return rows, status, self.findings, shifts.remember(before, shifted)
 
     def _ages(
         self, asked: Mapping[Place, tuple[int, int]], lagging: int

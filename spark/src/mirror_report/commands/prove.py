@@ -11,7 +11,6 @@ from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model import (
     CLASSES,
@@ -63,7 +62,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     return formats.judged(prove_topics(settings, options.flow, options.topic, shared.show_progress))
 
 
@@ -185,9 +184,13 @@ def _subject(
             gaps[side] |= log.log_start > floor.get(partition, 0)
             if first < (end := log.end_for(flow.isolation(side))):
                 ranges.append(Range(flow.name, side, name, topic, partition, first, end))
-    timed = on_target is None or strategies.keeps_time(on_target)
     return TopicAtRest(
-        flow.name, topic, tuple(ranges), timed, source_gap=gaps["source"], target_gap=gaps["target"]
+        flow.name,
+        topic,
+        tuple(ranges),
+        on_target is None or strategies.keeps_time(on_target),
+        source_gap=gaps["source"],
+        target_gap=gaps["target"],
     )
 
 

@@ -14,13 +14,11 @@ from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
 from mirror_report.config import Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
-from mirror_report.render import Answer, formats, freshness
-from mirror_report.render import json as render_json
+from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
 from mirror_report.state.store import PUBLISHED, Store, latest
 
 HELP = "make the whole report"
@@ -51,7 +49,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: another run holds the state, or the state cannot be used.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     asked = {
         "max_bytes": options.max_bytes,
         "max_records": options.max_records,
@@ -125,7 +123,7 @@ def make_report(
     duration = round(time.monotonic() - started, 3)
     until = freshness.holds_until(generated_at, duration, settings.interval_seconds)
     return Report(
-        schema_version=render_json.SCHEMA_VERSION,
+        schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
         generated_at=generated_at.strftime(freshness.FORM),
@@ -159,7 +157,6 @@ def _parity(
     on_crash: Callable[[BaseException], None],
     tails: FlowTails,
 ) -> tuple[ParityResult | None, list[Finding]]:
-    """Content compared, or why it was not."""
     try:
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.context import ParityRequest  # noqa: PLC0415

@@ -3,12 +3,13 @@
 import sys
 import time
 import traceback
-from argparse import ArgumentParser, ArgumentTypeError, _MutuallyExclusiveGroup
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _MutuallyExclusiveGroup
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import failure
 from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.config.load import load
 from mirror_report.model import Finding, FlowStatus, sentence
 from mirror_report.observe import Observed
 from mirror_report.state.store import StateError, Store
@@ -57,6 +58,14 @@ def whole(text: str) -> int:
     if (value := int(text)) < 1:
         raise ArgumentTypeError("a number above 0 is expected")
     return value
+
+
+def settings(options: Namespace) -> Settings:
+    """Configuration that the options name.
+
+    :raises ReportError: it cannot be read, or is wrong.
+    """
+    return load(options.config)
 
 
 def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:

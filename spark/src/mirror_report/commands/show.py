@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
 from mirror_report.commands import shared
-from mirror_report.config.load import load
 from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store, latest
@@ -26,7 +25,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: there is none, or it cannot be read.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     if options.flow is not None:
         settings.flow(options.flow)
     store = Store(settings.state_directory)

@@ -62,9 +62,11 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
     }
     if cluster.security_protocol.startswith("SASL"):
-        options["sasl_mechanism"] = cluster.sasl_mechanism
-        options["sasl_plain_username"] = cluster.username
-        options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
+        options |= {
+            "sasl_mechanism": cluster.sasl_mechanism,
+            "sasl_plain_username": cluster.username,
+            "sasl_plain_password": credentials.read(cluster.credential("password")),
+        }
     if cluster.uses_tls:
         options["ssl_context"] = tls_context(cluster, credentials)
     return options
@@ -171,7 +173,6 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
 
 
 def _distrust(cluster: Cluster, text: str) -> str:
-    """Why a broker's certificate is not good, and the cure."""
     if "expired" in text or "not yet valid" in text:
         return "Give that broker a new certificate"
     if "mismatch" in text:

@@ -160,7 +160,6 @@ def _worker_state(record: Any) -> tuple[str, Any] | None:
 
 
 def _workers(tail: Tail) -> tuple[WorkerState, ...]:
-    """The connectors and tasks that exist."""
     return tuple(
         WorkerState(*json.loads(key), *value) for key, value in sorted(tail.latest.items())
     )

@@ -61,8 +61,13 @@ def shown(columns: Iterable[Column], some: Sequence[Row]) -> list[Column]:
 
 def lag(topics: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.lag_by_topic`."""
-    count = _figure("partitions", "partitions", spare=2)
-    return [*_flow(topics), _text("topic"), _state("state"), count, *_lag()]
+    return [
+        *_flow(topics),
+        _text("topic"),
+        _state("state"),
+        _figure("partitions", "partitions", spare=2),
+        *_lag(),
+    ]
 
 
 def lag_partitions(some: Sequence[Row]) -> list[Column]:
@@ -102,12 +107,11 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
     :param strategy: whether to say how topics are compared even if it is by timestamp.
     """
     said = strategy or any(one["strategy"] != "timestamp" for one in topics)
-    by = _text("compared by", "strategy", figures.words, spare=1)
     return [
         *_flow(topics),
         _text("topic"),
         _state("status"),
-        *([by] if said else []),
+        *([_text("compared by", "strategy", figures.words, spare=1)] if said else []),
         Column("verified", lambda one: figures.number(_verified(one)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
@@ -213,15 +217,13 @@ def _flow(some: Sequence[Row]) -> list[Column]:
 def _text(
     title: str, key: str | None = None, show: Callable[[Any], str] = str, **more: Any
 ) -> Column:
-    found = _key(key or title)
-    return Column(title, lambda one: show(found(one)), **{"right": False} | more)
+    return Column(title, lambda one: show(one[key or title]), **{"right": False} | more)
 
 
 def _figure(
     title: str, key: str, show: Callable[[Any], str] = figures.number, **more: Any
 ) -> Column:
-    found = _key(key)
-    return Column(title, lambda one: show(found(one)), found, **more)
+    return Column(title, lambda one: show(one[key]), _key(key), **more)
 
 
 def _state(key: str) -> Column:
@@ -229,10 +231,14 @@ def _state(key: str) -> Column:
 
 
 def _class(name: str) -> Column:
-    def count(one: Row) -> str:
-        return figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
-
-    return Column(figures.words(name), count, lambda one: one["counts"].get(name), alarm=True)
+    return Column(
+        figures.words(name),
+        lambda one: (
+            figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
+        ),
+        lambda one: one["counts"].get(name),
+        alarm=True,
+    )
 
 
 def _count(state: str) -> Column:

@@ -192,7 +192,6 @@ def last_success(before: str) -> float | None:
 
 
 def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Labels of each flow."""
     return {
         one["name"]: {"flow": one["name"], "source": one["source"], "target": one["target"]}
         for one in document["flows"]

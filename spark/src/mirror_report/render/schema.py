@@ -88,10 +88,11 @@ def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
         defs[name] = {}
         summary, meanings = _documented(kind)
         hints = get_type_hints(kind)
-        properties = {}
-        for one in dataclasses.fields(kind):
-            meaning = {"description": meanings[one.name]} if one.name in meanings else {}
-            properties[one.name] = meaning | _of(hints[one.name], name, one.name, defs)
+        properties = {
+            one.name: ({"description": meanings[one.name]} if one.name in meanings else {})
+            | _of(hints[one.name], name, one.name, defs)
+            for one in dataclasses.fields(kind)
+        }
         defs[name] = {
             "description": summary,
             "type": "object",
