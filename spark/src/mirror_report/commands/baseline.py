@@ -177,7 +177,7 @@ def _observe(
             names[flow.name] = source.topics
             sharing.append(flow)
     flows = [*due, *sharing]
-    mirrors = {flow.name: _mirror(clients, flow, tails) for flow in flows}
+    mirrors = [_mirror(clients, flow, tails) for flow in flows]
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -187,19 +187,18 @@ def _observe(
         for alias in {one.target for one in flows}
     }  # fmt: skip
     found = []
-    for flow in flows:
+    for flow, (alive, positions) in zip(flows, mirrors, strict=True):
         source = clients.get(flow.source).snapshot(None, names[flow.name])
         _readable(source, targets[flow.target])
-        alive, positions = mirrors[flow.name]
-        positions = of_present_topics(positions, source)
-        found.append(Observation(flow, positions, alive, targets[flow.target], source))
+        present = of_present_topics(positions, source)
+        found.append(Observation(flow, present, alive, targets[flow.target], source))
     return found
 
 
 def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:
     """Whether the mirror runs, and its positions."""
-    alive = bool(worker_group(clients, flow).members)
-    return alive, mirror_status(clients, flow, tails).positions
+    group = worker_group(clients, flow)
+    return bool(group.members), mirror_status(clients, flow, tails).positions
 
 
 def _watch(

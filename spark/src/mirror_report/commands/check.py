@@ -79,8 +79,7 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         found += preflight.replication_factors(flow, observed.target_brokers)
     try:
         if names := preflight.internal_names(flow):
-            internal = clients.get(flow.target).snapshot(None, names)
-            found += preflight.internal_topics(flow, internal)
+            found += preflight.internal_topics(flow, clients.get(flow.target).snapshot(None, names))
         if flow.engine.syncs_groups and flow.consumer_groups:
             found += preflight.no_groups(flow, clients.get(flow.source).groups())
     except ReportError as error:
@@ -151,8 +150,9 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
         except ReportError as error:
             found.append(failure(error, flow.name))
         else:
-            cluster = settings.clusters[alias]
-            found += permissions.judge(flow, cluster, rows, answers, topics, groups)
+            found += permissions.judge(
+                flow, settings.clusters[alias], rows, answers, topics, groups
+            )
     return found
 
 

@@ -173,8 +173,11 @@ def observe_groups(
         *(failure(error, flow.name) for error in refused.values()),
         *(finding("permission", one, action, flow=flow.name) for one in translated.problems),
     ]
-    tails = {name: tail.dump() for name, tail in memory.items()}
-    remembered = {"tails": tails, "ids": {**known_ids, **ids}, "late": late}
+    remembered = {
+        "tails": {name: tail.dump() for name, tail in memory.items()},
+        "ids": {**known_ids, **ids},
+        "late": late,
+    }
     return FlowGroups(sorted(rows, key=lambda one: one.group), findings, remembered)
 
 
@@ -193,11 +196,10 @@ def _committed(
     """Offsets of groups, all at once; one by one only to find those we may not ask about."""
     try:
         found = group_client.committed(client, names)
+        return {name: found.get(name, {}) for name in names}, {}
     except DeniedError as error:
         if len(names) == 1:
             return {}, dict.fromkeys(names, error)
-    else:
-        return {name: found.get(name, {}) for name in names}, {}
     offsets: dict[str, Positions] = {}
     refused: dict[str, DeniedError] = {}
     for name in names:

@@ -100,8 +100,8 @@ def prove_topics(
             reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
             found[name] = _empty(flow, name, origins, "skipped", reason)
         elif waiting.keys() & set(origins):
-            count = sum(waiting.get(origin, 0) for origin in origins)
-            found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")
+            reason = f"{sum(waiting.get(origin, 0) for origin in origins)} records wait"
+            found[name] = _empty(flow, name, origins, "in_flight", reason)
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:

@@ -105,7 +105,7 @@ def make_report(
     parity: ParityResult | None = None
     if readable:
         progress("comparing content")
-        names = tuple(flow.name for flow in readable)
+        names = tuple(lag.observed)
         parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.tails)
         findings += [*(parity.findings if parity else ()), *problems]
     baselines = store.load("baseline")

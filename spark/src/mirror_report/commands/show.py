@@ -45,10 +45,9 @@ def _last_report(store: Store, flow: str | None) -> str:
     except FileNotFoundError:
         raise StateError(f"no report yet in {path}", f"Make one: {command}") from None
     except OSError as error:
-        denied = isinstance(error, PermissionError)
         raise StateError(
             f"{path} cannot be read: {error.strerror}",
             "Run as root, or join the group that may read reports"
-            if denied
+            if isinstance(error, PermissionError)
             else f"Find out who put it there, remove it, and make a report: {command}",
         ) from error

@@ -141,8 +141,7 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
     :raises IndexError: one of them is cut off.
     """
-    found = []
-    at = 0
+    found, at = [], 0
     while at < len(der):
         kind, length, at = der[at], der[at + 1], at + 2
         if length & 0x80:

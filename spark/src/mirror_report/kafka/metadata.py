@@ -120,8 +120,7 @@ class ClusterClient:
                 readable[name] = one
         offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
         configs, sources = self._configs(offsets) if settings else ({}, {})
-        wanted = {name: readable[name] for name in offsets}
-        sizes = logs.topic_sizes(self.admin, wanted) if settings else {}
+        sizes = logs.topic_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,

@@ -37,8 +37,8 @@ def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
 
     :raises ClusterError: it cannot be described.
     """
-    members = flow.engine.workers is WorkerStore.GROUP_MEMBERS
-    ask = groups.consumers if members else groups.workers
+    of_group = flow.engine.workers is WorkerStore.GROUP_MEMBERS
+    ask = groups.consumers if of_group else groups.workers
     return ask(client_of(flow.alias(flow.engine.workers_side)), flow.group_id)
 
 

@@ -6,7 +6,7 @@ its transaction is open.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
@@ -37,9 +37,12 @@ def open_transactions(
         name, started_ms = owners.get(one.producer_id, (None, None))
         # Without that it has been open at least since its producer last wrote there.
         since = one.last_timestamp if started_ms is None else started_ms
-        seconds = max(0.0, (snapshot.taken_at_ms - since) / 1000)
-        offset = int(one.current_transaction_start_offset)
-        found[place] = OpenTransaction(offset, seconds, started_ms is None, name)
+        found[place] = OpenTransaction(
+            int(one.current_transaction_start_offset),
+            max(0.0, (snapshot.taken_at_ms - since) / 1000),
+            started_ms is None,
+            name,
+        )
     return found
 
 
@@ -60,17 +63,13 @@ def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
 def _producers(client: ClusterClient, places: list[TopicPartition]) -> Mapping[Any, Any]:
     """What the brokers know of the partitions' producers, as far as they say it."""
     try:
-        found: Mapping[Any, Any] = client.admin.describe_producers(places)
+        return cast("Mapping[Any, Any]", client.admin.describe_producers(places))
     except KafkaError:
-        # One partition that is refused spoils the answer for all.
-        if len(places) == 1:
-            return {}
-    else:
-        return found
-    topics = {at.topic for at in places}
-    parts = [[at for at in places if at.topic == name] for name in sorted(topics)]
-    if len(parts) == 1:
+        # One partition that is refused spoils the answer for all of its topic.
+        topics = sorted({at.topic for at in places})
+    if len(topics) == 1:
         return {}
+    parts = [[at for at in places if at.topic == name] for name in topics]
     return {at: one for part in parts for at, one in _producers(client, part).items()}
 
 

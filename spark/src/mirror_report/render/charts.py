@@ -29,8 +29,8 @@ def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     grouped: dict[tuple[str, str], list[Row]] = {}
     for one in history:
         grouped.setdefault((one["flow"], one["topic"]), []).append(one)
-    drawn = [_line(*key, sorted(some, key=_at)) for key, some in grouped.items()]
-    late = [one for one in drawn if one["highest"]]
+    drawn = (_line(*key, sorted(some, key=_at)) for key, some in grouped.items())
+    late = (one for one in drawn if one["highest"])
     return sorted(late, key=lambda one: (-(one["now"] or 0), -one["highest"], one["topic"]))
 
 

@@ -36,9 +36,8 @@ def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
 
 def render(report: Mapping[str, Any]) -> str:
     """Page of a report document."""
-    templates = resources.files(__package__).joinpath("templates")
     style, script, page = (
-        templates.joinpath(name).read_text("utf-8")
+        resources.files(__package__).joinpath("templates", name).read_text("utf-8")
         for name in ("report.css", "report.js", "report.html.j2")
     )
     environment = Environment(
@@ -150,7 +149,6 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     parity = rows.parity_worst_first(report["parity"])
     mismatches = rows.mismatches(parity)
     groups = rows.groups_worst_first(report["groups"])
-    partitions = rows.group_partitions(groups)
     differ = rows.differences(report["topics"])
     left_out = rows.not_selected(report["topics"])
     samples = [
@@ -172,7 +170,8 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             ("samples", "Samples of what does not match", [topic, *columns.samples()], samples),
             ("groups", "Consumer groups, if they moved to the target now", columns.groups(groups),
              groups),
-            ("group_partitions", "Groups by partition", columns.group_partitions(), partitions),
+            ("group_partitions", "Groups by partition", columns.group_partitions(),
+             rows.group_partitions(groups)),
             ("differences", "Settings that differ", columns.differences(differ), differ),
             ("not_selected", "Topics not mirrored", columns.not_selected(left_out), left_out),
         )

@@ -129,9 +129,10 @@ def rest(rows: Sequence[Row], state: str) -> dict[str, Any]:
     :param state: name of the column that holds the state.
     """
     counted = Counter(str(one[state]).replace("_", " ") for one in rows)
-    states = ", ".join(f"{count} {name}" for name, count in counted.most_common())
     behind = {"lag_records": total(rows, "lag_records")} if "lag_records" in rows[0] else {}
-    return {"states": states, **behind}
+    return behind | {
+        "states": ", ".join(f"{count} {name}" for name, count in counted.most_common())
+    }
 
 
 def parity_worst_first(rows: Iterable[Row]) -> list[Row]:

@@ -75,9 +75,8 @@ def _summary(report: Mapping[str, Any], page: str | None) -> str:
         f"run {report['run_id']} in {figures.seconds(report['duration_seconds'])}",
     ]
     if report["backlog_records"]:
-        backlog = figures.number(report["backlog_records"])
         size = figures.bytes_(report["backlog_bytes"])
-        parts.insert(3, f"backlog {backlog} records ({size})")
+        parts.insert(3, f"backlog {figures.number(report['backlog_records'])} records ({size})")
     return ", ".join(parts + ([f"page {page}"] if page else []))
 
 
@@ -111,11 +110,13 @@ def _judged(answer: Answer, out: Console, wide: bool) -> None:
 def _comparison(answer: Answer, out: Console, wide: bool) -> None:
     plain = answer.document
     sections.verdict_line(plain["verdict"], out)
-    verified = rows.total(plain["topics"], "verified_records")
-    waiting = rows.total(plain["topics"], "in_flight_records")
+    verified, waiting = (
+        figures.number(rows.total(plain["topics"], f"{what}_records"))
+        for what in ("verified", "in_flight")
+    )
     out.print(
-        f"flow {plain['flow']}: {figures.number(verified)} records of "
-        f"{len(plain['topics'])} topic(s) agree, {figures.number(waiting)} are not mirrored yet",
+        f"flow {plain['flow']}: {verified} records of {len(plain['topics'])} topic(s) agree, "
+        f"{waiting} are not mirrored yet",
         markup=False,
     )
     sections.findings(plain["findings"], out, wide=wide)
