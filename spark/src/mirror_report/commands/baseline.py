@@ -84,9 +84,8 @@ def record_baselines(
     with store.lock():
         recorded = store.load("baseline")
         due = [one for one in flows if full_history or renew or one.name not in recorded]
-        for flow in flows:
-            if flow not in due:
-                baselines.check(flow.name, recorded[flow.name])
+        for name in (one.name for one in flows if one not in due):
+            baselines.check(name, recorded[name])
         if due:
             others = [one for one in settings.flows if one.name in recorded and one not in due]
             tails: FlowTails = {}

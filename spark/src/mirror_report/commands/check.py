@@ -43,8 +43,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
     statuses: list[FlowStatus] = []
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
-            found += _reachable(clients, flow)
-            found += lacking_permissions(settings, clients, flow)
+            found += [*_reachable(clients, flow), *lacking_permissions(settings, clients, flow)]
             try:
                 observed = observe_flow(clients, flow, {})
             except ReportError as error:
@@ -52,8 +51,10 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
                 found.append(failure(error, flow.name))
             else:
                 statuses.append(shared.status_of(flow, observed))
-                found += check_flow(settings, clients, flow, observed)
-                found += _before_start(clients, flow, observed)
+                found += [
+                    *check_flow(settings, clients, flow, observed),
+                    *_before_start(clients, flow, observed),
+                ]
         found += ending_certificates(settings, clients, flows)
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)

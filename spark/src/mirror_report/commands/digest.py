@@ -46,10 +46,9 @@ def answer(options: Namespace) -> Answer:
     """
     if options.output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise ReportError("a digest is not for a terminal", "Name a file with --output")
-    settings = shared.settings(options)
     written: list[str] = []
     digest_side(
-        settings, options.flow, options.side,
+        shared.settings(options), options.flow, options.side,
         lambda bundle: _output(options.output, bundle, written), shared.show_progress,
     )  # fmt: skip
     return formats.lines(*written)

@@ -14,9 +14,9 @@ from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka import groups as group_client
-from mirror_report.kafka.checkpoints import translation
 from mirror_report.kafka.errors import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.offset_syncs import translation
 from mirror_report.kafka.records import PARTITIONS, fetch
 from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model import (

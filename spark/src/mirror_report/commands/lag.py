@@ -85,8 +85,10 @@ def measure_lag(
     result = LagResult()
     names = ("baseline", "topics", "shifts", "mirrors")
     manifests = shared.load_manifests(store, names, result.findings)
-    for name, some in manifests["mirrors"].items():
-        result.tails[name] = {topic: Tail.load(one) for topic, one in some.items()}
+    result.tails.update({
+        name: {topic: Tail.load(one) for topic, one in topics_of.items()}
+        for name, topics_of in manifests["mirrors"].items()
+    })  # fmt: skip
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             try:

@@ -22,8 +22,8 @@ from mirror_report.checks import positions as position_checks
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
+from mirror_report.kafka.logs import open_transactions
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
 from mirror_report.observe import Clients, Observed
 from mirror_report.state.history import History
@@ -96,7 +96,7 @@ class _Measurement:
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
         client, cluster = self.clients.get(flow.source), self.settings.clusters[flow.source]
-        transactions = open_transactions(client, source)
+        transactions = open_transactions(client.admin, source)
         reset, replaced = self._recreated()
         shifted = shifts.observe(source, observed.target, mirror, flow, drained)
         before = self.known["shifts"]
@@ -191,11 +191,10 @@ class _Measurement:
         return gone, losses
 
     def _status(self) -> FlowStatus:
-        status = shared.status_of(self.flow, self.observed)
-        if not self.flow.engine.has_heartbeats:
-            return status
-        heartbeats = self.flow.target_topic(HEARTBEATS)
-        newest = self.clients.get(self.flow.target).newest_record(heartbeats)
+        flow, newest = self.flow, None
+        if flow.engine.has_heartbeats:
+            newest = self.clients.get(flow.target).newest_record(flow.target_topic(HEARTBEATS))
+        status = shared.status_of(flow, self.observed)
         if newest is None:
             return status
         age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)

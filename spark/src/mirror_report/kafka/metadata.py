@@ -100,8 +100,7 @@ class ClusterClient:
                 if matches is None
                 else [one for one in self.admin.describe_topics() if matches(one["name"])]
             )
-            missing = sorted(set(names) - {one["name"] for one in described})
-            if missing:
+            if missing := sorted(set(names) - {one["name"] for one in described}):
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
         refused: set[str] = set()

@@ -73,14 +73,16 @@ def mirror_status(
 def _decoders(flow: Flow) -> dict[str, Decode]:
     """Topics on the target that the mirror keeps for itself, and how to decode their records."""
     engine = flow.engine
-    found: dict[str, Decode] = {}
-    if engine.positions is PositionStore.CONNECT_OFFSETS:
-        found[flow.offset_topic] = _offset_decoder(flow.source)
-    if engine.workers is WorkerStore.STATUS_TOPIC:
-        found[flow.status_topic] = _worker_state
-    if engine.has_offset_syncs:
-        found[flow.offset_syncs_topic] = offset_syncs.newest
-    return found
+    known: tuple[tuple[bool, str, Decode], ...] = (
+        (
+            engine.positions is PositionStore.CONNECT_OFFSETS,
+            flow.offset_topic,
+            _offset_decoder(flow.source),
+        ),
+        (engine.workers is WorkerStore.STATUS_TOPIC, flow.status_topic, _worker_state),
+        (engine.has_offset_syncs, flow.offset_syncs_topic, offset_syncs.newest),
+    )
+    return {topic: decode for kept, topic, decode in known if kept}
 
 
 def _from_own_topics(
@@ -153,10 +155,8 @@ def _worker_state(record: Any) -> tuple[str, Any] | None:
     found = formats.status(record.key, record.value)
     if found is None:
         return None
-    key = json.dumps([found.connector, found.task])
-    if found.state is None:
-        return key, None
-    return key, [found.state, (found.trace or "").partition("\n")[0] or None]
+    said = [found.state, (found.trace or "").partition("\n")[0] or None]
+    return json.dumps([found.connector, found.task]), None if found.state is None else said
 
 
 def _workers(tail: Tail) -> tuple[WorkerState, ...]:

@@ -99,16 +99,20 @@ def own_topics(
         )
         for name, why in seen.errors.items()
     }
-    readable: dict[str, TopicSnapshot] = {}
-    for name, topic in seen.topics.items():
-        if topic.operations is None or "READ" in topic.operations:
-            readable[name] = topic
-        else:
-            problems[name] = DeniedError(
-                f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
-                f"({client.cluster.username or 'anonymous'}) may not read {name}",
-                f"Grant it READ on topic {name}",
-            )
+    readable = {
+        name: topic
+        for name, topic in seen.topics.items()
+        if topic.operations is None or "READ" in topic.operations
+    }
+    problems |= {
+        name: DeniedError(
+            f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
+            f"({client.cluster.username or 'anonymous'}) may not read {name}",
+            f"Grant it READ on topic {name}",
+        )
+        for name in seen.topics
+        if name not in readable
+    }
     return readable, problems
 
 

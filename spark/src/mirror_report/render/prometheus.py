@@ -142,11 +142,11 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
         )
     for flow in document["flows"]:
         yield "kafka_mirror_parity_coverage_ratio", {"flow": flow["name"]}, flow["coverage"]
-    yield "kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]
-    yield "kafka_mirror_parity_backlog_records", {}, document["backlog_records"]
-    for row in document["topics"]:
-        if not row["selected"]:
-            continue
+    yield from (
+        ("kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]),
+        ("kafka_mirror_parity_backlog_records", {}, document["backlog_records"]),
+    )
+    for row in (one for one in document["topics"] if one["selected"]):
         labels = flows[row["flow"]] | {"topic": row["topic"]}
         for kind in ("synced", "risk"):
             count = len([one for one in row["differences"] if one["kind"] == kind])

@@ -58,8 +58,7 @@ def derive(version: str) -> dict[str, Any]:
     defs: dict[str, Any] = {}
     for document in DOCUMENTS.values():
         _record(document, defs)
-        pattern = rf"^{major}\.\d+\.\d+$"
-        defs[document.__name__]["properties"]["schema_version"]["pattern"] = pattern
+        defs[document.__name__]["properties"]["schema_version"]["pattern"] = rf"^{major}\.\d+\.\d+$"
     return {
         "$schema": DRAFT,
         "$id": f"mirror-report/{major}",
@@ -111,7 +110,6 @@ def _documented(kind: type) -> tuple[str, dict[str, str]]:
 
 
 def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
-    """What a field of a type may hold."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         some = [_of(one, owner, name, defs) for one in inner if one is not type(None)]
