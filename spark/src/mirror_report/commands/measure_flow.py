@@ -22,7 +22,7 @@ from mirror_report.checks import positions as position_checks
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
-from mirror_report.kafka.logs import open_transactions
+from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
 from mirror_report.observe import Clients, Observed
@@ -95,8 +95,8 @@ class _Measurement:
         waiting = position_checks.waiting(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
-        client, cluster = self.clients.get(flow.source), self.settings.clusters[flow.source]
-        transactions = open_transactions(client.admin, source)
+        admin, cluster = self.clients.get(flow.source).admin, self.settings.clusters[flow.source]
+        transactions = open_transactions(admin, source)
         reset, replaced = self._recreated()
         shifted = shifts.observe(source, observed.target, mirror, flow, drained)
         before = self.known["shifts"]
@@ -109,7 +109,7 @@ class _Measurement:
         gone, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
         evidence = lag_checks.Evidence(
             ages=ages,
-            sizes=client.partition_sizes({name for name, _ in waiting.keys() - drained.keys()}),
+            sizes=partition_sizes(admin, {name for name, _ in waiting.keys() - drained.keys()}),
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=gone,
@@ -140,12 +140,11 @@ class _Measurement:
         self, asked: Mapping[Place, tuple[int, int]], lagging: int
     ) -> dict[Place, int | None]:
         """Timestamps of the oldest records waiting, as far as they were asked for."""
-        flow = self.flow
-        self.findings.extend(lag_findings.not_asked(flow, lagging, len(asked)))
+        self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
         try:
             return oldest_waiting(
-                self.settings.clusters[flow.source], self.settings.credentials, asked,
-                AGES_SECONDS, flow.source_isolation,
+                self.settings.clusters[self.flow.source], self.settings.credentials, asked,
+                AGES_SECONDS, self.flow.source_isolation,
             )  # fmt: skip
         except ReportError as error:
             self._failed(error)

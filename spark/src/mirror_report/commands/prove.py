@@ -1,10 +1,8 @@
 """``prove``: whether a topic at rest is whole on both sides; remembers nothing."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content, remedies
@@ -18,7 +16,6 @@ from mirror_report.model import (
     Finding,
     ParityStatus,
     Place,
-    Positions,
     ProofDocument,
     ReportError,
     Sample,
@@ -27,7 +24,7 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import classes, without_spark
-from mirror_report.parity.plan import Range, TopicAtRest, strategies, unreadable
+from mirror_report.parity.plan import FlowSnapshot, Range, TopicAtRest, strategies, unreadable
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import Side, offsets
@@ -39,15 +36,6 @@ if TYPE_CHECKING:
     from mirror_report.parity.steps.prove import Proved
 
 HELP = "compare topics at rest whatever their timestamps; remember nothing"
-
-
-@dataclass(frozen=True)
-class _Observation:
-    """Both sides of a flow at one moment, in the order source, positions, target."""
-
-    source: ClusterSnapshot
-    positions: Positions
-    target: ClusterSnapshot
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -72,7 +60,7 @@ def prove_topics(
     topic: str | None,
     progress: shared.Progress,
     snapshots: Snapshots | None = None,
-    open_session: OpenSession | None = None,
+    open_session: "OpenSession | None" = None,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
@@ -122,10 +110,10 @@ def prove_topics(
     return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
-def _observe(snapshots: Snapshots, flow: Flow) -> _Observation:
+def _observe(snapshots: Snapshots, flow: Flow) -> FlowSnapshot:
     source = snapshots.source(flow)
     positions = of_present_topics(snapshots.positions(flow), source)
-    return _Observation(source, positions, snapshots.target(flow))
+    return FlowSnapshot(flow, positions, source, snapshots.target(flow))
 
 
 def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
@@ -147,7 +135,7 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
 
 
 def _waiting(
-    settings: Settings, flow: Flow, seen: _Observation, feeds: Mapping[str, Sequence[str]]
+    settings: Settings, flow: Flow, seen: FlowSnapshot, feeds: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
@@ -165,7 +153,7 @@ def _waiting(
 
 
 def _subject(
-    flow: Flow, topic: str, origins: Sequence[str], seen: _Observation, recorded: Mapping[str, Any]
+    flow: Flow, topic: str, origins: Sequence[str], seen: FlowSnapshot, recorded: Mapping[str, Any]
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
@@ -199,9 +187,9 @@ def _compare(
     flow: Flow,
     subjects: Sequence[TopicAtRest],
     expected_bytes: int,
-    open_session: OpenSession | None,
+    open_session: "OpenSession | None",
     progress: shared.Progress,
-) -> dict[str, Proved]:
+) -> dict[str, "Proved"]:
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
@@ -215,17 +203,19 @@ def _compare(
         return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
 
 
-def _state(seen: _Observation, origins: Sequence[str], topic: str) -> list[Any]:
+def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
     """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
     logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
     return [(one.topic_id, one.partitions) if one else None for one in logs]
 
 
 def _reason(subject: TopicAtRest) -> str:
-    said = [] if subject.keeps_time else ["timestamps are not compared: the target replaces them"]
-    if subject.source_gap or subject.target_gap:
-        said.append("the logs no longer hold everything since the baseline")
-    return "; ".join(said)
+    said = {
+        "timestamps are not compared: the target replaces them": not subject.keeps_time,
+        "the logs no longer hold everything since the baseline": subject.source_gap
+        or subject.target_gap,
+    }
+    return "; ".join(text for text, holds in said.items() if holds)
 
 
 def _empty(
@@ -241,7 +231,7 @@ def _empty(
     )  # fmt: skip
 
 
-def _compared(row: TopicParity, proved: Proved) -> TopicParity:
+def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
     if proved.unknown is not None:
         return replace(row, status="unknown", reason=proved.unknown)
     counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}

@@ -121,14 +121,15 @@ def make_report(
     surveyed.keep(store)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
-    until = freshness.holds_until(generated_at, duration, settings.interval_seconds)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
         generated_at=generated_at.strftime(freshness.FORM),
         duration_seconds=duration,
-        valid_until=until.strftime(freshness.FORM),
+        valid_until=freshness.holds_until(
+            generated_at, duration, settings.interval_seconds
+        ).strftime(freshness.FORM),
         verdict=verdict(findings),
         coverage=share,
         flows=[

@@ -96,8 +96,6 @@ def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
 
 def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
-    if not described:
-        return {}
     leaders = {
         (name, one["partition_index"]): one["leader_id"]
         for name, topic in described.items()

@@ -13,7 +13,7 @@ from kafka.protocol.consumer.offsets import OffsetSpec
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
-from mirror_report.model import ClusterSnapshot, Place, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, TopicSnapshot
 
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
@@ -146,10 +146,6 @@ class ClusterClient:
                 for one in self.admin.describe_topics()
                 if one["error_code"] == 0
             }
-
-    def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
-        """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
-        return logs.partition_sizes(self.admin, topics)
 
     def newest_record(self, topic: str) -> int | None:
         """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""

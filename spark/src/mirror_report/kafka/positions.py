@@ -44,8 +44,7 @@ def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
 
 def clusters(flow: Flow) -> set[str]:
     """Aliases of the clusters that :func:`mirror_status` asks."""
-    own = {flow.target} if _decoders(flow) else set()
-    return own | {flow.alias(flow.engine.positions_side)}
+    return {flow.alias(flow.engine.positions_side), *([flow.target] if _decoders(flow) else [])}
 
 
 def mirror_status(

@@ -80,7 +80,12 @@ def lag_partitions(some: Sequence[Row]) -> list[Column]:
         _figure("log start", "log_start"),
         _figure("log end", "log_end"),
         _figure("position", "position"),
-        _text("by", "position_source", _source, always=False),
+        _text(
+            "by",
+            "position_source",
+            lambda one: figures.NOTHING if one is None else figures.words(one),
+            always=False,
+        ),
         _figure("age", "position_age_seconds", figures.seconds, always=False),
         *_lag(),
     ]
@@ -247,10 +252,6 @@ def _count(state: str) -> Column:
 
 def _key(name: str) -> Callable[[Row], Any]:
     return lambda one: one[name]
-
-
-def _source(value: str | None) -> str:
-    return figures.NOTHING if value is None else figures.words(value)
 
 
 def _topics(one: Row) -> int | None:

@@ -66,7 +66,7 @@ def render(report: Mapping[str, Any]) -> str:
         first_findings=report["findings"][:OPEN],
         more_findings=report["findings"][OPEN:FINDINGS],
         findings_left=len(report["findings"][FINDINGS:]),
-        errors=_errors(report),
+        errors=[_short(error) for error in rows.unreported(report)][:FINDINGS],
         tables=_tables(report),
         reasons=[one for one in rows.parity_worst_first(report["parity"]) if one["reason"]],
         **_drawings(report),
@@ -80,12 +80,6 @@ def _hash(text: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def _errors(report: Mapping[str, Any]) -> list[str]:
-    """What no finding says already."""
-    reported = {finding["message"] for finding in report["findings"]}
-    return [_short(error) for error in report["errors"] if error not in reported][:FINDINGS]
 
 
 def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:

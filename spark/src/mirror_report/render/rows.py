@@ -113,6 +113,12 @@ def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     return (sum(known) if known else None), whole
 
 
+def unreported(report: Mapping[str, Any]) -> list[str]:
+    """Errors that no finding says already."""
+    said = {finding["message"] for finding in report["findings"]}
+    return [error for error in report["errors"] if error not in said]
+
+
 def _estimated(rows: Sequence[Row]) -> int | None:
     """Records probably left to mirror; ``None`` unless every partition has an estimate."""
     left = [

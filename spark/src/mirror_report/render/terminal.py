@@ -47,10 +47,8 @@ def _report(answer: Answer, out: Console, wide: bool) -> None:
     line(out, headline)
     line(out, summary)
     sections.findings(found, out, wide=wide)
-    reported = {finding["message"] for finding in found}
-    for error in report["errors"]:
-        if error not in reported:
-            line(out, (error, STYLES["unknown"]))
+    for error in rows.unreported(report):
+        line(out, (error, STYLES["unknown"]))
     if wide and report["flows"]:
         table("Flows", columns.flows(), report["flows"], out, wide=True)
     sections.lag(report["lag"], out, wide=wide)
@@ -92,19 +90,13 @@ def _check(answer: Answer, out: Console, _wide: bool) -> None:
     sections.findings(found, out, wide=True)
 
 
-def _groups(answer: Answer, out: Console, wide: bool) -> None:
-    _judged(answer, out, wide)
-    sections.groups(answer.document["groups"], out, wide=wide)
-
-
-def _proof(answer: Answer, out: Console, wide: bool) -> None:
-    _judged(answer, out, wide)
-    sections.parity(answer.document["parity"], out, wide=wide)
-
-
 def _judged(answer: Answer, out: Console, wide: bool) -> None:
-    sections.verdict_line(answer.document["verdict"], out)
-    sections.findings(answer.document["findings"], out, wide=wide)
+    plain = answer.document
+    sections.verdict_line(plain["verdict"], out)
+    sections.findings(plain["findings"], out, wide=wide)
+    for name, show in (("groups", sections.groups), ("parity", sections.parity)):
+        if name in plain:
+            show(plain[name], out, wide=wide)
 
 
 def _comparison(answer: Answer, out: Console, wide: bool) -> None:
@@ -156,8 +148,8 @@ WRITERS: Mapping[type, Callable[[Answer, Console, bool], None]] = {
     Report: _report,
     LagDocument: _lag,
     CheckDocument: _check,
-    GroupsDocument: _groups,
-    ProofDocument: _proof,
+    GroupsDocument: _judged,
+    ProofDocument: _judged,
     CompareDocument: _comparison,
     ConfirmDocument: _confirmations,
     Lines: _lines,
