@@ -23,7 +23,7 @@ from mirror_report.commands.lag import measure_lag
 from mirror_report.config import Cluster, Credentials
 from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
-from mirror_report.kafka.errors import AuthenticationError
+from mirror_report.kafka.connection import AuthenticationError
 from mirror_report.kafka.metadata import connect
 from mirror_report.model import Certificate, Finding
 from mirror_report.state.store import Store

@@ -115,8 +115,7 @@ def _forbidden(
         return ()
     there = {*observed.target.topics, *observed.target.errors}
     absent = [one for one in map(flow.target_topic, observed.source.topics) if one not in there]
-    allowed = may_create(clients.get(flow.target), absent)
-    return [name for name, may in allowed.items() if not may]
+    return [one for one, may in may_create(clients.get(flow.target), absent).items() if not may]
 
 
 def _sysconfig(flow: Flow) -> list[Finding]:

@@ -14,7 +14,7 @@ from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka import groups as group_client
-from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.offset_syncs import translation
 from mirror_report.kafka.records import PARTITIONS, fetch

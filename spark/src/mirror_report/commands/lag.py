@@ -83,8 +83,9 @@ def measure_lag(
     """
     flows = shared.chosen(settings, flow_name)
     result = LagResult()
-    names = ("baseline", "topics", "shifts", "mirrors")
-    manifests = shared.load_manifests(store, names, result.findings)
+    manifests = shared.load_manifests(
+        store, ("baseline", "topics", "shifts", "mirrors"), result.findings
+    )
     result.tails.update({
         name: {topic: Tail.load(one) for topic, one in topics_of.items()}
         for name, topics_of in manifests["mirrors"].items()

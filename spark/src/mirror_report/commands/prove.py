@@ -111,6 +111,7 @@ def prove_topics(
 
 
 def _observe(snapshots: Snapshots, flow: Flow) -> FlowSnapshot:
+    """Both sides of a flow at one moment, in the order source, positions, target."""
     source = snapshots.source(flow)
     positions = of_present_topics(snapshots.positions(flow), source)
     return FlowSnapshot(flow, positions, source, snapshots.target(flow))

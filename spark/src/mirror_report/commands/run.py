@@ -105,8 +105,9 @@ def make_report(
     parity: ParityResult | None = None
     if readable:
         progress("comparing content")
-        names = tuple(lag.observed)
-        parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.tails)
+        parity, problems = _parity(
+            settings, tuple(lag.observed), store, run_id, progress, on_crash, lag.tails
+        )
         findings += [*(parity.findings if parity else ()), *problems]
     baselines = store.load("baseline")
     for flow in readable:

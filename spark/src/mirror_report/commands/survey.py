@@ -43,8 +43,9 @@ class Survey:
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
     """Observe topics and groups of flows whose lag was measured just now."""
     result = Survey()
-    names = ("baseline", "topics", "survey", "groups")
-    manifests = shared.load_manifests(store, names, result.findings)
+    manifests = shared.load_manifests(
+        store, ("baseline", "topics", "survey", "groups"), result.findings
+    )
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}

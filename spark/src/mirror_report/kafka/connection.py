@@ -22,12 +22,7 @@ from kafka.errors import (
 )
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.errors import (
-    AuthenticationError,
-    ClusterError,
-    DeniedError,
-    UnreachableError,
-)
+from mirror_report.model import ReportError
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 REQUEST_TIMEOUT_MS = 10_000
@@ -37,6 +32,28 @@ _DENIED = (
     GroupAuthorizationFailedError,
     ClusterAuthorizationFailedError,
 )
+
+
+class ClusterError(ReportError):
+    """A cluster did not answer as it should."""
+
+
+class UnreachableError(ClusterError):
+    """No broker of the cluster could be reached."""
+
+    kind = "unreachable"
+
+
+class AuthenticationError(ClusterError):
+    """The cluster answers and refuses our identity."""
+
+    kind = "authentication"
+
+
+class DeniedError(ClusterError):
+    """Our identity lacks a permission; the message names it."""
+
+    kind = "permission"
 
 
 class _Captured(logging.Handler):

@@ -15,8 +15,7 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeGroupsRequest
 
 from mirror_report.config import Cluster
-from mirror_report.kafka.connection import explained
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.connection import ClusterError, explained
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model import GroupMember, GroupSnapshot, Positions
 

@@ -8,8 +8,13 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config import Cluster
-from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
-from mirror_report.kafka.errors import ClusterError, DeniedError, UnreachableError
+from mirror_report.kafka.connection import (
+    REQUEST_TIMEOUT_MS,
+    ClusterError,
+    DeniedError,
+    UnreachableError,
+    explained,
+)
 from mirror_report.model import ClusterSnapshot, OpenTransaction, PartitionSnapshot, Place
 
 PARTITIONS_ASKED = 500

@@ -104,7 +104,7 @@ class ClusterClient:
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
         refused: set[str] = set()
-        readable: dict[str, dict[str, Any]] = {}
+        readable = {one["name"]: one for one in described if one["error_code"] == 0}
         for one in described:
             name, code = one["name"], one["error_code"]
             if code == TOPIC_AUTHORIZATION_FAILED:
@@ -115,8 +115,6 @@ class ClusterClient:
                 )
             elif code not in (0, UNKNOWN_TOPIC):
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
-            elif code == 0:
-                readable[name] = one
         offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
         configs, sources = self._configs(offsets) if settings else ({}, {})
         sizes = logs.topic_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}

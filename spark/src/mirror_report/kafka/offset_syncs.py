@@ -15,7 +15,7 @@ from typing import Any
 
 from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats
-from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, Tails, catch_up, own_topics
 from mirror_report.model import GroupPlace, OffsetSync, Place, TopicSnapshot, Translation
@@ -35,8 +35,10 @@ def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
 def newest(record: Any) -> tuple[str, Any]:
     """Decode into the newest sync of each partition."""
     found = formats.offset_sync(record.key, record.value)
-    key = json.dumps([found.topic, found.partition])
-    return key, [found.upstream, found.downstream, record.timestamp]
+    return (
+        json.dumps([found.topic, found.partition]),
+        [found.upstream, found.downstream, record.timestamp],
+    )
 
 
 def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
@@ -172,8 +174,10 @@ def translation(
 
 def _checkpoint(record: Any) -> tuple[str, Any]:
     found = formats.checkpoint(record.key, record.value)
-    key = json.dumps([found.group, found.topic, found.partition])
-    return key, [found.upstream, found.downstream, record.timestamp]
+    return (
+        json.dumps([found.group, found.topic, found.partition]),
+        [found.upstream, found.downstream, record.timestamp],
+    )
 
 
 def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:

@@ -20,8 +20,7 @@ from kafka.protocol.admin import (
 )
 
 from mirror_report.kafka import groups
-from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
-from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, DeniedError, explained
 from mirror_report.kafka.metadata import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, ClusterClient
 from mirror_report.model import Access, Resource
 

@@ -15,7 +15,7 @@ from typing import Any
 from mirror_report.config import Credentials, Flow
 from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.kafka import formats, groups, offset_syncs
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.connection import ClusterError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import (
     READ_SECONDS,

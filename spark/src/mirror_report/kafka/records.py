@@ -130,8 +130,7 @@ def fetched_at(
     deadline = time.monotonic() + timeout_seconds
     with consumer(cluster, credentials, "fetch", {at: offset}, isolation_level=isolation) as opened:
         while time.monotonic() < deadline:
-            batch = opened.poll(timeout_ms=200).get(at)
-            if batch:
+            if batch := opened.poll(timeout_ms=200).get(at):
                 return list(batch)
     return []
 

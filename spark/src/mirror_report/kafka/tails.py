@@ -11,7 +11,7 @@ from typing import Any, Self
 from kafka import TopicPartition
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import consumer

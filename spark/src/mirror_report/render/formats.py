@@ -8,7 +8,7 @@ from typing import Any, Protocol, TextIO
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.model import ConfirmDocument, Judged, Lines, Report
 from mirror_report.render import json, nagios, terminal
-from mirror_report.render.answer import Answer
+from mirror_report.render.json import Answer
 
 
 class Write(Protocol):

@@ -14,8 +14,8 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from mirror_report.render import charts, columns, figures, rows
-from mirror_report.render.answer import Answer
 from mirror_report.render.columns import Column
+from mirror_report.render.json import Answer
 from mirror_report.render.rows import Row
 
 # Findings on the page unfolded, and at all.

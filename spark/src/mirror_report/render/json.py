@@ -7,9 +7,23 @@ from importlib import resources
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
 from mirror_report.model import Document, Report, ReportError
-from mirror_report.render.answer import Answer
 
 SCHEMA_VERSION = "2.1.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a command answers.
+
+    :param kind: the record its document is of, see :mod:`mirror_report.model.document`.
+    :param document: plain data; unknown is null, never 0.
+    :param page: where the page of a report lies.
+    """
+
+    kind: type
+    document: Mapping[str, Any]
+    exit_code: int = 0
+    page: str | None = None
 
 
 class DocumentError(ReportError):

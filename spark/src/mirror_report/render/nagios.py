@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from mirror_report.model import CLASSES
 from mirror_report.render import figures, freshness, rows
-from mirror_report.render.answer import Answer
+from mirror_report.render.json import Answer
 
 # Characters of the sentence; the whole line stays below the kilobyte old agents pass on.
 LONGEST = 400

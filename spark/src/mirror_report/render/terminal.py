@@ -17,7 +17,7 @@ from mirror_report.model import (
     Report,
 )
 from mirror_report.render import columns, figures, rows, sections
-from mirror_report.render.answer import Answer
+from mirror_report.render.json import Answer
 from mirror_report.render.sections import STYLES, line, table
 
 PLAIN_WIDTH = 1000
