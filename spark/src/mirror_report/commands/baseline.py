@@ -226,8 +226,7 @@ def _watch(
             longest = max(deadlines[name] for name in open_) - begun
             progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
             announced = True
-        shortest = min(one.flow.commit_interval_ms for one in observed)
-        time.sleep(min(PAUSE_SECONDS, shortest / 4000))
+        time.sleep(min(PAUSE_SECONDS, *(one.flow.commit_interval_ms / 4000 for one in observed)))
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:

@@ -145,8 +145,9 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
                 # The source may hide what was mirrored from it.
                 mirrored = map(flow.source_topic, client.names(lambda _: True))
                 topics |= {one for one in mirrored if one is not None}
-            wanted = permissions.questions(flow, rows, topics, groups)
-            answers = ask(client, wanted, permissions.NOBODYS)
+            answers = ask(
+                client, permissions.questions(flow, rows, topics, groups), permissions.NOBODYS
+            )
         except ReportError as error:
             found.append(failure(error, flow.name))
         else:

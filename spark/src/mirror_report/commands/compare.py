@@ -55,8 +55,9 @@ def compare_bundles(
             directory.mkdir()
             unpacked.append(bundles.unpack(path, directory))
         source, target = bundles.pair(unpacked[0][0], unpacked[1][0])
-        files = [file for _, some in unpacked for file in some]
-        sums, differing = _compare(settings, source, target, files, progress)
+        sums, differing = _compare(
+            settings, source, target, [file for _, some in unpacked for file in some], progress
+        )
     names = sorted({topic.topic for side in (source, target) for topic in side.topics.values()})
     topics = [_topic(name, sums.get(name), source, target) for name in names]
     findings = worst_first(

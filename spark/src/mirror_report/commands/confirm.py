@@ -42,9 +42,10 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be asked.
     """
     hosts = [host for hosts in options.member_host for host in hosts]
-    settings = shared.settings(options)
     return formats.confirmation(
-        confirm_flows(settings, options.flow, hosts, options.timeout, shared.show_progress)
+        confirm_flows(
+            shared.settings(options), options.flow, hosts, options.timeout, shared.show_progress
+        )
     )
 
 
@@ -119,8 +120,12 @@ def _confirm(
 
 
 def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    source = settings.clusters[flow.source]
-    ages = oldest_waiting(source, settings.credentials, waiting, isolation=flow.source_isolation)
+    ages = oldest_waiting(
+        settings.clusters[flow.source],
+        settings.credentials,
+        waiting,
+        isolation=flow.source_isolation,
+    )
     return len(ages) == len(waiting) and all(one is None for one in ages.values())
 
 

@@ -180,8 +180,9 @@ class _Measurement:
         try:
             every = self.store.load("losses")
             known = every.get(flow.name, {})
-            since = int(baseline.get("losses_since_ms", 0))
-            losses = loss_checks.remember(known, lost, source.taken_at_ms, since)
+            losses = loss_checks.remember(
+                known, lost, source.taken_at_ms, int(baseline.get("losses_since_ms", 0))
+            )
             if losses != known:
                 self.store.commit("losses", {**every, flow.name: losses})
         except StateError as error:

@@ -98,8 +98,13 @@ def _shown(
             der = secured.getpeercert(binary_form=True)
         subject, ends_at_ms = read(der or b"")
     except ssl.SSLCertVerificationError as error:
-        ended = error.verify_code == HAS_EXPIRED
-        return Certificate(alias, "broker", holder, problem=error.verify_message, expired=ended)
+        return Certificate(
+            alias,
+            "broker",
+            holder,
+            problem=error.verify_message,
+            expired=error.verify_code == HAS_EXPIRED,
+        )
     except (OSError, CertificateError) as error:
         return Certificate(alias, "broker", holder, problem=sentence(error))
     return Certificate(alias, "broker", holder, subject, ends_at_ms)

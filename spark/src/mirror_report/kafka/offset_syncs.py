@@ -181,10 +181,9 @@ def _checkpoint(record: Any) -> tuple[str, Any]:
 
 
 def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:
-    there = {flow.target_topic(name) for name in recreated}
     for name, at, topics in (
         (flow.offset_syncs_topic, 0, recreated),
-        (flow.checkpoints_topic, 1, there),
+        (flow.checkpoints_topic, 1, {flow.target_topic(name) for name in recreated}),
     ):
         if name in tails:
             tails[name].latest = {

@@ -67,8 +67,11 @@ def report(document: Mapping[str, Any], page: str) -> Answer:
 
 def confirmation(document: ConfirmDocument) -> Answer:
     """Answer that is critical unless every process took up its work."""
-    status = EXIT_CODES["ok" if document.ok else "critical"]
-    return Answer(ConfirmDocument, json.document(document), status)
+    return Answer(
+        ConfirmDocument,
+        json.document(document),
+        EXIT_CODES["ok" if document.ok else "critical"],
+    )
 
 
 def lines(*said: str, exit_code: int = EXIT_CODES["ok"]) -> Answer:

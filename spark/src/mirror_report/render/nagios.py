@@ -40,8 +40,11 @@ def summary(document: Mapping[str, Any]) -> str:
         values = dict.fromkeys(values)
     if document.get("age_seconds") is not None:
         values["age"] = f"{document['age_seconds']:.0f}s"
-    shown = {name: "U" if value is None else value for name, value in values.items()}
-    return line(document["verdict"]["severity"], document["verdict"]["text"], shown)
+    return line(
+        document["verdict"]["severity"],
+        document["verdict"]["text"],
+        {name: "U" if value is None else value for name, value in values.items()},
+    )
 
 
 def line(severity: str, text: str, values: Mapping[str, str]) -> str:

@@ -115,8 +115,10 @@ def of_lag(
             yield f"kafka_mirror_{name}", labels, row[key]
         eta = math.inf if row["catches_up"] is False else row["eta_seconds"]
         yield "kafka_mirror_eta_seconds", labels, eta
-        for state in get_args(LagState):
-            yield "kafka_mirror_state", labels | {"state": state}, row["state"] == state
+        yield from (
+            ("kafka_mirror_state", labels | {"state": one}, row["state"] == one)
+            for one in get_args(LagState)
+        )
     for flow in document["flows"]:
         age = flow["heartbeat_age_seconds"]
         yield "kafka_mirror_heartbeat_age_seconds", flows[flow["name"]], age

@@ -65,8 +65,13 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
             line(out, (f"{one['topic']}: {one['reason']}", "dim"))
     single = rows.mismatches(some)
     if wide and single:
-        title = "What does not match, by partition"
-        table(title, columns.mismatches(single), single, out, wide=True)
+        table(
+            "What does not match, by partition",
+            columns.mismatches(single),
+            single,
+            out,
+            wide=True,
+        )
 
 
 def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
@@ -165,7 +170,7 @@ def table(
 
 def _cell(column: Column, text: str, width: int) -> Text:
     tone = column.tone(text)
-    shown = text.replace("_", " ") if column.state else text
+    shown = figures.words(text) if column.state else text
     return _padded(column, shown, STYLES[tone] if tone else "", width)
 
 

@@ -27,8 +27,13 @@ BUCKETS = 20
 
 def console(stream: TextIO) -> Console:
     """Console for a stream: plain when it is no terminal; rich itself honours NO_COLOR."""
-    width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=stream,
+        width=None if stream.isatty() else PLAIN_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:
