@@ -200,13 +200,11 @@ def _committed(
     except DeniedError as error:
         if len(names) == 1:
             return {}, dict.fromkeys(names, error)
-    offsets: dict[str, Positions] = {}
-    refused: dict[str, DeniedError] = {}
-    for name in names:
-        some, no = _committed(client, [name])
-        offsets |= some
-        refused |= no
-    return offsets, refused
+    single = [_committed(client, [name]) for name in names]
+    return (
+        {name: offsets for some, _ in single for name, offsets in some.items()},
+        {name: refusal for _, refused in single for name, refusal in refused.items()},
+    )
 
 
 def _proofs(
