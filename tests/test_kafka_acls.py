@@ -46,7 +46,7 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import preflight  # noqa: E402
-from mirror_report.commands.observe_groups import observe_groups  # noqa: E402
+from mirror_report.commands.groups import observe_groups  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402

@@ -14,7 +14,7 @@ from mirror_report.checks import failover, groups
 from mirror_report.checks.images import image
 from mirror_report.config import Cluster, Flow
 from mirror_report.kafka import offset_syncs
-from mirror_report.kafka.probe import Seen
+from mirror_report.kafka.records import Seen
 from mirror_report.kafka.tails import Tail
 from mirror_report.model import (
     ClusterSnapshot,

@@ -11,8 +11,7 @@ from kafka.errors import (
 )
 
 from mirror_report.config import Cluster, ConfigError, Credentials
-from mirror_report.kafka.connection import explained
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.connection import ClusterError, explained
 
 EAST = Cluster("east", ("east1:9092",), username="report")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mirror_report.commands import observe_groups
+from mirror_report.commands import groups as observe_groups
 from mirror_report.config.load import parse
-from mirror_report.kafka import probe
-from mirror_report.kafka.errors import DeniedError
-from mirror_report.kafka.probe import Seen
+from mirror_report.kafka import records as probe
+from mirror_report.kafka.connection import DeniedError
+from mirror_report.kafka.records import Seen
 from mirror_report.model import (
     ClusterSnapshot,
     GroupParity,

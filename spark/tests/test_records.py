@@ -9,8 +9,8 @@ from kafka.errors import TopicAuthorizationFailedError
 
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import records
-from mirror_report.kafka.errors import DeniedError
-from mirror_report.kafka.probe import fetch
+from mirror_report.kafka.connection import DeniedError
+from mirror_report.kafka.records import fetch
 from mirror_report.kafka.tails import Tail, catch_up
 from mirror_report.model import PartitionSnapshot, TopicSnapshot
 

@@ -5,7 +5,7 @@ import pytest
 from mirror_report.checks.kinds import TABLE
 from mirror_report.checks.verdict import EXIT_CODES, failure, finding, verdict, worst_first
 from mirror_report.config import ConfigError
-from mirror_report.kafka.errors import AuthenticationError, DeniedError, UnreachableError
+from mirror_report.kafka.connection import AuthenticationError, DeniedError, UnreachableError
 from mirror_report.model import ReportError
 from mirror_report.state.store import LockedError
 

@@ -23,9 +23,9 @@ from mirror_report.commands import (
     prove,
     publish,
     run,
+    shared,
     show,
 )
-from mirror_report.commands.progress import say, show_traceback
 from mirror_report.config import DEFAULT_PATH
 from mirror_report.model import ReportError, sentence
 from mirror_report.render import Answer
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
-        say("interrupted")
+        shared.say("interrupted")
         return FAILED
     except Exception as error:  # a traceback never reaches an operator unasked
         text = f"failed: {sentence(error)}. `mirror-report --debug ...` shows where"
@@ -125,8 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(options: argparse.Namespace, error: BaseException, text: str) -> int:
     if options.debug:
-        show_traceback(error)
-    say(text)
+        shared.show_traceback(error)
+    shared.say(text)
     FORMATS[options.format].fail(text, sys.stdout)
     return FAILED
 

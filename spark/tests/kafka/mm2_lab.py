@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from mirror_report.commands.measure_lag import LagResult, measure_lag
+from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Settings
 from mirror_report.config.load import parse
 from mirror_report.model import ClusterSnapshot

@@ -16,11 +16,11 @@ from mirror_report.commands.baseline import record_baselines
 from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.groups import judge_groups
-from mirror_report.commands.measure_lag import measure_lag
+from mirror_report.commands.lag import measure_lag
 from mirror_report.commands.run import make_report
 from mirror_report.config import Cluster, Settings
 from mirror_report.kafka import groups
-from mirror_report.kafka.errors import AuthenticationError, DeniedError
+from mirror_report.kafka.connection import AuthenticationError, DeniedError
 from mirror_report.kafka.metadata import connect
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError

@@ -11,7 +11,7 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
 from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.measure_lag import LagResult, measure_lag
+from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.records import oldest_waiting

@@ -23,7 +23,7 @@ from mm2_lab import PATIENCE, Lab, admin, until
 from mirror_report.commands.baseline import record_baselines
 from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
-from mirror_report.commands.measure_lag import LagResult, measure_lag
+from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
 from mirror_report.model import Confirmation
 from mirror_report.state.store import Store

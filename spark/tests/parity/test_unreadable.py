@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 from mirror_report.checks.verdict import verdict
 from mirror_report.commands.compare import compare_bundles
 from mirror_report.commands.digest import digest_side
-from mirror_report.commands.measure_lag import measure_lag
+from mirror_report.commands.lag import measure_lag
 from mirror_report.commands.prove import prove_topics
 from mirror_report.commands.run import make_report
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.connection import ClusterError
 from mirror_report.model import LagDocument, Positions
 from mirror_report.observe import Snapshots
 from mirror_report.parity.spark import records, session

@@ -12,7 +12,7 @@ from sample_reports import empty, report, whole
 from mirror_report import commands
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.cli import COMMANDS, parser
-from mirror_report.commands.options import FORMATS as OFFERED
+from mirror_report.commands.shared import FORMATS as OFFERED
 from mirror_report.model import (
     BucketDifference,
     CheckDocument,

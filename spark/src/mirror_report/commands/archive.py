@@ -2,8 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from mirror_report.commands.progress import show_progress
-from mirror_report.config.load import load
+from mirror_report.commands import shared
 from mirror_report.parity import without_spark
 from mirror_report.render import Answer, formats
 
@@ -19,11 +18,11 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: it cannot be made.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import rehearsal  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    path, made = rehearsal.make(settings.spark, show_progress)
+    path, made = rehearsal.make(settings.spark, shared.show_progress)
     return formats.lines(f"{path}: {'made' if made else 'unchanged, it fits'}")

@@ -6,11 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.preflight import same_cluster
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import aliases, chosen
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import ClusterSnapshot, Place, Positions
 from mirror_report.observe import (
@@ -28,8 +25,8 @@ from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
 
 HELP = "record where verification starts; keeps what is recorded"
+# Commits to wait for; after so many intervals a position that stays says nothing more.
 INTERVALS = 2
-"""Commits to wait for; after so many intervals a position that stays says nothing more."""
 PAUSE_SECONDS = 1.0
 
 
@@ -49,9 +46,12 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be read, or an earlier release recorded a baseline.
     """
     recorded = record_baselines(
-        load(options.config), options.flow, full_history=options.full_history, renew=options.renew,
-        progress=show_progress,
-    )  # fmt: skip
+        shared.settings(options),
+        options.flow,
+        full_history=options.full_history,
+        renew=options.renew,
+        progress=shared.show_progress,
+    )
     return formats.lines(
         *(
             f"{flow}: {'recorded' if new else 'unchanged, recorded before'}"
@@ -66,7 +66,7 @@ def record_baselines(
     *,
     full_history: bool,
     renew: bool,
-    progress: Progress = lambda _: None,
+    progress: shared.Progress = lambda _: None,
 ) -> dict[str, bool]:
     """Record where verification starts.
 
@@ -80,21 +80,18 @@ def record_baselines(
         release; nothing is recorded for any flow then.
     """
     store = Store(settings.state_directory)
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     with store.lock():
         recorded = store.load("baseline")
         due = [one for one in flows if full_history or renew or one.name not in recorded]
-        for flow in flows:
-            if flow not in due:
-                baselines.check(flow.name, recorded[flow.name])
+        for name in (one.name for one in flows if one not in due):
+            baselines.check(name, recorded[name])
         if due:
             others = [one for one in settings.flows if one.name in recorded and one not in due]
             tails: FlowTails = {}
-            with open_clients(settings, aliases([*due, *others])) as clients:
+            with open_clients(settings, shared.aliases([*due, *others])) as clients:
                 observed = _observe(clients, due, others, tails)
-                required = None
-                if not full_history:
-                    required = _watch(clients, observed, tails, progress)
+                required = None if full_history else _watch(clients, observed, tails, progress)
             for name, topics in _record(store, recorded, due, observed, required).items():
                 progress(
                     f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
@@ -138,23 +135,19 @@ def _of_flow(
     seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full: bool
 ) -> dict[str, Any]:
     at_ms = seen.source.taken_at_ms
-    # Comparing more takes back nothing that is known to be lost.
-    since = (before or {}).get("losses_since_ms", 0) if full else at_ms
     return {
         "recorded_at_ms": at_ms,
-        "losses_since_ms": since,
+        # Comparing more takes back nothing that is known to be lost.
+        "losses_since_ms": (before or {}).get("losses_since_ms", 0) if full else at_ms,
         "group_existed": bool(seen.positions),
         "topics": topics,
     }
 
 
 def _ids(seen: Observation, side: str) -> dict[str, str]:
-    found = {}
-    for name, topic in seen.source.topics.items():
-        one = topic if side == "source" else seen.on_target(name)
-        if one is not None:
-            found[one.name] = one.topic_id
-    return found
+    topics = seen.source.topics
+    some = topics.values() if side == "source" else map(seen.on_target, topics)
+    return {one.name: one.topic_id for one in some if one is not None}
 
 
 def _observe(
@@ -168,8 +161,7 @@ def _observe(
     fed: set[tuple[str, str]] = set()
     for flow in due:
         observed = observe_flow(clients, flow, tails)
-        same = same_cluster(flow, observed.source, observed.target)
-        if same:
+        if same := same_cluster(flow, observed.source, observed.target):
             raise ConfigError(same[0].message, same[0].action)
         _readable(observed.source, observed.target)
         names[flow.name] = observed.source.topics
@@ -184,10 +176,7 @@ def _observe(
             names[flow.name] = source.topics
             sharing.append(flow)
     flows = [*due, *sharing]
-    mirrors: dict[str, tuple[bool, Positions]] = {}
-    for flow in flows:
-        alive = bool(worker_group(clients, flow).members)
-        mirrors[flow.name] = alive, mirror_status(clients, flow, tails).positions
+    mirrors = [_mirror(clients, flow, tails) for flow in flows]
     targets = {
         alias: clients.get(alias).snapshot(
             None,
@@ -197,20 +186,22 @@ def _observe(
         for alias in {one.target for one in flows}
     }  # fmt: skip
     found = []
-    for flow in flows:
+    for flow, (alive, positions) in zip(flows, mirrors, strict=True):
         source = clients.get(flow.source).snapshot(None, names[flow.name])
         _readable(source, targets[flow.target])
-        alive, positions = mirrors[flow.name]
-        found.append(
-            Observation(
-                flow, of_present_topics(positions, source), alive, targets[flow.target], source
-            )
-        )
+        present = of_present_topics(positions, source)
+        found.append(Observation(flow, present, alive, targets[flow.target], source))
     return found
 
 
+def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:
+    """Whether the mirror runs, and its positions."""
+    group = worker_group(clients, flow)
+    return bool(group.members), mirror_status(clients, flow, tails).positions
+
+
 def _watch(
-    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: shared.Progress
 ) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
     watches = {one.flow.name: Watch(one) for one in observed}
@@ -224,8 +215,7 @@ def _watch(
         for one in observed:
             watch = watches[one.flow.name]
             if watch.waits:
-                alive = bool(worker_group(clients, one.flow).members)
-                positions = mirror_status(clients, one.flow, tails).positions
+                alive, positions = _mirror(clients, one.flow, tails)
                 # A position past the end that was seen has reached it.
                 watch.saw(positions, alive=alive)
         open_ = [name for name, watch in watches.items()
@@ -236,11 +226,9 @@ def _watch(
             longest = max(deadlines[name] for name in open_) - begun
             progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
             announced = True
-        shortest = min(one.flow.commit_interval_ms for one in observed)
-        time.sleep(min(PAUSE_SECONDS, shortest / 4000))
+        time.sleep(min(PAUSE_SECONDS, *(one.flow.commit_interval_ms / 4000 for one in observed)))
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:
-    problems = [text for one in snapshots for text in one.errors.values()]
-    if problems:
+    if problems := [text for one in snapshots for text in one.errors.values()]:
         raise StateError("no baseline recorded: " + "; ".join(problems))

@@ -1,20 +1,22 @@
-"""``check``: what stands against the flows; changes nothing."""
+"""``check``: what stands against the flows, their topics, permissions and certificates.
 
+It changes nothing.
+"""
+
+import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
-from mirror_report.checks import preflight
+from mirror_report.checks import certificates, permissions, preflight, sysconfig
+from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.check_flow import (
-    check_flow,
-    ending_certificates,
-    lacking_permissions,
-)
-from mirror_report.commands.flows import aliases, chosen, status_of
+from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
+from mirror_report.kafka.certificates import bootstrap, examine
+from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
-from mirror_report.observe import Clients, Observed, observe_flow, open_clients
+from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
 HELP = "judge clusters, permissions and topics; change nothing"
@@ -31,27 +33,28 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(check_flows(load(options.config), options.flow))
+    return formats.judged(check_flows(shared.settings(options), options.flow))
 
 
 def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocument:
     """Judge clusters, permissions and topics of the flows; changes nothing."""
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     found: list[Finding] = []
     statuses: list[FlowStatus] = []
-    with open_clients(settings, aliases(flows)) as clients:
+    with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
-            found += _reachable(clients, flow)
-            found += lacking_permissions(settings, clients, flow)
+            found += [*_reachable(clients, flow), *lacking_permissions(settings, clients, flow)]
             try:
                 observed = observe_flow(clients, flow, {})
             except ReportError as error:
-                statuses.append(status_of(flow, None))
+                statuses.append(shared.status_of(flow, None))
                 found.append(failure(error, flow.name))
-                continue
-            statuses.append(status_of(flow, observed))
-            found += check_flow(settings, clients, flow, observed)
-            found += _before_start(clients, flow, observed)
+            else:
+                statuses.append(shared.status_of(flow, observed))
+                found += [
+                    *check_flow(settings, clients, flow, observed),
+                    *_before_start(clients, flow, observed),
+                ]
         found += ending_certificates(settings, clients, flows)
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)
@@ -69,17 +72,108 @@ def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
 
 def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     """What stands against starting the mirror, beyond what stands against having it."""
-    found = preflight.takeover(flow, observed.target, observed.positions, observed.group)
-    found += preflight.idle_tasks(flow, observed.source)
+    found = [
+        *preflight.takeover(flow, observed.target, observed.positions, observed.group),
+        *preflight.idle_tasks(flow, observed.source),
+    ]
     if flow.engine.creates_topics:
         found += preflight.replication_factors(flow, observed.target_brokers)
-    names = preflight.internal_names(flow)
     try:
-        if names:
-            internal = clients.get(flow.target).snapshot(None, names)
-            found += preflight.internal_topics(flow, internal)
+        if names := preflight.internal_names(flow):
+            found += preflight.internal_topics(flow, clients.get(flow.target).snapshot(None, names))
         if flow.engine.syncs_groups and flow.consumer_groups:
             found += preflight.no_groups(flow, clients.get(flow.source).groups())
     except ReportError as error:
         found.append(failure(error, flow.name))
+    return found
+
+
+def check_flow(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
+    """Topics, their settings and the mirror's own environment file."""
+    return [
+        *preflight.same_cluster(flow, observed.source, observed.target),
+        *topic_checks.compare(
+            flow,
+            observed.source,
+            observed.target,
+            auto_creation=observed.auto_creation,
+            positions=observed.positions,
+            forbidden=_forbidden(settings, clients, flow, observed),
+        ),
+        *_sysconfig(flow),
+    ]
+
+
+def _forbidden(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> Collection[str]:
+    """Missing topics that no broker will create for the mirror, whose identity this is."""
+    mirrors = not flow.engine.creates_topics and settings.clusters[flow.target].identity == "mirror"
+    if observed.auto_creation is not None or not mirrors:
+        return ()
+    there = {*observed.target.topics, *observed.target.errors}
+    absent = [one for one in map(flow.target_topic, observed.source.topics) if one not in there]
+    return [one for one, may in may_create(clients.get(flow.target), absent).items() if not may]
+
+
+def _sysconfig(flow: Flow) -> list[Finding]:
+    try:
+        text = Path(flow.sysconfig).read_text(encoding="utf-8") if flow.sysconfig else ""
+    except OSError:
+        # On a host that does not run this mirror there is nothing to compare with.
+        return []
+    return sysconfig.drift(flow, text)
+
+
+def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> list[Finding]:
+    """What our identity lacks on both clusters, and what could not be asked."""
+    if not flow.permissions:
+        return permissions.not_configured(flow)
+    found: list[Finding] = []
+    topics = set(literals(flow))
+    groups: list[str] = []
+    for alias in (flow.source, flow.target):
+        rows = permissions.rows_of(flow, alias)
+        try:
+            client = clients.get(alias)
+            if alias == flow.source:
+                topics |= set(client.names(flow.matches))
+                groups = [one for one in client.groups() if flow.syncs(one)]
+            else:
+                # The source may hide what was mirrored from it.
+                mirrored = map(flow.source_topic, client.names(lambda _: True))
+                topics |= {one for one in mirrored if one is not None}
+            answers = ask(
+                client, permissions.questions(flow, rows, topics, groups), permissions.NOBODYS
+            )
+        except ReportError as error:
+            found.append(failure(error, flow.name))
+        else:
+            found += permissions.judge(
+                flow, settings.clusters[alias], rows, answers, topics, groups
+            )
+    return found
+
+
+def ending_certificates(
+    settings: Settings, clients: Clients, flows: Sequence[Flow]
+) -> list[Finding]:
+    """Certificates that end soon, of all clusters of the flows."""
+    found: list[Finding] = []
+    for alias in dict.fromkeys(shared.aliases(flows)):
+        cluster = settings.clusters[alias]
+        if not cluster.uses_tls:
+            continue
+        try:
+            brokers, kinds = clients.get(alias).listeners(), {"certificate_expiry", "not_checked"}
+        except ReportError:
+            # That is said already; only a certificate that has ended may explain it.
+            brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
+        seen = examine(cluster, settings.credentials, brokers)
+        judged = certificates.judge(
+            seen, settings.warn.certificate_days, now_ms=time.time_ns() // 1_000_000
+        )
+        found += [one for one in judged if one.kind in kinds]
     return found

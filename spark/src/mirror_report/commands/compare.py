@@ -8,22 +8,20 @@ from typing import Any
 
 from mirror_report.checks import digests
 from mirror_report.checks.verdict import verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import Settings
-from mirror_report.config.load import load
 from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan import unreadable
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state import Bundle
+from mirror_report.parity.state import Bundle, Unreadable
 from mirror_report.parity.state import bundle as bundles
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
 HELP = "hold two digests against each other; ask no cluster"
+# Differing buckets that are named; all of them are counted.
 DIFFERENCES = 1000
-"""Differing buckets that are named; all of them are counted."""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -38,11 +36,13 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: one cannot be read, or they do not belong together.
     """
     first, second = options.bundles
-    return formats.judged(compare_bundles(load(options.config), first, second, show_progress))
+    return formats.judged(
+        compare_bundles(shared.settings(options), first, second, shared.show_progress)
+    )
 
 
 def compare_bundles(
-    settings: Settings, first: Path, second: Path, progress: Progress
+    settings: Settings, first: Path, second: Path, progress: shared.Progress
 ) -> CompareDocument:
     """Hold two bundles against each other; no cluster is asked.
 
@@ -55,8 +55,9 @@ def compare_bundles(
             directory.mkdir()
             unpacked.append(bundles.unpack(path, directory))
         source, target = bundles.pair(unpacked[0][0], unpacked[1][0])
-        files = [file for _, some in unpacked for file in some]
-        sums, differing = _compare(settings, source, target, files, progress)
+        sums, differing = _compare(
+            settings, source, target, [file for _, some in unpacked for file in some], progress
+        )
     names = sorted({topic.topic for side in (source, target) for topic in side.topics.values()})
     topics = [_topic(name, sums.get(name), source, target) for name in names]
     findings = worst_first(
@@ -79,7 +80,11 @@ def compare_bundles(
 
 
 def _compare(
-    settings: Settings, source: Bundle, target: Bundle, files: Sequence[Path], progress: Progress
+    settings: Settings,
+    source: Bundle,
+    target: Bundle,
+    files: Sequence[Path],
+    progress: shared.Progress,
 ) -> tuple[dict[str, Mapping[str, Any]], list[BucketDifference]]:
     """Sums by topic of the target, and the first of the buckets that differ."""
     if not files:
@@ -90,8 +95,7 @@ def _compare(
         from mirror_report.parity.steps import bundle  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    hint = class_archive.hint(settings.spark)
-    if hint is not None:
+    if (hint := class_archive.hint(settings.spark)) is not None:
         progress(hint)
     progress("comparing digests")
     expected = sum(file.stat().st_size for file in files)
@@ -112,25 +116,23 @@ def _compare(
 def _topic(
     name: str, sums: Mapping[str, Any] | None, source: Bundle, target: Bundle
 ) -> CompareTopic:
-    ours = [topic for topic in source.topics.values() if topic.topic == name]
+    ours = {origin: topic for origin, topic in source.topics.items() if topic.topic == name}
     theirs = [topic for topic in target.topics.values() if topic.topic == name]
+    both = [*ours.values(), *theirs]
     status, reason = digests.status(
         sums,
         on_source=bool(ours),
         on_target=bool(theirs),
-        unknown=[topic.unknown for topic in (*ours, *theirs) if topic.unknown is not None],
-        skips=[topic.skip for topic in (*ours, *theirs) if topic.skip is not None],
+        unknown=[topic.unknown for topic in both if topic.unknown is not None],
+        skips=[topic.skip for topic in both if topic.skip is not None],
     )
-    known = sums or {}
-    beyond = [part for side in (source, target) for part in bundles.beyond(side, name)]
+    known, beyond = sums or {}, _beyond(name, source, target)
     unread = unreadable.by_side(beyond)
     if beyond and status in ("verified", "in_flight"):
         status, reason = "unverifiable", unreadable.reason(beyond)
     return CompareTopic(
         topic=name,
-        source_topics=sorted(
-            origin for origin, topic in source.topics.items() if topic.topic == name
-        ),
+        source_topics=sorted(ours),
         status=status,
         reason=reason,
         source_records=known.get("n_source", 0) + unread["source"],
@@ -148,9 +150,13 @@ def _topic(
     )
 
 
+def _beyond(topic: str, source: Bundle, target: Bundle) -> list[Unreadable]:
+    return [*bundles.beyond(source, topic), *bundles.beyond(target, topic)]
+
+
 def _findings(topic: CompareTopic, source: Bundle, target: Bundle) -> list[Finding]:
     found = digests.findings(source.flow, topic)
-    beyond = [part for side in (source, target) for part in bundles.beyond(side, topic.topic)]
+    beyond = _beyond(topic.topic, source, target)
     if beyond and topic.status != "unknown":
         lanes = unreadable.by_lane(beyond, keeps_partitions=source.keeps_partitions)
         count, reason = sum(lanes.values()), unreadable.reason(beyond)

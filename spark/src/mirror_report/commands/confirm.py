@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from mirror_report.checks import positions, workers
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import chosen
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
@@ -45,9 +42,10 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be asked.
     """
     hosts = [host for hosts in options.member_host for host in hosts]
-    settings = load(options.config)
     return formats.confirmation(
-        confirm_flows(settings, options.flow, hosts, options.timeout, show_progress)
+        confirm_flows(
+            shared.settings(options), options.flow, hosts, options.timeout, shared.show_progress
+        )
     )
 
 
@@ -56,14 +54,14 @@ def confirm_flows(
     flow_name: str | None,
     hosts: Sequence[str],
     timeout: float,
-    progress: Progress,
+    progress: shared.Progress,
 ) -> ConfirmDocument:
     """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
     :param timeout: seconds for taking up the work, and again for moving.
     """
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     with ThreadPoolExecutor(max_workers=len(flows)) as pool:
         found = list(
             pool.map(lambda flow: _confirm(settings, flow, hosts, timeout, progress), flows)
@@ -72,7 +70,7 @@ def confirm_flows(
 
 
 def _confirm(
-    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
+    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: shared.Progress
 ) -> Confirmation:
     cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
     tails: FlowTails = {}
@@ -83,8 +81,7 @@ def _confirm(
             source = source_snapshot(clients, flow)
             # Asked again each time: a name may not resolve for a moment.
             seen_from = {seen for host in hosts for seen in addresses(host, cluster)}
-            lacking = _not_taken_up(clients, flow, source, hosts, seen_from, tails)
-            if not lacking:
+            if not (lacking := _not_taken_up(clients, flow, source, hosts, seen_from, tails)):
                 break
             if time.monotonic() > deadline:
                 return Confirmation(
@@ -123,8 +120,12 @@ def _confirm(
 
 
 def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    source = settings.clusters[flow.source]
-    ages = oldest_waiting(source, settings.credentials, waiting, isolation=flow.source_isolation)
+    ages = oldest_waiting(
+        settings.clusters[flow.source],
+        settings.credentials,
+        waiting,
+        isolation=flow.source_isolation,
+    )
     return len(ages) == len(waiting) and all(one is None for one in ages.values())
 
 

@@ -12,10 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
@@ -48,11 +46,10 @@ def answer(options: Namespace) -> Answer:
     """
     if options.output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise ReportError("a digest is not for a terminal", "Name a file with --output")
-    settings = load(options.config)
     written: list[str] = []
     digest_side(
-        settings, options.flow, options.side,
-        lambda bundle: _output(options.output, bundle, written), show_progress,
+        shared.settings(options), options.flow, options.side,
+        lambda bundle: _output(options.output, bundle, written), shared.show_progress,
     )  # fmt: skip
     return formats.lines(*written)
 
@@ -62,15 +59,14 @@ def digest_side(
     flow_name: str | None,
     side: Side,
     open_output: Callable[[Bundle], AbstractContextManager[BinaryIO]],
-    progress: Progress,
+    progress: shared.Progress,
 ) -> Bundle:
     """Digest one side of a flow, asking the cluster of that side alone.
 
     :param open_output: where the bundle goes.
     :raises ReportError: the cluster cannot be read.
     """
-    flow = _only(settings, flow_name)
-    take = Snapshots(settings)
+    flow, take = _only(settings, flow_name), Snapshots(settings)
     holds_positions = flow.engine.positions_side == side
     # What is below a position must be on the target: it is read last.
     if side == "source":
@@ -117,13 +113,13 @@ def _floors(
 ) -> dict[str, dict[str, int]]:
     """Where verification begins, if this host knows the flow's baseline."""
     recorded = Store(settings.state_directory).load("baseline").get(flow.name, {}).get("topics", {})
-    found = {}
-    for name in snapshot.topics:
-        origin = name if side == "source" else flow.source_topic(name)
-        # What may have been copied before the baseline cannot be told apart by digests.
-        where = "required" if side == "source" else "target"
-        found[name] = dict(recorded.get(origin, {}).get(where) or {})
-    return found
+    here = side == "source"
+    # What may have been copied before the baseline cannot be told apart by digests.
+    where = "required" if here else "target"
+    return {
+        name: dict(recorded.get(name if here else flow.source_topic(name), {}).get(where) or {})
+        for name in snapshot.topics
+    }
 
 
 @contextlib.contextmanager

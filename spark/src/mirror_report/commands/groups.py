@@ -1,22 +1,55 @@
 """``groups``: what consumer groups would lose or read again if they moved to the target now."""
 
+import dataclasses
 from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Mapping
+from itertools import islice
+from typing import Any
 
-from mirror_report.checks.failover import none_examined
-from mirror_report.checks.verdict import verdict
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import aliases, chosen, load_manifests
-from mirror_report.commands.measure_lag import measure_lag
-from mirror_report.commands.observe_groups import flow_groups
-from mirror_report.commands.progress import Progress, show_progress
-from mirror_report.config import Settings
-from mirror_report.config.load import load
-from mirror_report.model import GroupParity, GroupsDocument
-from mirror_report.observe import open_clients
+from mirror_report.checks import failover
+from mirror_report.checks.groups import Scene, parities, places, unproved
+from mirror_report.checks.images import Image
+from mirror_report.checks.verdict import failure, finding, verdict
+from mirror_report.commands import shared
+from mirror_report.commands.lag import LagResult, measure_lag
+from mirror_report.config import Flow, Settings
+from mirror_report.kafka import groups as group_client
+from mirror_report.kafka.connection import DeniedError
+from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.offset_syncs import translation
+from mirror_report.kafka.records import PARTITIONS, fetch
+from mirror_report.kafka.tails import Tail, Tails
+from mirror_report.model import (
+    Finding,
+    GroupOffsets,
+    GroupParity,
+    GroupPlace,
+    GroupsDocument,
+    GroupState,
+    Place,
+    Positions,
+    ReportError,
+)
+from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
 HELP = "tell what consumer groups would lose or read again on the target now"
+ROUNDS = 3
+# Offsets read on either side of where a record should be.
+AROUND = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowGroups:
+    """The groups of one flow.
+
+    :param remembered: what the next observation has to know of them; ``None``: nothing new.
+    """
+
+    rows: list[GroupParity] = dataclasses.field(default_factory=list)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    remembered: dict[str, Any] | None = None
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -31,29 +64,186 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(judge_groups(load(options.config), options.flow, show_progress))
+    return formats.judged(
+        judge_groups(shared.settings(options), options.flow, shared.show_progress)
+    )
 
 
-def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
+def judge_groups(
+    settings: Settings, flow_name: str | None, progress: shared.Progress
+) -> GroupsDocument:
     """Judge the groups of the flows alone; what it reads is read again by the next report.
 
     :returns: of the findings those about groups, and what kept anything from being known; a flow of
         which no group was examined is one.
     """
     store = Store(settings.state_directory)
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     lag = measure_lag(settings, store, flow_name)
     rows: list[GroupParity] = []
-    findings = [finding for finding in lag.findings if finding.severity == "unknown"]
-    before = load_manifests(store, ("groups",), findings)["groups"]
-    with open_clients(settings, aliases(flows)) as clients:
-        for flow in flows:
-            if flow.name not in lag.observed:
-                continue
+    findings = [one for one in lag.findings if one.severity == "unknown"]
+    before = shared.load_manifests(store, ("groups",), findings)["groups"]
+    with open_clients(settings, shared.aliases(flows)) as clients:
+        for flow in (one for one in flows if one.name in lag.observed):
             progress(f"flow {flow.name}: looking at its groups")
             groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
             rows += groups.rows
             findings += groups.findings
             if not groups.findings and all(row.state == "not_synced" for row in groups.rows):
-                findings.append(none_examined(flow))
+                findings.append(failover.none_examined(flow))
     return GroupsDocument(SCHEMA_VERSION, verdict(findings), rows, findings)
+
+
+def flow_groups(
+    settings: Settings, clients: Clients, flow: Flow, lag: LagResult, before: Mapping[str, Any]
+) -> FlowGroups:
+    """Judge the groups of a flow whose lag was measured just now; not every engine has some.
+
+    :param before: what the last observation left for this one.
+    :returns: if a side cannot be read, that alone.
+    """
+    if not flow.engine.syncs_groups or not flow.consumer_groups:
+        return FlowGroups()
+    drained = {
+        (row.topic, row.partition): row.log_end
+        for row in lag.rows
+        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
+    }
+    try:
+        return observe_groups(settings, clients, flow, lag.observed[flow.name], drained, before)
+    except ReportError as error:
+        return FlowGroups(findings=[failure(error, flow.name)])
+
+
+def observe_groups(
+    settings: Settings,
+    clients: Clients,
+    flow: Flow,
+    observed: Observed,
+    drained: Mapping[Place, int],
+    before: Mapping[str, Any],
+) -> FlowGroups:
+    """Judge every group the flow takes along.
+
+    The target is read before the source, so that a group never seems to be further than it is.
+
+    :param drained: see :class:`Scene`.
+    :param before: what the last observation left for this one.
+    :raises ReportError: a side could not be read.
+    """
+    source, target = clients.get(flow.source), clients.get(flow.target)
+    memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
+    ids, known_ids = _ids(flow, observed), before.get("ids", {})
+    replaced = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
+    translated = translation(target, clients.credentials, flow, memory, replaced)
+    wanted = [name for name in group_client.states(source) if flow.wants(name)]
+    followed = [name for name in wanted if flow.syncs(name)]
+    states = group_client.states(target)
+    there, refused = _committed(target, followed)
+    here, refused_here = _committed(source, followed)
+    refused |= refused_here
+    groups = [
+        GroupOffsets(name, here[name], there[name], states.get(name))
+        for name in followed
+        if name not in refused
+    ]
+    topics = {topic for _, topic, _, _ in places(flow, groups)}
+    scene = Scene(
+        flow,
+        target=target.snapshot(None, [flow.target_topic(one) for one in topics], settings=False),
+        source=source.snapshot(None, topics, settings=False),
+        translation=translated,
+        drained=drained,
+        bound=settings.warn.reread_records,
+        late={key: (one, since_ms) for key, (one, since_ms) in before.get("late", {}).items()},
+    )
+    proofs = _proofs(settings, scene, unproved(scene, groups))
+    rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
+    without: dict[str, GroupState] = {
+        **dict.fromkeys(refused, "unknown"),
+        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
+    }
+    rows += [GroupParity(flow.name, one, without[one], None, None, None, ()) for one in without]
+    action = (
+        f"Grant the identity READ on the topics of {flow.target} that docs/report/permissions.md "
+        "lists"
+    )
+    findings = [
+        *failover.judge(flow, settings.clusters[flow.target], rows),
+        *(failure(error, flow.name) for error in refused.values()),
+        *(finding("permission", one, action, flow=flow.name) for one in translated.problems),
+    ]
+    remembered = {
+        "tails": {name: tail.dump() for name, tail in memory.items()},
+        "ids": {**known_ids, **ids},
+        "late": late,
+    }
+    return FlowGroups(sorted(rows, key=lambda one: one.group), findings, remembered)
+
+
+def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:
+    """Source topic -> ids of it and of its copy."""
+    return {
+        name: [topic.topic_id, observed.target.topics[flow.target_topic(name)].topic_id]
+        for name, topic in observed.source.topics.items()
+        if flow.target_topic(name) in observed.target.topics
+    }
+
+
+def _committed(
+    client: ClusterClient, names: Collection[str]
+) -> tuple[dict[str, Positions], dict[str, DeniedError]]:
+    """Offsets of groups, all at once; one by one only to find those we may not ask about."""
+    try:
+        found = group_client.committed(client, names)
+        return {name: found.get(name, {}) for name in names}, {}
+    except DeniedError as error:
+        if len(names) == 1:
+            return {}, dict.fromkeys(names, error)
+    single = [_committed(client, [name]) for name in names]
+    return (
+        {name: offsets for some, _ in single for name, offsets in some.items()},
+        {name: refusal for _, refused in single for name, refusal in refused.items()},
+    )
+
+
+def _proofs(
+    settings: Settings, scene: Scene, wanted: Mapping[GroupPlace, tuple[int, Image]]
+) -> dict[GroupPlace, int]:
+    """Places on the target found by comparing records.
+
+    One record is compared for each group and partition; its copy has to be the only one around.
+    """
+    flow = scene.flow
+    left = dict(islice(wanted.items(), PARTITIONS))
+    found: dict[GroupPlace, int] = {}
+    for _ in range(ROUNDS):
+        # One consumer can stand at one offset of a partition alone.
+        turn: dict[Place, GroupPlace] = {}
+        for group, topic, number in left:
+            turn.setdefault((topic, number), (group, topic, number))
+        if not turn:
+            break
+        ours, theirs = {}, {}
+        for (topic, number), place in turn.items():
+            offset, known = left.pop(place)
+            here, there = scene.partitions(topic, number)
+            if here is None or there is None or known.candidate is None:
+                continue
+            ours[topic, number] = (offset, min(here.end, offset + AROUND))
+            theirs[flow.target_topic(topic), number] = (
+                max(known.offset or 0, there.log_start, known.candidate - AROUND),
+                min(there.end, known.candidate + AROUND),
+            )
+        on_source = fetch(settings.clusters[flow.source], settings.credentials, ours)
+        on_target = fetch(settings.clusters[flow.target], settings.credentials, theirs)
+        for (topic, number), place in turn.items():
+            records = on_source.get((topic, number), [])
+            same = [
+                one.offset
+                for one in on_target.get((flow.target_topic(topic), number), [])
+                if records and records[0].same_as(one)
+            ]
+            if len(same) == 1:
+                found[place] = same[0]
+    return found

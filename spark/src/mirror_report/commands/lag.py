@@ -1,18 +1,54 @@
-"""``lag``: how far every flow is behind."""
+"""``lag``: how far every flow is behind, and what was found on the way."""
 
 import gc
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from mirror_report import metrics
-from mirror_report.checks.verdict import verdict
-from mirror_report.commands import options as shared
-from mirror_report.commands.measure_lag import measure_lag
-from mirror_report.config.load import load
-from mirror_report.model import LagDocument
+from mirror_report.checks import points
+from mirror_report.checks.verdict import failure, once, verdict
+from mirror_report.commands import shared
+from mirror_report.commands.check import check_flow, ending_certificates, lacking_permissions
+from mirror_report.commands.measure_flow import measure_flow
+from mirror_report.config import Settings
+from mirror_report.kafka.tails import FlowTails, Tail
+from mirror_report.model import (
+    Finding,
+    FlowStatus,
+    LagDocument,
+    LagPoint,
+    PartitionLag,
+    ReportError,
+)
+from mirror_report.observe import (
+    Observed,
+    observe_flow,
+    observe_lag,
+    open_clients,
+    with_later_ends,
+)
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
-from mirror_report.state.store import Store
+from mirror_report.state.history import History
+from mirror_report.state.store import StateError, Store
 
 HELP = "measure lag; takes about a second"
+
+
+@dataclass(frozen=True)
+class LagResult:
+    """Lag of all flows asked for, and what was found on the way.
+
+    :param shifts: flow -> shifts of its offsets, for the next run to compare with.
+    """
+
+    rows: list[PartitionLag] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    flows: list[FlowStatus] = field(default_factory=list)
+    observed: dict[str, Observed] = field(default_factory=dict)
+    tails: FlowTails = field(default_factory=dict)
+    shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -29,10 +65,82 @@ def answer(options: Namespace) -> Answer:
     """
     # The process lives for a second and leaves nothing to collect.
     gc.disable()
-    settings = load(options.config)
+    settings = shared.settings(options)
     with metrics.recorded(settings, "lag", options.flow) as recorded:
         lag = measure_lag(settings, Store(settings.state_directory), options.flow)
         document = recorded.write(
             LagDocument(SCHEMA_VERSION, verdict(lag.findings), lag.flows, lag.rows, lag.findings)
         )
     return formats.judged(document)
+
+
+def measure_lag(
+    settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
+) -> LagResult:
+    """Measure lag once and remember what was seen.
+
+    :param topics: judge the topics' settings too.
+    """
+    flows = shared.chosen(settings, flow_name)
+    result = LagResult()
+    manifests = shared.load_manifests(
+        store, ("baseline", "topics", "shifts", "mirrors"), result.findings
+    )
+    result.tails.update({
+        name: {topic: Tail.load(one) for topic, one in topics_of.items()}
+        for name, topics_of in manifests["mirrors"].items()
+    })  # fmt: skip
+    with open_clients(settings, shared.aliases(flows)) as clients:
+        for flow in flows:
+            try:
+                seen = (observe_flow if topics else observe_lag)(clients, flow, result.tails)
+                observed = with_later_ends(clients, flow, seen)
+            except ReportError as error:
+                result.findings.append(failure(error, flow.name))
+                result.flows.append(shared.status_of(flow, None))
+                continue
+            result.observed[flow.name] = observed
+            known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
+            rows, status, findings, shifts = measure_flow(
+                settings, store, clients, flow, observed, known
+            )
+            result.rows.extend(rows)
+            result.flows.append(status)
+            result.findings.extend(findings)
+            result.shifts[flow.name] = shifts
+            if topics:
+                result.findings.extend(check_flow(settings, clients, flow, observed))
+                lacking = lacking_permissions(settings, clients, flow)
+                result.findings.extend(one for one in lacking if one.kind == "missing_permission")
+        result.findings.extend(ending_certificates(settings, clients, flows))
+    result.findings[:] = once(result.findings)
+    if any(flow.name in result.tails for flow in flows):
+        _keep_tails(store, manifests["mirrors"], result)
+    return result
+
+
+def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:
+    """Lag of the topics over the last day, as far as it was measured."""
+    history = History(settings.state_directory, settings.history_days)
+    found: list[LagPoint] = []
+    for flow, observed in lag.observed.items():
+        now_ms = observed.source.taken_at_ms
+        try:
+            measured = history.lags(flow, now_ms - points.SPAN_MS, now_ms)
+        except StateError as error:
+            lag.findings.append(failure(error, flow))
+        else:
+            topics = {row.topic for row in lag.rows if row.flow == flow}
+            found += points.points(flow, measured, topics, now_ms)
+    return found
+
+
+def _keep_tails(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
+    now = {
+        flow: {topic: tail.dump() for topic, tail in topics.items()}
+        for flow, topics in result.tails.items()
+    }
+    try:
+        store.commit("mirrors", {**before, **now})
+    except StateError as error:
+        result.findings.append(failure(error))

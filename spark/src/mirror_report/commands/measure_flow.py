@@ -7,40 +7,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mirror_report.checks import (
+    estimates,
+    lag_findings,
+    partition_history,
+    points,
+    recreated,
+    shifts,
+    workers,
+)
 from mirror_report.checks import lag as lag_checks
-from mirror_report.checks import lag_findings, partition_history, points, recreated, shifts, workers
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
-from mirror_report.checks.estimates import estimates
 from mirror_report.checks.verdict import failure, finding
-from mirror_report.commands.flows import status_of
+from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
+from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.kafka.transactions import open_transactions
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
-from mirror_report.observe import (
-    Clients,
-    Observed,
-)
+from mirror_report.observe import Clients, Observed
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
+# Partitions with lag whose oldest record is read at one observation.
 AGES_ASKED = 300
-"""Partitions with lag whose oldest record is read at one observation."""
 AGES_SECONDS = 3.0
 
-
-@dataclass(frozen=True)
-class FlowLag:
-    """Lag of one flow, and what was found on the way.
-
-    :param shifts: of its offsets, for the next run to compare with.
-    """
-
-    rows: list[PartitionLag]
-    status: FlowStatus
-    findings: list[Finding]
-    shifts: dict[str, Any]
+# Rows, status, findings, and shifts of its offsets for the next run to compare with.
+FlowLag = tuple[list[PartitionLag], FlowStatus, list[Finding], dict[str, Any]]
 
 
 def measure_flow(
@@ -87,7 +81,6 @@ class _Measurement:
         self.findings.append(failure(error, self.flow.name))
 
     def measure(self, history: History) -> FlowLag:
-        """Measure, judge, remember."""
         flow, observed, warn = self.flow, self.observed, self.settings.warn
         source, mirror = observed.source, observed.mirror
         try:
@@ -102,8 +95,8 @@ class _Measurement:
         waiting = position_checks.waiting(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
-        client = self.clients.get(flow.source)
-        transactions = open_transactions(client, source)
+        admin, cluster = self.clients.get(flow.source).admin, self.settings.clusters[flow.source]
+        transactions = open_transactions(admin, source)
         reset, replaced = self._recreated()
         shifted = shifts.observe(source, observed.target, mirror, flow, drained)
         before = self.known["shifts"]
@@ -113,15 +106,14 @@ class _Measurement:
             for place, position in positions.items()
             if place[0] not in replaced
         }
-        rises = shifts.rises(shifted, before)
-        gone, losses = self._losses(next_offsets, past, rises)
+        gone, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
         evidence = lag_checks.Evidence(
             ages=ages,
-            sizes=client.partition_sizes({name for name, _ in waiting.keys() - drained.keys()}),
+            sizes=partition_sizes(admin, {name for name, _ in waiting.keys() - drained.keys()}),
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=gone,
-            estimates=estimates(flow, source, observed.target, mirror, replaced),
+            estimates=estimates.estimates(flow, source, observed.target, mirror, replaced),
             reset_topics=reset,
         )
         rows = lag_checks.measure(
@@ -129,30 +121,30 @@ class _Measurement:
             evidence=evidence, history=past, baseline=self.known["baseline"], warn=warn,
         )  # fmt: skip
         status = self._status()
-        cluster = self.settings.clusters[flow.source]
-        self.findings.extend(loss_checks.judge(flow, losses, cluster))
-        self.findings.extend(lag_findings.judge(flow, rows, observed.group, self.settings.clusters))
-        self.findings.extend(lag_findings.hung(flow, transactions, cluster, warn))
-        self.findings.extend(lag_findings.heartbeat(flow, status, warn, cluster))
-        self.findings.extend(workers.judge(flow, mirror, observed.group))
-        self.findings.extend(
-            finding("permission", message, f"Grant the identity READ on the topics of {flow.target}"
-                    " that docs/report/permissions.md lists", flow=flow.name)
-            for message in mirror.problems
-        )  # fmt: skip
+        action = (
+            f"Grant the identity READ on the topics of {flow.target} that "
+            "docs/report/permissions.md lists"
+        )
+        self.findings.extend([
+            *loss_checks.judge(flow, losses, cluster),
+            *lag_findings.judge(flow, rows, observed.group, self.settings.clusters),
+            *lag_findings.hung(flow, transactions, cluster, warn),
+            *lag_findings.heartbeat(flow, status, warn, cluster),
+            *workers.judge(flow, mirror, observed.group),
+            *(finding("permission", one, action, flow=flow.name) for one in mirror.problems),
+        ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
-        return FlowLag(rows, status, self.findings, shifts.remember(before, shifted))
+        return rows, status, self.findings, shifts.remember(before, shifted)
 
     def _ages(
         self, asked: Mapping[Place, tuple[int, int]], lagging: int
     ) -> dict[Place, int | None]:
         """Timestamps of the oldest records waiting, as far as they were asked for."""
-        flow = self.flow
-        self.findings.extend(lag_findings.not_asked(flow, lagging, len(asked)))
+        self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
         try:
             return oldest_waiting(
-                self.settings.clusters[flow.source], self.settings.credentials, asked,
-                AGES_SECONDS, flow.source_isolation,
+                self.settings.clusters[self.flow.source], self.settings.credentials, asked,
+                AGES_SECONDS, self.flow.source_isolation,
             )  # fmt: skip
         except ReportError as error:
             self._failed(error)
@@ -160,8 +152,7 @@ class _Measurement:
 
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""
-        flow, source = self.flow, self.observed.source
-        ids = self.known["topics"]
+        flow, source, ids = self.flow, self.observed.source, self.known["topics"]
         reset = recreated.changed_ids(ids.get("source", {}), source)
         target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
         self.findings.extend(recreated.on_target(flow, target_reset, self.settings.clusters))
@@ -189,8 +180,9 @@ class _Measurement:
         try:
             every = self.store.load("losses")
             known = every.get(flow.name, {})
-            since = int(baseline.get("losses_since_ms", 0))
-            losses = loss_checks.remember(known, lost, source.taken_at_ms, since)
+            losses = loss_checks.remember(
+                known, lost, source.taken_at_ms, int(baseline.get("losses_since_ms", 0))
+            )
             if losses != known:
                 self.store.commit("losses", {**every, flow.name: losses})
         except StateError as error:
@@ -199,11 +191,10 @@ class _Measurement:
         return gone, losses
 
     def _status(self) -> FlowStatus:
-        status = status_of(self.flow, self.observed)
-        if not self.flow.engine.has_heartbeats:
-            return status
-        client = self.clients.get(self.flow.target)
-        newest = client.newest_record(self.flow.target_topic(HEARTBEATS))
+        flow, newest = self.flow, None
+        if flow.engine.has_heartbeats:
+            newest = self.clients.get(flow.target).newest_record(flow.target_topic(HEARTBEATS))
+        status = shared.status_of(flow, self.observed)
         if newest is None:
             return status
         age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)

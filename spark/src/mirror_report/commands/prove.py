@@ -1,18 +1,14 @@
 """``prove``: whether a topic at rest is whole on both sides; remembers nothing."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.progress import Progress, show_progress
+from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.config.load import load
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model import (
     CLASSES,
@@ -20,7 +16,6 @@ from mirror_report.model import (
     Finding,
     ParityStatus,
     Place,
-    Positions,
     ProofDocument,
     ReportError,
     Sample,
@@ -29,7 +24,7 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import classes, without_spark
-from mirror_report.parity.plan import Range, TopicAtRest, strategies, unreadable
+from mirror_report.parity.plan import FlowSnapshot, Range, TopicAtRest, strategies, unreadable
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import Side, offsets
@@ -41,15 +36,6 @@ if TYPE_CHECKING:
     from mirror_report.parity.steps.prove import Proved
 
 HELP = "compare topics at rest whatever their timestamps; remember nothing"
-
-
-@dataclass(frozen=True)
-class _Observation:
-    """Both sides of a flow at one moment, in the order source, positions, target."""
-
-    source: ClusterSnapshot
-    positions: Positions
-    target: ClusterSnapshot
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -64,17 +50,17 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
-    settings = load(options.config)
-    return formats.judged(prove_topics(settings, options.flow, options.topic, show_progress))
+    settings = shared.settings(options)
+    return formats.judged(prove_topics(settings, options.flow, options.topic, shared.show_progress))
 
 
 def prove_topics(
     settings: Settings,
     flow_name: str,
     topic: str | None,
-    progress: Progress,
+    progress: shared.Progress,
     snapshots: Snapshots | None = None,
-    open_session: OpenSession | None = None,
+    open_session: "OpenSession | None" = None,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
@@ -102,8 +88,8 @@ def prove_topics(
             reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
             found[name] = _empty(flow, name, origins, "skipped", reason)
         elif waiting.keys() & set(origins):
-            count = sum(waiting.get(origin, 0) for origin in origins)
-            found[name] = _empty(flow, name, origins, "in_flight", f"{count} records wait")
+            reason = f"{sum(waiting.get(origin, 0) for origin in origins)} records wait"
+            found[name] = _empty(flow, name, origins, "in_flight", reason)
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:
@@ -124,10 +110,11 @@ def prove_topics(
     return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
-def _observe(snapshots: Snapshots, flow: Flow) -> _Observation:
+def _observe(snapshots: Snapshots, flow: Flow) -> FlowSnapshot:
+    """Both sides of a flow at one moment, in the order source, positions, target."""
     source = snapshots.source(flow)
     positions = of_present_topics(snapshots.positions(flow), source)
-    return _Observation(source, positions, snapshots.target(flow))
+    return FlowSnapshot(flow, positions, source, snapshots.target(flow))
 
 
 def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
@@ -136,13 +123,11 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
     for name in sorted(source.topics):
         topic = flow.target_topic(name)
         feeds[topic] = (*feeds.get(topic, ()), name)
-    hidden = [f"{name}: {why}" for name, why in source.errors.items() if wanted in (None, name)]
-    if hidden:
+    if hidden := [f"{one}: {why}" for one, why in source.errors.items() if wanted in (None, one)]:
         raise ReportError("; ".join(hidden))
     if wanted is None:
         return feeds
-    chosen = {name: some for name, some in feeds.items() if wanted == name or wanted in some}
-    if not chosen:
+    if not (chosen := {one: some for one, some in feeds.items() if wanted in (one, *some)}):
         raise ConfigError(
             f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
             "mirror-report show names those it does",
@@ -151,15 +136,15 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
 
 
 def _waiting(
-    settings: Settings, flow: Flow, seen: _Observation, feeds: Mapping[str, Sequence[str]]
+    settings: Settings, flow: Flow, seen: FlowSnapshot, feeds: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
     for name in (one for some in feeds.values() for one in some):
         for partition, log in seen.source.topics[name].partitions.items():
-            position = seen.positions.get(name, {}).get(partition, log.log_start)
-            if max(position, log.log_start) < log.end:
-                behind[name, partition] = (max(position, log.log_start), log.end)
+            position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
+            if position < log.end:
+                behind[name, partition] = (position, log.end)
     ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, behind)
     found: dict[str, int] = {}
     for place, (position, end) in behind.items():
@@ -169,16 +154,16 @@ def _waiting(
 
 
 def _subject(
-    flow: Flow, topic: str, origins: Sequence[str], seen: _Observation, recorded: Mapping[str, Any]
+    flow: Flow, topic: str, origins: Sequence[str], seen: FlowSnapshot, recorded: Mapping[str, Any]
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
-    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
-        ("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins
-    ]
     begun: Mapping[str, Any] = next((exact[one] for one in reversed(origins) if one in exact), {})
     on_target = seen.target.topics.get(topic)
-    sides.append(("target", topic, on_target, begun))
+    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
+        *(("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins),
+        ("target", topic, on_target, begun),
+    ]
     ranges: list[Range] = []
     gaps = {"source": False, "target": False}
     for side, name, snapshot, start in sides:
@@ -186,12 +171,15 @@ def _subject(
         for partition, log in (snapshot.partitions if snapshot else {}).items():
             first = max(log.log_start, floor.get(partition, 0))
             gaps[side] |= log.log_start > floor.get(partition, 0)
-            end = log.end_for(flow.isolation(side))
-            if first < end:
+            if first < (end := log.end_for(flow.isolation(side))):
                 ranges.append(Range(flow.name, side, name, topic, partition, first, end))
-    timed = on_target is None or strategies.keeps_time(on_target)
     return TopicAtRest(
-        flow.name, topic, tuple(ranges), timed, source_gap=gaps["source"], target_gap=gaps["target"]
+        flow.name,
+        topic,
+        tuple(ranges),
+        on_target is None or strategies.keeps_time(on_target),
+        source_gap=gaps["source"],
+        target_gap=gaps["target"],
     )
 
 
@@ -200,9 +188,9 @@ def _compare(
     flow: Flow,
     subjects: Sequence[TopicAtRest],
     expected_bytes: int,
-    open_session: OpenSession | None,
-    progress: Progress,
-) -> dict[str, Proved]:
+    open_session: "OpenSession | None",
+    progress: shared.Progress,
+) -> dict[str, "Proved"]:
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
@@ -216,17 +204,19 @@ def _compare(
         return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
 
 
-def _state(seen: _Observation, origins: Sequence[str], topic: str) -> list[Any]:
+def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
     """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
     logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
     return [(one.topic_id, one.partitions) if one else None for one in logs]
 
 
 def _reason(subject: TopicAtRest) -> str:
-    said = [] if subject.keeps_time else ["timestamps are not compared: the target replaces them"]
-    if subject.source_gap or subject.target_gap:
-        said.append("the logs no longer hold everything since the baseline")
-    return "; ".join(said)
+    said = {
+        "timestamps are not compared: the target replaces them": not subject.keeps_time,
+        "the logs no longer hold everything since the baseline": subject.source_gap
+        or subject.target_gap,
+    }
+    return "; ".join(text for text, holds in said.items() if holds)
 
 
 def _empty(
@@ -242,13 +232,11 @@ def _empty(
     )  # fmt: skip
 
 
-def _compared(row: TopicParity, proved: Proved) -> TopicParity:
+def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
     if proved.unknown is not None:
         return replace(row, status="unknown", reason=proved.unknown)
     counts = {name: sum(proved.counts.get(name, {}).values()) for name in CLASSES}
-    status = row.status
-    if counts["unverifiable"]:
-        status = "unverifiable"
+    status: ParityStatus = "unverifiable" if counts["unverifiable"] else row.status
     if any(counts[name] for name in CLASSES if name not in classes.HARMLESS):
         status = "mismatch"
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from mirror_report.config.load import load
+from mirror_report.commands import shared
 from mirror_report.model import ReportError
 from mirror_report.render import Answer, formats
 from mirror_report.state.store import PUBLISHED, Store
@@ -19,7 +19,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: no web view is configured, or the report cannot be read or written.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     if settings.web_directory is None:
         raise ReportError("web_directory: not set, so there is no place to publish to", "Set it")
     try:

@@ -4,25 +4,21 @@ import dataclasses
 import secrets
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from mirror_report import __version__, metrics
 from mirror_report.checks import coverage
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.commands import options as shared
-from mirror_report.commands.flows import chosen
-from mirror_report.commands.measure_lag import LagResult, measure_lag, over_time
-from mirror_report.commands.progress import Progress, show_progress, show_traceback
+from mirror_report.commands import shared
+from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
-from mirror_report.config import Flow, Settings
-from mirror_report.config.load import load
+from mirror_report.config import Settings
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
-from mirror_report.render import Answer, formats, freshness
-from mirror_report.render import json as render_json
+from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
 from mirror_report.state.store import PUBLISHED, Store, latest
 
 HELP = "make the whole report"
@@ -33,16 +29,17 @@ def add_options(parser: ArgumentParser) -> None:
     shared.flow(parser)
     shared.formats(parser)
     shared.wide(parser)
-    whole = shared.whole
-    parser.add_argument("--max-bytes", metavar="N", type=whole, help="read at most so many bytes")
     parser.add_argument(
-        "--max-records", metavar="N", type=whole, help="read at most so many records"
+        "--max-bytes", metavar="N", type=shared.whole, help="read at most so many bytes"
+    )
+    parser.add_argument(
+        "--max-records", metavar="N", type=shared.whole, help="read at most so many records"
     )
     parser.add_argument(
         "--deadline", metavar="SECONDS", type=shared.positive, help="end within this time"
     )
     parser.add_argument(
-        "--max-lag", metavar="N", type=whole,
+        "--max-lag", metavar="N", type=shared.whole,
         help="leave a flow's content alone while its mirror is more records behind",
     )  # fmt: skip
 
@@ -52,7 +49,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: another run holds the state, or the state cannot be used.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     asked = {
         "max_bytes": options.max_bytes,
         "max_records": options.max_records,
@@ -62,10 +59,10 @@ def answer(options: Namespace) -> Answer:
     given = {name: value for name, value in asked.items() if value is not None}
     settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
     store = Store(settings.state_directory)
-    on_crash = show_traceback if options.debug else lambda _: None
+    on_crash = shared.show_traceback if options.debug else lambda _: None
     with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
         report = recorded.write(
-            make_report(settings, options.flow, show_progress, on_crash=on_crash)
+            make_report(settings, options.flow, shared.show_progress, on_crash=on_crash)
         )
         written = formats.judged(report)
         page = store.write_report(latest("html", options.flow), formats.text("html", written))
@@ -81,7 +78,7 @@ def answer(options: Namespace) -> Answer:
 def make_report(
     settings: Settings,
     flow_name: str | None,
-    progress: Progress,
+    progress: shared.Progress,
     *,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
@@ -94,12 +91,12 @@ def make_report(
     generated_at = datetime.now(UTC).replace(microsecond=0)
     run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
     store = Store(settings.state_directory)
-    flows = chosen(settings, flow_name)
+    flows = shared.chosen(settings, flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(settings, lag)
     findings = list(lag.findings)
-    _remember_ids(store, flows, lag)
+    _remember_ids(store, lag)
     # From here on a shift has been reported.
     store.commit("shifts", {**store.load("shifts"), **lag.shifts})
     readable = tuple(flow for flow in flows if flow.name in lag.observed)
@@ -108,31 +105,32 @@ def make_report(
     parity: ParityResult | None = None
     if readable:
         progress("comparing content")
-        names = tuple(flow.name for flow in readable)
-        parity, problems = _parity(settings, names, store, run_id, progress, on_crash, lag.tails)
+        parity, problems = _parity(
+            settings, tuple(lag.observed), store, run_id, progress, on_crash, lag.tails
+        )
         findings += [*(parity.findings if parity else ()), *problems]
     baselines = store.load("baseline")
     for flow in readable:
-        observed = lag.observed[flow.name]
-        findings += coverage.nothing_seen(
-            flow, observed.source, observed.target, baselines.get(flow.name, {})
-        )
+        seen, baseline = lag.observed[flow.name], baselines.get(flow.name, {})
+        findings += coverage.nothing_seen(flow, seen.source, seen.target, baseline)
     topics = parity.topics if parity else []
     share = coverage.verified_share(topics)
     kinds = {finding.kind for finding in findings}
-    findings += coverage.judge(share, settings.warn.coverage, parity, kinds)
-    findings = worst_first(findings)
+    findings = worst_first(
+        [*findings, *coverage.judge(share, settings.warn.coverage, parity, kinds)]
+    )
     surveyed.keep(store)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
-    until = freshness.holds_until(generated_at, duration, settings.interval_seconds)
     return Report(
-        schema_version=render_json.SCHEMA_VERSION,
+        schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
         generated_at=generated_at.strftime(freshness.FORM),
         duration_seconds=duration,
-        valid_until=until.strftime(freshness.FORM),
+        valid_until=freshness.holds_until(
+            generated_at, duration, settings.interval_seconds
+        ).strftime(freshness.FORM),
         verdict=verdict(findings),
         coverage=share,
         flows=[
@@ -157,11 +155,10 @@ def _parity(
     flows: tuple[str, ...],
     store: Store,
     run_id: str,
-    progress: Progress,
+    progress: shared.Progress,
     on_crash: Callable[[BaseException], None],
     tails: FlowTails,
 ) -> tuple[ParityResult | None, list[Finding]]:
-    """Content compared, or why it was not."""
     try:
         # Spark is only needed here; every other command works without it.
         from mirror_report.parity.context import ParityRequest  # noqa: PLC0415
@@ -183,14 +180,11 @@ def _parity(
     return None, [finding("parity_unavailable", message, action)]
 
 
-def _remember_ids(store: Store, flows: Sequence[Flow], lag: LagResult) -> None:
+def _remember_ids(store: Store, lag: LagResult) -> None:
     """Remember topics seen for the first time; a changed id stays until a new baseline."""
     ids = store.load("topics")
-    for flow in flows:
-        observed = lag.observed.get(flow.name)
-        if observed is None:
-            continue
-        known = ids.setdefault(flow.name, {})
+    for flow, observed in lag.observed.items():
+        known = ids.setdefault(flow, {})
         for side, snapshot in (("source", observed.source), ("target", observed.target)):
             seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
             known[side] = seen | known.get(side, {})

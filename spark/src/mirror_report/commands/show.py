@@ -3,8 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
-from mirror_report.commands import options as shared
-from mirror_report.config.load import load
+from mirror_report.commands import shared
 from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store, latest
@@ -26,15 +25,14 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: there is none, or it cannot be read.
     """
-    settings = load(options.config)
+    settings = shared.settings(options)
     if options.flow is not None:
         settings.flow(options.flow)
     store = Store(settings.state_directory)
     page = str(store.reports_directory / latest("html", options.flow))
     last = render_json.loads(_last_report(store, options.flow))
-    shown = formats.report(
-        freshness.shown(last, settings.interval_seconds, datetime.now(UTC)), page
-    )
+    now = freshness.shown(last, settings.interval_seconds, datetime.now(UTC))
+    shown = formats.report(now, page)
     return formats.lines(page, exit_code=shown.exit_code) if options.html_path else shown
 
 
@@ -46,13 +44,10 @@ def _last_report(store: Store, flow: str | None) -> str:
         return store.report(name)
     except FileNotFoundError:
         raise StateError(f"no report yet in {path}", f"Make one: {command}") from None
-    except PermissionError as error:
-        raise StateError(
-            f"{path} cannot be read: {error.strerror}",
-            "Run as root, or join the group that may read reports",
-        ) from error
     except OSError as error:
         raise StateError(
             f"{path} cannot be read: {error.strerror}",
-            f"Find out who put it there, remove it, and make a report: {command}",
+            "Run as root, or join the group that may read reports"
+            if isinstance(error, PermissionError)
+            else f"Find out who put it there, remove it, and make a report: {command}",
         ) from error

@@ -6,9 +6,9 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.commands.flows import aliases, load_manifests
-from mirror_report.commands.measure_lag import LagResult
-from mirror_report.commands.observe_groups import flow_groups
+from mirror_report.commands import shared
+from mirror_report.commands.groups import flow_groups
+from mirror_report.commands.lag import LagResult
 from mirror_report.config import Flow, Settings
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
@@ -43,8 +43,10 @@ class Survey:
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
     """Observe topics and groups of flows whose lag was measured just now."""
     result = Survey()
-    manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), result.findings)
-    with open_clients(settings, aliases(flows)) as clients:
+    manifests = shared.load_manifests(
+        store, ("baseline", "topics", "survey", "groups"), result.findings
+    )
+    with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
             try:
@@ -83,15 +85,15 @@ def _topics(
         asked = client.snapshot(None, gone, settings=False)
         there = {*asked.topics, *asked.errors}
         gone = {name: partitions for name, partitions in gone.items() if name not in there}
+    source, positions, known = observed.source, observed.positions, before["survey"]
     result.topics.extend(
-        topic_status.statuses(flow, observed.source, observed.target, on_source, gone, on_target)
+        topic_status.statuses(flow, source, observed.target, on_source, gone, on_target)
     )
-    known = before["survey"]
-    result.findings.extend(topic_status.orphaned(flow, gone, known.get("orphaned", ())))
     starts = {name: topic["source"] for name, topic in before["baseline"].get("topics", {}).items()}
     selected = known.get("selection", {})
-    seen = selection.observe(flow, observed.source, observed.positions, starts, selected)
-    result.findings.extend(
-        selection.judge(flow, observed.source, observed.positions, observed.group, seen, selected)
-    )
+    seen = selection.observe(flow, source, positions, starts, selected)
+    result.findings.extend([
+        *topic_status.orphaned(flow, gone, known.get("orphaned", ())),
+        *selection.judge(flow, source, positions, observed.group, seen, selected),
+    ])  # fmt: skip
     return {"orphaned": sorted(gone), "selection": seen}

@@ -19,8 +19,8 @@ from mirror_report.model import Certificate, ReportError, sentence
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 16
+# OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED.
 HAS_EXPIRED = 10
-"""OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED."""
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _INTEGER, _SEQUENCE, _VERSION = 0x02, 0x30, 0xA0
@@ -52,11 +52,9 @@ def examine(
     found: list[Certificate] = []
     try:
         if cluster.ssl_ca:
-            text = credentials.read(cluster.credential("ca.pem"))
-            found += _stored(cluster, "authority", text)
+            found += _stored(cluster, "authority", credentials.read(cluster.credential("ca.pem")))
         if cluster.ssl_certificate:
-            text = credentials.read(cluster.credential("cert.pem"))
-            found += _stored(cluster, "client", text)
+            found += _stored(cluster, "client", credentials.read(cluster.credential("cert.pem")))
         context = tls_context(cluster, credentials)
     except ReportError as error:
         return found + [
@@ -100,8 +98,13 @@ def _shown(
             der = secured.getpeercert(binary_form=True)
         subject, ends_at_ms = read(der or b"")
     except ssl.SSLCertVerificationError as error:
-        ended = error.verify_code == HAS_EXPIRED
-        return Certificate(alias, "broker", holder, problem=error.verify_message, expired=ended)
+        return Certificate(
+            alias,
+            "broker",
+            holder,
+            problem=error.verify_message,
+            expired=error.verify_code == HAS_EXPIRED,
+        )
     except (OSError, CertificateError) as error:
         return Certificate(alias, "broker", holder, problem=sentence(error))
     return Certificate(alias, "broker", holder, subject, ends_at_ms)
@@ -143,8 +146,7 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
     :raises IndexError: one of them is cut off.
     """
-    found = []
-    at = 0
+    found, at = [], 0
     while at < len(der):
         kind, length, at = der[at], der[at + 1], at + 2
         if length & 0x80:

@@ -22,12 +22,7 @@ from kafka.errors import (
 )
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.errors import (
-    AuthenticationError,
-    ClusterError,
-    DeniedError,
-    UnreachableError,
-)
+from mirror_report.model import ReportError
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 REQUEST_TIMEOUT_MS = 10_000
@@ -37,6 +32,28 @@ _DENIED = (
     GroupAuthorizationFailedError,
     ClusterAuthorizationFailedError,
 )
+
+
+class ClusterError(ReportError):
+    """A cluster did not answer as it should."""
+
+
+class UnreachableError(ClusterError):
+    """No broker of the cluster could be reached."""
+
+    kind = "unreachable"
+
+
+class AuthenticationError(ClusterError):
+    """The cluster answers and refuses our identity."""
+
+    kind = "authentication"
+
+
+class DeniedError(ClusterError):
+    """Our identity lacks a permission; the message names it."""
+
+    kind = "permission"
 
 
 class _Captured(logging.Handler):
@@ -62,9 +79,11 @@ def client_options(cluster: Cluster, credentials: Credentials) -> dict[str, Any]
         "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
     }
     if cluster.security_protocol.startswith("SASL"):
-        options["sasl_mechanism"] = cluster.sasl_mechanism
-        options["sasl_plain_username"] = cluster.username
-        options["sasl_plain_password"] = credentials.read(cluster.credential("password"))
+        options |= {
+            "sasl_mechanism": cluster.sasl_mechanism,
+            "sasl_plain_username": cluster.username,
+            "sasl_plain_password": credentials.read(cluster.credential("password")),
+        }
     if cluster.uses_tls:
         options["ssl_context"] = tls_context(cluster, credentials)
     return options
@@ -119,18 +138,15 @@ def open_admin(cluster: Cluster, credentials: Credentials) -> Iterator[Any]:
             admin = KafkaAdminClient(**options)
         except KafkaError as error:
             raise _connection_error(cluster, captured.lines) from error
-        try:
+        with contextlib.closing(admin):
             yield admin
-        finally:
-            admin.close()
     finally:
         logger.removeHandler(captured)
 
 
 def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
     text = "\n".join(lines)
-    servers = ", ".join(cluster.bootstrap_servers)
-    where = f"cluster {cluster.alias} ({servers})"
+    where = f"cluster {cluster.alias} ({', '.join(cluster.bootstrap_servers)})"
     reason = _reason(lines)
     # A broker may close the connection before its refusal is read; by then its version is known.
     closed = cluster.security_protocol.startswith("SASL") and "broker_version=(" in text
@@ -174,7 +190,6 @@ def _connection_error(cluster: Cluster, lines: list[str]) -> ClusterError:
 
 
 def _distrust(cluster: Cluster, text: str) -> str:
-    """Why a broker's certificate is not good, and the cure."""
     if "expired" in text or "not yet valid" in text:
         return "Give that broker a new certificate"
     if "mismatch" in text:

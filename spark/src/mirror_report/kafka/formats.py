@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
+# Of checkpoints; offset syncs carry none.
 VERSION = 0
-"""Of checkpoints; offset syncs carry none."""
 
 
 class FormatError(ValueError):
@@ -137,8 +137,7 @@ def status(key: bytes | None, value: bytes | None) -> Status | None:
     if name.startswith("status-topic-"):
         return None
     task = re.fullmatch(r"status-task-(.+)-(\d+)", name)
-    connector = re.fullmatch(r"status-connector-(.+)", name)
-    found = task or connector
+    found = task or re.fullmatch(r"status-connector-(.+)", name)
     if found is None:
         raise FormatError(f"key {_shown(key)} is neither connector nor task")
     number = int(task[2]) if task else None

@@ -15,8 +15,7 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeGroupsRequest
 
 from mirror_report.config import Cluster
-from mirror_report.kafka.connection import explained
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka.connection import ClusterError, explained
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model import GroupMember, GroupSnapshot, Positions
 
@@ -30,21 +29,18 @@ def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
         found = with_coordinator(lambda: _described(client, group_id))
     if found["error"] and found["group_state"] != "Dead":
         raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
-    members = []
-    for one in found["members"]:
-        assignment = one["member_assignment"] or {}
-        assigned = assignment.get("assigned_partitions", []) if assignment else []
-        members.append(
-            GroupMember(
-                client_id=one["client_id"],
-                host=one["client_host"].lstrip("/"),
-                partitions=tuple(
-                    (topic["topic"], int(number))
-                    for topic in assigned
-                    for number in topic["partitions"]
-                ),
-            )
+    members = (
+        GroupMember(
+            client_id=one["client_id"],
+            host=one["client_host"].lstrip("/"),
+            partitions=tuple(
+                (topic["topic"], int(number))
+                for topic in (one["member_assignment"] or {}).get("assigned_partitions", [])
+                for number in topic["partitions"]
+            ),
         )
+        for one in found["members"]
+    )
     return GroupSnapshot(group_id, found["group_state"] or "Dead", tuple(members))
 
 
@@ -116,11 +112,10 @@ def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Po
         answer = with_coordinator(lambda: client.admin.list_group_offsets(dict.fromkeys(group_ids)))
     found: dict[str, Positions] = {}
     for group, offsets in answer.items():
-        positions: Positions = {}
+        positions = found.setdefault(group, {})
         for at, one in offsets.items():
             if one.offset >= 0:
                 positions.setdefault(at.topic, {})[at.partition] = int(one.offset)
-        found[group] = positions
     return found
 
 

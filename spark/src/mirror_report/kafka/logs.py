@@ -1,16 +1,24 @@
-"""Offsets and sizes of partitions' logs."""
+"""Offsets and sizes of partitions' logs, and transactions that are open in them."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kafka import IsolationLevel, TopicPartition
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetSpec
 
 from mirror_report.config import Cluster
-from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
-from mirror_report.kafka.errors import ClusterError, DeniedError, UnreachableError
-from mirror_report.model import PartitionSnapshot, Place
+from mirror_report.kafka.connection import (
+    REQUEST_TIMEOUT_MS,
+    ClusterError,
+    DeniedError,
+    UnreachableError,
+    explained,
+)
+from mirror_report.model import ClusterSnapshot, OpenTransaction, PartitionSnapshot, Place
+
+PARTITIONS_ASKED = 500
+NONE = -1
 
 
 def offsets(
@@ -93,8 +101,6 @@ def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
 
 def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
-    if not described:
-        return {}
     leaders = {
         (name, one["partition_index"]): one["leader_id"]
         for name, topic in described.items()
@@ -123,3 +129,77 @@ def _replicas(admin: Any, topics: Collection[str]) -> list[tuple[int, Place, int
         for one in topic["partitions"]
         if not one["is_future_key"]
     ]
+
+
+def open_transactions(admin: Any, snapshot: ClusterSnapshot) -> dict[Place, OpenTransaction]:
+    """The oldest open transaction of each partition that has one; absent: none, or not known.
+
+    Asked only where the last stable offset lies below the high watermark, and answered as far as
+    our identity may know: READ on a topic shows its producers, DESCRIBE on a transactional id since
+    when its transaction is open.
+    """
+    places = [
+        TopicPartition(name, number)
+        for name, topic in snapshot.topics.items()
+        for number, one in topic.partitions.items()
+        if one.high_watermark is not None and one.log_end < one.high_watermark
+    ][:PARTITIONS_ASKED]
+    if not places:
+        return {}
+    held = _oldest(_producers(admin, places))
+    owners = _owners(admin, {one.producer_id for one in held.values()})
+    found: dict[Place, OpenTransaction] = {}
+    for place, one in held.items():
+        name, started_ms = owners.get(one.producer_id, (None, None))
+        # Without that it has been open at least since its producer last wrote there.
+        since = one.last_timestamp if started_ms is None else started_ms
+        found[place] = OpenTransaction(
+            int(one.current_transaction_start_offset),
+            max(0.0, (snapshot.taken_at_ms - since) / 1000),
+            started_ms is None,
+            name,
+        )
+    return found
+
+
+def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
+    """The producer whose transaction begins first, by partition."""
+    transactions = {
+        (at.topic, at.partition): [
+            one for one in state.active_producers if one.current_transaction_start_offset != NONE
+        ]
+        for at, state in described.items()
+    }
+    return {
+        place: min(some, key=lambda one: int(one.current_transaction_start_offset))
+        for place, some in transactions.items()
+        if some
+    }
+
+
+def _producers(admin: Any, places: list[TopicPartition]) -> Mapping[Any, Any]:
+    """What the brokers know of the partitions' producers, as far as they say it."""
+    try:
+        return cast("Mapping[Any, Any]", admin.describe_producers(places))
+    except KafkaError:
+        # One partition that is refused spoils the answer for all.
+        topics = sorted({at.topic for at in places})
+    if len(topics) == 1:
+        return {}
+    parts = [[at for at in places if at.topic == name] for name in topics]
+    return {at: one for part in parts for at, one in _producers(admin, part).items()}
+
+
+def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int | None]]:
+    """Producer id -> its transactional id, and since when its transaction is open (ms)."""
+    try:
+        listed = admin.list_transactions(producer_id_filters=sorted(producers))
+        names = {one.transactional_id: one.producer_id for some in listed.values() for one in some}
+        described = admin.describe_transactions(sorted(names)) if names else {}
+    except KafkaError:
+        return {}
+    return {
+        names[name]: (name, int(one.transaction_start_time_ms))
+        for name, one in described.items()
+        if one.transaction_start_time_ms > 0
+    }

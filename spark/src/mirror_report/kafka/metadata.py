@@ -1,7 +1,5 @@
 """What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -15,21 +13,10 @@ from kafka.protocol.consumer.offsets import OffsetSpec
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
-from mirror_report.model import ClusterSnapshot, Place, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, TopicSnapshot
 
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
-
-
-@contextlib.contextmanager
-def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
-    """Open a client for one cluster.
-
-    :raises UnreachableError: no broker answered in time.
-    :raises AuthenticationError: a broker answered and refused the identity.
-    """
-    with open_admin(cluster, credentials) as admin:
-        yield ClusterClient(cluster, admin)
 
 
 class ClusterClient:
@@ -108,15 +95,16 @@ class ClusterClient:
         cluster_id = self.cluster_id()
         taken_at_ms = time.time_ns() // 1_000_000
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
-            described: list[dict[str, Any]] = []
-            if matches is not None:
-                described = [one for one in self.admin.describe_topics() if matches(one["name"])]
-            missing = sorted(set(names) - {one["name"] for one in described})
-            if missing:
+            described: list[dict[str, Any]] = (
+                []
+                if matches is None
+                else [one for one in self.admin.describe_topics() if matches(one["name"])]
+            )
+            if missing := sorted(set(names) - {one["name"] for one in described}):
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
         refused: set[str] = set()
-        readable: dict[str, dict[str, Any]] = {}
+        readable = {one["name"]: one for one in described if one["error_code"] == 0}
         for one in described:
             name, code = one["name"], one["error_code"]
             if code == TOPIC_AUTHORIZATION_FAILED:
@@ -127,12 +115,9 @@ class ClusterClient:
                 )
             elif code not in (0, UNKNOWN_TOPIC):
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
-            elif code == 0:
-                readable[name] = one
         offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
         configs, sources = self._configs(offsets) if settings else ({}, {})
-        wanted = {name: readable[name] for name in offsets}
-        sizes = logs.topic_sizes(self.admin, wanted) if settings else {}
+        sizes = logs.topic_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,
@@ -160,18 +145,14 @@ class ClusterClient:
                 if one["error_code"] == 0
             }
 
-    def partition_sizes(self, topics: Collection[str]) -> dict[Place, int]:
-        """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
-        return logs.partition_sizes(self.admin, topics)
-
     def newest_record(self, topic: str) -> int | None:
         """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""
         try:
             (found,) = self.admin.describe_topics([topic])
             if found["error_code"]:
                 return None
-            numbers = [one["partition_index"] for one in found["partitions"]]
-            wanted = {TopicPartition(topic, one): OffsetSpec.MAX_TIMESTAMP for one in numbers}
+            places = [TopicPartition(topic, one["partition_index"]) for one in found["partitions"]]
+            wanted = dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP)
             newest = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
         except KafkaError:
             # Brokers before 3.0 do not know the question.
@@ -200,3 +181,14 @@ class ClusterClient:
             for what in ("value", "config_source")
         )
         return values, sources
+
+
+@contextlib.contextmanager
+def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
+    """Open a client for one cluster.
+
+    :raises UnreachableError: no broker answered in time.
+    :raises AuthenticationError: a broker answered and refused the identity.
+    """
+    with open_admin(cluster, credentials) as admin:
+        yield ClusterClient(cluster, admin)

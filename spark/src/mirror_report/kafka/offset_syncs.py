@@ -2,24 +2,28 @@
 
 They are fresher than committed positions; a lag check makes estimates of them, a comparison by
 offset syncs reads every one, and the translation of a group's position needs old ones too.
+
+Checkpoints say where a consumer group's position on the source is on the target. They rest on
+offset syncs, of which the mirror remembers the fewer the older they are, and so are kept low on
+purpose. With the same syncs the report finds the place itself.
 """
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats
-from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, catch_up
-from mirror_report.model import OffsetSync, Place, TopicSnapshot
+from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, Tails, catch_up, own_topics
+from mirror_report.model import GroupPlace, OffsetSync, Place, TopicSnapshot, Translation
 
+# Offset syncs read from the end; a partition without one there has no estimate.
 SYNCS_READ = 200_000
-"""Offset syncs read from the end; a partition without one there has no estimate."""
+# Per partition at most twice as many are held before they are thinned out.
 SYNCS_KEPT = 64
-"""Per partition at most twice as many are held before they are thinned out."""
 
 
 def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
@@ -31,8 +35,10 @@ def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
 def newest(record: Any) -> tuple[str, Any]:
     """Decode into the newest sync of each partition."""
     found = formats.offset_sync(record.key, record.value)
-    key = json.dumps([found.topic, found.partition])
-    return key, [found.upstream, found.downstream, record.timestamp]
+    return (
+        json.dumps([found.topic, found.partition]),
+        [found.upstream, found.downstream, record.timestamp],
+    )
 
 
 def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
@@ -44,12 +50,10 @@ def history(tail: Tail) -> Decode:
     """Decode into growing lists, thinned out; a source offset that goes back begins a new one."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        found = formats.offset_sync(record.key, record.value)
-        key = json.dumps([found.topic, found.partition])
-        one = [found.upstream, found.downstream, record.timestamp]
+        key, one = newest(record)
         some = tail.latest.get(key, [])
-        if some and found.upstream <= some[-1][0]:
-            some = some[:-1] if found.upstream == some[-1][0] else []
+        if some and one[0] <= some[-1][0]:
+            some = some[:-1] if one[0] == some[-1][0] else []
         some.append(one)
         return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
 
@@ -99,8 +103,7 @@ def since(
     seen = client.snapshot(None, [name], settings=False)
     if name in seen.errors:
         raise ClusterError(f"cluster {client.cluster.alias}: {seen.errors[name]}")
-    topic = seen.topics.get(name)
-    if topic is None:
+    if (topic := seen.topics.get(name)) is None:
         return {}, dict(before)
     if topic.operations is not None and "READ" not in topic.operations:
         raise DeniedError(
@@ -121,10 +124,79 @@ def _every(tail: Tail) -> Decode:
     """Decode into growing lists."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        found = formats.offset_sync(record.key, record.value)
-        key = json.dumps([found.topic, found.partition])
-        some = tail.latest.get(key) or []
-        some.append([found.upstream, found.downstream, record.timestamp])
+        key, one = newest(record)
+        some = tail.latest.setdefault(key, [])
+        some.append(one)
         return key, some
 
     return decode
+
+
+def translation(
+    client: ClusterClient,
+    credentials: Credentials,
+    flow: Flow,
+    tails: Tails,
+    recreated: Collection[str],
+    timeout_seconds: float = READ_SECONDS,
+) -> Translation:
+    """What the flow's checkpoints and offset syncs say now.
+
+    :param tails: what earlier observations read; it is brought up to date.
+    :param recreated: source topics that were recreated on either side since the last observation:
+        what was written about the former ones is forgotten.
+    """
+    names = [one for one in (flow.offset_syncs_topic, flow.checkpoints_topic) if one]
+    readable, problems = own_topics(client, names)
+    reads: list[tuple[TopicSnapshot, Tail, Decode]] = []
+    for name, topic in readable.items():
+        tail = tails.setdefault(name, Tail())
+        tail.fit(topic, time.time_ns() // 1_000_000)
+        if name == flow.checkpoints_topic:
+            reads.append((topic, tail, _checkpoint))
+        else:
+            skip_old(tail, topic)
+            reads.append((topic, tail, history(tail)))
+    catch_up(client.cluster, credentials, reads, timeout_seconds)
+    _forget(flow, tails, recreated)
+    checkpoints = tails.get(flow.checkpoints_topic)
+    behind = flow.checkpoints_topic in problems or (
+        checkpoints is not None
+        and flow.checkpoints_topic in readable
+        and checkpoints.left(readable[flow.checkpoints_topic]) > 0
+    )
+    return Translation(
+        by_partition(tails.get(flow.offset_syncs_topic, Tail())),
+        None if behind else _checkpoints(flow, checkpoints),
+        tuple(one.message for one in problems.values()),
+    )
+
+
+def _checkpoint(record: Any) -> tuple[str, Any]:
+    found = formats.checkpoint(record.key, record.value)
+    return (
+        json.dumps([found.group, found.topic, found.partition]),
+        [found.upstream, found.downstream, record.timestamp],
+    )
+
+
+def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:
+    for name, at, topics in (
+        (flow.offset_syncs_topic, 0, recreated),
+        (flow.checkpoints_topic, 1, {flow.target_topic(name) for name in recreated}),
+    ):
+        if name in tails:
+            tails[name].latest = {
+                key: one
+                for key, one in tails[name].latest.items()
+                if json.loads(key)[at] not in topics
+            }
+
+
+def _checkpoints(flow: Flow, tail: Tail | None) -> dict[GroupPlace, OffsetSync]:
+    latest = ((json.loads(key), one) for key, one in (tail.latest if tail else {}).items())
+    return {
+        (group, topic, partition): OffsetSync(*one)
+        for (group, there, partition), one in latest
+        if (topic := flow.source_topic(there)) is not None
+    }

@@ -20,8 +20,7 @@ from kafka.protocol.admin import (
 )
 
 from mirror_report.kafka import groups
-from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained
-from mirror_report.kafka.errors import DeniedError
+from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, DeniedError, explained
 from mirror_report.kafka.metadata import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, ClusterClient
 from mirror_report.model import Access, Resource
 
@@ -41,6 +40,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _REFUSED = (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+# Answers of a broker that has let the request pass its authorizer.
 _PASSED = (
     0,
     UNKNOWN_TOPIC,
@@ -50,10 +50,9 @@ _PASSED = (
     38,  # or its replication factor are not right
     44,  # the site's own policy for topics refuses it
 )
-"""Answers of a broker that has let the request pass its authorizer."""
 
+# Admin client and names -> error code per name.
 Ask = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
-"""Admin client and names -> error code per name."""
 
 
 def ask(

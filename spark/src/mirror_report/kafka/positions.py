@@ -1,19 +1,21 @@
 """Where a mirror has got to, by what its engine keeps: the one place that knows each store.
 
 Committed positions are in a consumer group on the source (:mod:`.groups`) or in Kafka Connect's
-offsets topic on the target (:mod:`.connect_offsets`); nothing else decides. Workers are the members
-of that group, or those of Connect's group, with connectors and tasks in its status topic
-(:mod:`.connect_status`).
+offsets topic on the target, where the last offset Connect committed, plus one, decides what has
+been mirrored; nothing else decides. Workers are the members of that group, or those of Connect's
+group, with connectors and tasks in its status topic.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from mirror_report.config import Credentials, Flow
 from mirror_report.engines import PositionStore, WorkerStore
-from mirror_report.kafka import connect_offsets, connect_status, groups, offset_syncs
-from mirror_report.kafka.errors import ClusterError
+from mirror_report.kafka import formats, groups, offset_syncs
+from mirror_report.kafka.connection import ClusterError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.tails import (
     READ_SECONDS,
@@ -24,10 +26,10 @@ from mirror_report.kafka.tails import (
     catch_up,
     own_topics,
 )
-from mirror_report.model import GroupSnapshot, MirrorStatus
+from mirror_report.model import GroupSnapshot, MirrorStatus, Place, Positions, WorkerState
 
+# Alias of a cluster -> its client.
 ClientOf = Callable[[str], ClusterClient]
-"""Alias of a cluster -> its client."""
 
 
 def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
@@ -35,16 +37,14 @@ def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
 
     :raises ClusterError: it cannot be described.
     """
-    client = client_of(flow.alias(flow.engine.workers_side))
-    if flow.engine.workers is WorkerStore.GROUP_MEMBERS:
-        return groups.consumers(client, flow.group_id)
-    return groups.workers(client, flow.group_id)
+    of_group = flow.engine.workers is WorkerStore.GROUP_MEMBERS
+    ask = groups.consumers if of_group else groups.workers
+    return ask(client_of(flow.alias(flow.engine.workers_side)), flow.group_id)
 
 
 def clusters(flow: Flow) -> set[str]:
     """Aliases of the clusters that :func:`mirror_status` asks."""
-    own = {flow.target} if _decoders(flow) else set()
-    return own | {flow.alias(flow.engine.positions_side)}
+    return {flow.alias(flow.engine.positions_side), *([flow.target] if _decoders(flow) else [])}
 
 
 def mirror_status(
@@ -72,14 +72,16 @@ def mirror_status(
 def _decoders(flow: Flow) -> dict[str, Decode]:
     """Topics on the target that the mirror keeps for itself, and how to decode their records."""
     engine = flow.engine
-    found: dict[str, Decode] = {}
-    if engine.positions is PositionStore.CONNECT_OFFSETS:
-        found[flow.offset_topic] = connect_offsets.decoder(flow.source)
-    if engine.workers is WorkerStore.STATUS_TOPIC:
-        found[flow.status_topic] = connect_status.decode
-    if engine.has_offset_syncs:
-        found[flow.offset_syncs_topic] = offset_syncs.newest
-    return found
+    known: tuple[tuple[bool, str, Decode], ...] = (
+        (
+            engine.positions is PositionStore.CONNECT_OFFSETS,
+            flow.offset_topic,
+            _offset_decoder(flow.source),
+        ),
+        (engine.workers is WorkerStore.STATUS_TOPIC, flow.status_topic, _worker_state),
+        (engine.has_offset_syncs, flow.offset_syncs_topic, offset_syncs.newest),
+    )
+    return {topic: decode for kept, topic, decode in known if kept}
 
 
 def _from_own_topics(
@@ -91,9 +93,8 @@ def _from_own_topics(
 ) -> MirrorStatus:
     decoders = _decoders(flow)
     readable, problems = own_topics(client, decoders)
-    refused = problems.pop(flow.offset_topic, None)
-    if refused is not None:
-        raise refused
+    if flow.offset_topic in problems:
+        raise problems[flow.offset_topic]
     for name, topic in readable.items():
         tails.setdefault(name, Tail()).fit(topic, time.time_ns() // 1_000_000)
         if name == flow.offset_syncs_topic:
@@ -111,11 +112,53 @@ def _from_own_topics(
             )
     # Not all of them read: what is newest so far may be old.
     complete = {name: tails[name] for name in readable if not left[name]}
-    positions, committed_at_ms = connect_offsets.positions(complete.get(flow.offset_topic, Tail()))
+    positions, committed_at_ms = _positions(complete.get(flow.offset_topic, Tail()))
     return MirrorStatus(
         positions,
         committed_at_ms,
         offset_syncs.newest_by_partition(complete.get(flow.offset_syncs_topic, Tail())),
-        connect_status.workers(complete.get(flow.status_topic, Tail())),
+        _workers(complete.get(flow.status_topic, Tail())),
         tuple(one.message for one in problems.values()),
+    )
+
+
+def _offset_decoder(source: str) -> Decode:
+    """Decode offsets of one source cluster: partition -> last offset copied, and when (ms).
+
+    :param source: alias of the cluster.
+    """
+
+    def decode(record: Any) -> tuple[str, Any] | None:
+        found = formats.source_offset(record.key, record.value)
+        if found is None or found.cluster != source:
+            return None
+        key = json.dumps([found.topic, found.partition])
+        return key, None if found.offset is None else [found.offset, record.timestamp]
+
+    return decode
+
+
+def _positions(tail: Tail) -> tuple[Positions, dict[Place, int]]:
+    """Next offsets to mirror, and when (ms) each was committed."""
+    found: Positions = {}
+    committed_at_ms: dict[Place, int] = {}
+    for key, (offset, at_ms) in sorted(tail.latest.items()):
+        topic, partition = json.loads(key)
+        found.setdefault(topic, {})[partition] = offset + 1
+        committed_at_ms[topic, partition] = at_ms
+    return found, committed_at_ms
+
+
+def _worker_state(record: Any) -> tuple[str, Any] | None:
+    """Connector and task -> state, and the first line of a failure's trace."""
+    found = formats.status(record.key, record.value)
+    if found is None:
+        return None
+    said = [found.state, (found.trace or "").partition("\n")[0] or None]
+    return json.dumps([found.connector, found.task]), None if found.state is None else said
+
+
+def _workers(tail: Tail) -> tuple[WorkerState, ...]:
+    return tuple(
+        WorkerState(*json.loads(key), *value) for key, value in sorted(tail.latest.items())
     )

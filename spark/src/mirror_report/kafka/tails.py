@@ -3,28 +3,26 @@
 So the topics are read that a mirror keeps for itself on the target.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from kafka import TopicPartition
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.errors import ClusterError, DeniedError
+from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import consumer
 from mirror_report.model import TopicSnapshot
 
 READ_SECONDS = 120.0
+# Half of Kafka's default of ``delete.retention.ms``.
 TOMBSTONES_KEPT_MS = 12 * 3_600_000
-"""Half of Kafka's default of ``delete.retention.ms``."""
 
+# Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest.
 Decode = Callable[[Any], tuple[str, Any] | None]
-"""Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest."""
 
 
 @dataclass
@@ -40,7 +38,7 @@ class Tail:
     latest: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Tail:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         return cls(
             plain["topic_id"],
@@ -80,11 +78,11 @@ class Tail:
         )
 
 
+# Topic -> what was read of it; kept between observations, so that each reads only what is new.
 Tails = dict[str, Tail]
-"""Topic -> what was read of it; kept between observations, so that each reads only what is new."""
 
+# Flow -> what was read of its mirror's own topics.
 FlowTails = dict[str, Tails]
-"""Flow -> what was read of its mirror's own topics."""
 
 
 def own_topics(
@@ -95,22 +93,26 @@ def own_topics(
     A topic that does not exist is in neither.
     """
     seen = client.snapshot(None, names, settings=False)
-    who = f"identity {client.cluster.identity} ({client.cluster.username or 'anonymous'})"
     problems: dict[str, ClusterError] = {
         name: (DeniedError if name in seen.refused else ClusterError)(
             f"cluster {client.cluster.alias}: {why}"
         )
         for name, why in seen.errors.items()
     }
-    readable: dict[str, TopicSnapshot] = {}
-    for name, topic in seen.topics.items():
-        if topic.operations is None or "READ" in topic.operations:
-            readable[name] = topic
-        else:
-            problems[name] = DeniedError(
-                f"cluster {client.cluster.alias}: {who} may not read {name}",
-                f"Grant it READ on topic {name}",
-            )
+    readable = {
+        name: topic
+        for name, topic in seen.topics.items()
+        if topic.operations is None or "READ" in topic.operations
+    }
+    problems |= {
+        name: DeniedError(
+            f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
+            f"({client.cluster.username or 'anonymous'}) may not read {name}",
+            f"Grant it READ on topic {name}",
+        )
+        for name in seen.topics
+        if name not in readable
+    }
     return readable, problems
 
 

@@ -6,16 +6,16 @@ from itertools import groupby
 from typing import Any
 
 from mirror_report.render import figures
-from mirror_report.render.rows import Row
+from mirror_report.render.rows import Row, rank
 
 WIDTH, HEIGHT = 600, 80
 HOURS = 168
 HOUR_MS = 3_600_000
 STATUSES = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
+# Status -> height of its bar, of 12: who sees no colours sees what is wrong, too.
 HEIGHTS: Mapping[str, int] = {
     "mismatch": 12, "unknown": 9, "unverifiable": 9, "skipped": 6, "in_flight": 4, "verified": 4,
 }  # fmt: skip
-"""Status -> height of its bar, of 12: who sees no colours sees what is wrong, too."""
 
 
 def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
@@ -29,8 +29,8 @@ def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     grouped: dict[tuple[str, str], list[Row]] = {}
     for one in history:
         grouped.setdefault((one["flow"], one["topic"]), []).append(one)
-    drawn = [_line(*key, sorted(some, key=_at)) for key, some in grouped.items()]
-    late = [one for one in drawn if one["highest"]]
+    drawn = (_line(*key, sorted(some, key=_at)) for key, some in grouped.items())
+    late = (one for one in drawn if one["highest"])
     return sorted(late, key=lambda one: (-(one["now"] or 0), -one["highest"], one["topic"]))
 
 
@@ -101,7 +101,7 @@ def strips(topics: Sequence[Row], most: int) -> tuple[list[dict[str, Any]], int]
     :returns: the drawings, and how many partitions are left out.
     """
     every = [
-        (min(_rank(status) for _, status in some), i, name)
+        (min(rank(STATUSES, status) for _, status in some), i, name)
         for i, topic in enumerate(topics)
         for name, some in topic["strip"].items()
         if some
@@ -132,22 +132,20 @@ def _number(name: str) -> tuple[int, str]:
 
 def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str, Any]:
     cells = sorted((place[at], at, status) for at, status in some if at in place)
-    bars = []
-    for status, run in _runs(cells):
-        height = HEIGHTS.get(status, 12)
-        bars.append(
-            {
-                "x": run[0][0],
-                "width": len(run),
-                "y": 12 - height,
-                "height": height,
-                "status": status,
-                "title": (
-                    f"{figures.moment(run[0][1])} to {figures.moment(run[-1][1] + HOUR_MS)}: "
-                    f"{figures.words(status)}"
-                ),
-            }
-        )
+    bars = [
+        {
+            "x": run[0][0],
+            "width": len(run),
+            "y": 12 - HEIGHTS.get(status, 12),
+            "height": HEIGHTS.get(status, 12),
+            "status": status,
+            "title": (
+                f"{figures.moment(run[0][1])} to {figures.moment(run[-1][1] + HOUR_MS)}: "
+                f"{figures.words(status)}"
+            ),
+        }
+        for status, run in _runs(cells)
+    ]
     counted = Counter(status for _, _, status in cells)
     said = ", ".join(f"{count} {figures.words(one)}" for one, count in counted.most_common())
     who = "All partitions" if name == "*" else f"Partition {name}"
@@ -160,10 +158,5 @@ def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str
 
 def _runs(cells: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, list[Any]]]:
     """Neighbouring hours of one status."""
-    numbered = enumerate(cells)
-    for (status, _), run in groupby(numbered, lambda one: (one[1][2], one[1][0] - one[0])):
+    for (status, _), run in groupby(enumerate(cells), lambda one: (one[1][2], one[1][0] - one[0])):
         yield status, [cell for _, cell in run]
-
-
-def _rank(status: str) -> int:
-    return STATUSES.index(status) if status in STATUSES else -1

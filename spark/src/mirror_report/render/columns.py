@@ -11,18 +11,13 @@ from mirror_report.render.rows import Row
 Tone = Literal["ok", "dim", "warning", "critical", "unknown"]
 
 DULL = frozenset(("", "-", "0", "unknown"))
+# State -> how it is coloured; a state that is not here is critical.
 TONES: Mapping[str, Tone] = {
     "OK": "ok", "IDLE": "dim", "LAGGING": "warning", "REWOUND": "warning", "UNKNOWN": "unknown",
     "verified": "ok", "in_flight": "dim", "skipped": "warning", "unverifiable": "warning",
     "unknown": "unknown", "ready": "ok", "reread": "warning", "stale": "warning",
     "active_on_target": "dim", "not_synced": "warning", "synced": "dim",
 }  # fmt: skip
-"""State -> how it is coloured; a state that is not here is critical."""
-
-
-def tone(state: str) -> Tone:
-    """How a state is coloured."""
-    return TONES.get(state, "critical")
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ class Column:
     def tone(self, text: str) -> Tone | None:
         """How a text of this column is coloured."""
         if self.state:
-            return tone(text)
+            return TONES.get(text, "critical")
         if text == figures.UNKNOWN:
             return "unknown"
         if text in DULL:
@@ -66,8 +61,13 @@ def shown(columns: Iterable[Column], some: Sequence[Row]) -> list[Column]:
 
 def lag(topics: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.lag_by_topic`."""
-    count = _figure("partitions", "partitions", spare=2)
-    return [*_flow(topics), _text("topic"), _state("state"), count, *_lag()]
+    return [
+        *_flow(topics),
+        _text("topic"),
+        _state("state"),
+        _figure("partitions", "partitions", spare=2),
+        *_lag(),
+    ]
 
 
 def lag_partitions(some: Sequence[Row]) -> list[Column]:
@@ -80,7 +80,12 @@ def lag_partitions(some: Sequence[Row]) -> list[Column]:
         _figure("log start", "log_start"),
         _figure("log end", "log_end"),
         _figure("position", "position"),
-        _text("by", "position_source", _source, always=False),
+        _text(
+            "by",
+            "position_source",
+            lambda one: figures.NOTHING if one is None else figures.words(one),
+            always=False,
+        ),
         _figure("age", "position_age_seconds", figures.seconds, always=False),
         *_lag(),
     ]
@@ -107,12 +112,11 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
     :param strategy: whether to say how topics are compared even if it is by timestamp.
     """
     said = strategy or any(one["strategy"] != "timestamp" for one in topics)
-    by = _text("compared by", "strategy", figures.words, spare=1)
     return [
         *_flow(topics),
         _text("topic"),
         _state("status"),
-        *([by] if said else []),
+        *([_text("compared by", "strategy", figures.words, spare=1)] if said else []),
         Column("verified", lambda one: figures.number(_verified(one)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
@@ -218,15 +222,13 @@ def _flow(some: Sequence[Row]) -> list[Column]:
 def _text(
     title: str, key: str | None = None, show: Callable[[Any], str] = str, **more: Any
 ) -> Column:
-    found = _key(key or title)
-    return Column(title, lambda one: show(found(one)), **{"right": False} | more)
+    return Column(title, lambda one: show(one[key or title]), **{"right": False} | more)
 
 
 def _figure(
     title: str, key: str, show: Callable[[Any], str] = figures.number, **more: Any
 ) -> Column:
-    found = _key(key)
-    return Column(title, lambda one: show(found(one)), found, **more)
+    return Column(title, lambda one: show(one[key]), _key(key), **more)
 
 
 def _state(key: str) -> Column:
@@ -234,10 +236,14 @@ def _state(key: str) -> Column:
 
 
 def _class(name: str) -> Column:
-    def count(one: Row) -> str:
-        return figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
-
-    return Column(figures.words(name), count, lambda one: one["counts"].get(name), alarm=True)
+    return Column(
+        figures.words(name),
+        lambda one: (
+            figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
+        ),
+        lambda one: one["counts"].get(name),
+        alarm=True,
+    )
 
 
 def _count(state: str) -> Column:
@@ -246,10 +252,6 @@ def _count(state: str) -> Column:
 
 def _key(name: str) -> Callable[[Row], Any]:
     return lambda one: one[name]
-
-
-def _source(value: str | None) -> str:
-    return figures.NOTHING if value is None else figures.words(value)
 
 
 def _topics(one: Row) -> int | None:

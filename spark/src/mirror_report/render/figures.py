@@ -70,10 +70,8 @@ def eta(row: Mapping[str, Any]) -> str:
 
 def lost(row: Mapping[str, Any]) -> str:
     """Records lost before they were mirrored, or between how many."""
-    most = row["lost_at_most"]
-    if most is None or most == row["lost"]:
-        return number(row["lost"])
-    return f"{number(row['lost'])} to {number(most)}"
+    least, most = number(row["lost"]), row["lost_at_most"]
+    return least if most is None or most == row["lost"] else f"{least} to {number(most)}"
 
 
 def breach(value: float | None) -> str:

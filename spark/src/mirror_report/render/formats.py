@@ -8,7 +8,7 @@ from typing import Any, Protocol, TextIO
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.model import ConfirmDocument, Judged, Lines, Report
 from mirror_report.render import json, nagios, terminal
-from mirror_report.render.answer import Answer
+from mirror_report.render.json import Answer
 
 
 class Write(Protocol):
@@ -67,8 +67,11 @@ def report(document: Mapping[str, Any], page: str) -> Answer:
 
 def confirmation(document: ConfirmDocument) -> Answer:
     """Answer that is critical unless every process took up its work."""
-    status = EXIT_CODES["ok" if document.ok else "critical"]
-    return Answer(ConfirmDocument, json.document(document), status)
+    return Answer(
+        ConfirmDocument,
+        json.document(document),
+        EXIT_CODES["ok" if document.ok else "critical"],
+    )
 
 
 def lines(*said: str, exit_code: int = EXIT_CODES["ok"]) -> Answer:

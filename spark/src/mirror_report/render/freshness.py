@@ -18,16 +18,6 @@ FORM = "%Y-%m-%dT%H:%M:%SZ"
 KIND = "outdated"
 
 
-def made_at(report: Mapping[str, Any]) -> datetime:
-    """When a report was begun: what it says is of then, or of a little later.
-
-    :param report: a report document.
-    :raises ValueError: it does not say so in ISO 8601.
-    """
-    made = datetime.fromisoformat(report["generated_at"])
-    return made if made.tzinfo else made.replace(tzinfo=UTC)
-
-
 def holds_until(made: datetime, duration_seconds: float, interval_seconds: float) -> datetime:
     """Until when a report holds, counted from when it was written.
 
@@ -49,7 +39,9 @@ def shown(
     :raises ReportError: it does not say when that was.
     """
     try:
-        made = made_at(report)
+        # When it was begun: what it says is of then, or of a little later.
+        made = datetime.fromisoformat(report["generated_at"])
+        made = made if made.tzinfo else made.replace(tzinfo=UTC)
         until = holds_until(made, report["duration_seconds"], interval_seconds)
     except (ValueError, TypeError, OverflowError):
         raise ReportError(
@@ -57,9 +49,8 @@ def shown(
         ) from None
     now = made if now is None else now
     age = (now - made).total_seconds()
-    problem = _problem(age, now > until, interval_seconds)
     plain = {**report, "age_seconds": max(0.0, age), "valid_until": until.strftime(FORM)}
-    if problem is not None:
+    if problem := _problem(age, now > until, interval_seconds):
         found = worst_first([problem, *(Finding(**one) for one in report["findings"])])
         plain["findings"] = [dataclasses.asdict(one) for one in found]
         plain["verdict"] = dataclasses.asdict(verdict(found))

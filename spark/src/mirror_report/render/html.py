@@ -14,19 +14,19 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from mirror_report.render import charts, columns, figures, rows
-from mirror_report.render.answer import Answer
 from mirror_report.render.columns import Column
+from mirror_report.render.json import Answer
 from mirror_report.render.rows import Row
 
+# Findings on the page unfolded, and at all.
 OPEN, FINDINGS = 10, 100
-"""Findings on the page unfolded, and at all."""
 ROWS = 300
 CHARTS = 24
 STRIPS = 60
 REASONS = 50
 DAY = "%d %b %H:%MZ"
+# Characters of a text on the page.
 LONGEST = 2000
-"""Characters of a text on the page."""
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
@@ -36,9 +36,8 @@ def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
 
 def render(report: Mapping[str, Any]) -> str:
     """Page of a report document."""
-    templates = resources.files(__package__).joinpath("templates")
     style, script, page = (
-        templates.joinpath(name).read_text("utf-8")
+        resources.files(__package__).joinpath("templates", name).read_text("utf-8")
         for name in ("report.css", "report.js", "report.html.j2")
     )
     environment = Environment(
@@ -67,7 +66,7 @@ def render(report: Mapping[str, Any]) -> str:
         first_findings=report["findings"][:OPEN],
         more_findings=report["findings"][OPEN:FINDINGS],
         findings_left=len(report["findings"][FINDINGS:]),
-        errors=_errors(report),
+        errors=[_short(error) for error in rows.unreported(report)][:FINDINGS],
         tables=_tables(report),
         reasons=[one for one in rows.parity_worst_first(report["parity"]) if one["reason"]],
         **_drawings(report),
@@ -83,12 +82,6 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _errors(report: Mapping[str, Any]) -> list[str]:
-    """What no finding says already."""
-    reported = {finding["message"] for finding in report["findings"]}
-    return [_short(error) for error in report["errors"] if error not in reported][:FINDINGS]
-
-
 def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
     lines = charts.lines(report["history"])
     strips, left = charts.strips(rows.parity_worst_first(report["parity"]), STRIPS)
@@ -102,7 +95,6 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The numbers to read first."""
     lag, parity, groups = report["lag"], report["parity"], report["groups"]
     behind = rows.total(lag, "lag_records") if rows.all_observed(report) else None
     late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
@@ -117,11 +109,7 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
         ("records verified", content, None),
-        (
-            "verified through, at least",
-            through,
-            None,
-        ),
+        ("verified through, at least", through, None),
         ("records behind", figures.number(behind), None),
         (
             "caught up in",
@@ -150,13 +138,11 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every table of the page, by name."""
     lag = rows.lag_by_topic(report["lag"])
     single = rows.lag_by_partition(report["lag"])
     parity = rows.parity_worst_first(report["parity"])
     mismatches = rows.mismatches(parity)
     groups = rows.groups_worst_first(report["groups"])
-    partitions = rows.group_partitions(groups)
     differ = rows.differences(report["topics"])
     left_out = rows.not_selected(report["topics"])
     samples = [
@@ -178,7 +164,8 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             ("samples", "Samples of what does not match", [topic, *columns.samples()], samples),
             ("groups", "Consumer groups, if they moved to the target now", columns.groups(groups),
              groups),
-            ("group_partitions", "Groups by partition", columns.group_partitions(), partitions),
+            ("group_partitions", "Groups by partition", columns.group_partitions(),
+             rows.group_partitions(groups)),
             ("differences", "Settings that differ", columns.differences(differ), differ),
             ("not_selected", "Topics not mirrored", columns.not_selected(left_out), left_out),
         )
@@ -199,11 +186,10 @@ def _table(caption: str, its: Sequence[Column], some: Sequence[Row]) -> dict[str
 
 def _cell(column: Column, row: Row) -> dict[str, Any]:
     text = _short(column.cell(row))
-    value = column.value(row) if column.value else None
     return {
         "text": figures.words(text) if column.state else text,
         "tone": column.tone(text) or "",
-        "value": None if column.value is None else _sortable(value),
+        "value": None if column.value is None else _sortable(column.value(row)),
     }
 
 

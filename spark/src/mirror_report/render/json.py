@@ -7,9 +7,23 @@ from importlib import resources
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
 from mirror_report.model import Document, Report, ReportError
-from mirror_report.render.answer import Answer
 
 SCHEMA_VERSION = "2.1.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a command answers.
+
+    :param kind: the record its document is of, see :mod:`mirror_report.model.document`.
+    :param document: plain data; unknown is null, never 0.
+    :param page: where the page of a report lies.
+    """
+
+    kind: type
+    document: Mapping[str, Any]
+    exit_code: int = 0
+    page: str | None = None
 
 
 class DocumentError(ReportError):
@@ -27,8 +41,7 @@ def document(record: Document) -> dict[str, Any]:
     """Plain data of a document; unknown is null, never 0."""
     text = json.dumps(dataclasses.asdict(record))
     # JSON has no word for what is not a number; nor is it known.
-    plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
-    return plain
+    return cast("dict[str, Any]", json.loads(text, parse_constant=lambda _: None))
 
 
 def dumps(plain: Mapping[str, Any]) -> str:
@@ -65,10 +78,11 @@ def _completed(plain: Any, hint: Any) -> Any:
     """Data with the fields that a later minor release has added, as they are by default."""
     if dataclasses.is_dataclass(hint):
         hints = get_type_hints(hint)
-        given = {one.name: one for one in dataclasses.fields(hint)}
         return {
-            name: _completed(plain[name], hints[name]) if name in plain else _default(one)
-            for name, one in given.items()
+            one.name: _completed(plain[one.name], hints[one.name])
+            if one.name in plain
+            else _default(one)
+            for one in dataclasses.fields(hint)
         }
     inner = [one for one in get_args(hint) if one is not Ellipsis]
     if isinstance(plain, list) and len(inner) == 1:
@@ -79,10 +93,6 @@ def _completed(plain: Any, hint: Any) -> Any:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    """Default of a field.
-
-    :raises KeyError: it has none.
-    """
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     if field.default is dataclasses.MISSING:
@@ -93,5 +103,4 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 def schema() -> dict[str, Any]:
     """The packaged JSON Schema."""
     text = resources.files(__package__).joinpath("report.schema.json").read_text("utf-8")
-    plain: dict[str, Any] = json.loads(text)
-    return plain
+    return cast("dict[str, Any]", json.loads(text))

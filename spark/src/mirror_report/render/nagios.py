@@ -10,12 +10,12 @@ from typing import Any, TextIO
 
 from mirror_report.model import CLASSES
 from mirror_report.render import figures, freshness, rows
-from mirror_report.render.answer import Answer
+from mirror_report.render.json import Answer
 
+# Characters of the sentence; the whole line stays below the kilobyte old agents pass on.
 LONGEST = 400
-"""Characters of the sentence; the whole line stays below the kilobyte old agents pass on."""
+# Characters at the end of a sentence that is cut: they say how old the report is.
 END = 40
-"""Characters at the end of a sentence that is cut: they say how old the report is."""
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
@@ -40,8 +40,11 @@ def summary(document: Mapping[str, Any]) -> str:
         values = dict.fromkeys(values)
     if document.get("age_seconds") is not None:
         values["age"] = f"{document['age_seconds']:.0f}s"
-    shown = {name: "U" if value is None else value for name, value in values.items()}
-    return line(document["verdict"]["severity"], document["verdict"]["text"], shown)
+    return line(
+        document["verdict"]["severity"],
+        document["verdict"]["text"],
+        {name: "U" if value is None else value for name, value in values.items()},
+    )
 
 
 def line(severity: str, text: str, values: Mapping[str, str]) -> str:

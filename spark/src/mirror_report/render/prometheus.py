@@ -6,7 +6,8 @@ left out, never 0; a file is written as a whole, so that what vanished is gone f
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 from mirror_report.model import LagState
@@ -17,10 +18,11 @@ RUN_FILE = "mirror_report_parity.prom"
 Plane = Literal["lag", "run"]
 Labels = Mapping[str, str]
 Value = float | None
+# Name, labels, value.
 Sample = tuple[str, Labels, Value]
-"""Name, labels, value."""
 
 TOPIC = "flow, source, target, topic"
+# Name -> labels, and what it is. All are gauges in base units.
 METRICS: Mapping[str, tuple[str, str]] = {
     "kafka_mirror_lag_records": (TOPIC, "Records of the source not mirrored yet."),
     "kafka_mirror_lag_seconds": (TOPIC, "Age of the oldest record not mirrored yet."),
@@ -82,7 +84,6 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "kafka_mirror_report_exit_status": ("plane", "Its exit status."),
     "kafka_mirror_report_info": ("plane, version", "1; the release that made it."),
 }
-"""Name -> labels, and what it is. All are gauges in base units."""
 
 SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
 
@@ -114,8 +115,10 @@ def of_lag(
             yield f"kafka_mirror_{name}", labels, row[key]
         eta = math.inf if row["catches_up"] is False else row["eta_seconds"]
         yield "kafka_mirror_eta_seconds", labels, eta
-        for state in get_args(LagState):
-            yield "kafka_mirror_state", labels | {"state": state}, row["state"] == state
+        yield from (
+            ("kafka_mirror_state", labels | {"state": one}, row["state"] == one)
+            for one in get_args(LagState)
+        )
     for flow in document["flows"]:
         age = flow["heartbeat_age_seconds"]
         yield "kafka_mirror_heartbeat_age_seconds", flows[flow["name"]], age
@@ -133,18 +136,19 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
         for name, count in row["counts"].items():
             yield "kafka_mirror_parity_records", labels | {"class": name}, count
         verified = None if row["status"] == "unknown" else row["verified_records"]
-        yield "kafka_mirror_parity_verified_records", labels, verified
-        through = row["verified_through_ms"]
-        name = "kafka_mirror_parity_verified_through_timestamp_seconds"
-        yield name, labels, None if through is None else through / 1000
-        yield "kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]
+        through = None if (at := row["verified_through_ms"]) is None else at / 1000
+        yield from (
+            ("kafka_mirror_parity_verified_records", labels, verified),
+            ("kafka_mirror_parity_verified_through_timestamp_seconds", labels, through),
+            ("kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]),
+        )
     for flow in document["flows"]:
         yield "kafka_mirror_parity_coverage_ratio", {"flow": flow["name"]}, flow["coverage"]
-    yield "kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]
-    yield "kafka_mirror_parity_backlog_records", {}, document["backlog_records"]
-    for row in document["topics"]:
-        if not row["selected"]:
-            continue
+    yield from (
+        ("kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]),
+        ("kafka_mirror_parity_backlog_records", {}, document["backlog_records"]),
+    )
+    for row in (one for one in document["topics"] if one["selected"]):
         labels = flows[row["flow"]] | {"topic": row["topic"]}
         for kind in ("synced", "risk"):
             count = len([one for one in row["differences"] if one["kind"] == kind])
@@ -154,9 +158,11 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
             yield "kafka_mirror_topic_partitions", labels | {"cluster": side}, count
     for row in document["groups"]:
         labels = {"flow": row["flow"], "group": row["group"]}
-        yield "kafka_mirror_group_reread_records", labels, row["reread"]
-        yield "kafka_mirror_group_skip_records", labels, row["skip"]
-        yield "kafka_mirror_group_readiness_ratio", labels, row["readiness"]
+        yield from (
+            ("kafka_mirror_group_reread_records", labels, row["reread"]),
+            ("kafka_mirror_group_skip_records", labels, row["skip"]),
+            ("kafka_mirror_group_readiness_ratio", labels, row["readiness"]),
+        )
     yield from _plane("run", document, run, version)
 
 
@@ -188,7 +194,6 @@ def last_success(before: str) -> float | None:
 
 
 def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Labels of each flow."""
     return {
         one["name"]: {"flow": one["name"], "source": one["source"], "target": one["target"]}
         for one in document["flows"]
@@ -198,33 +203,31 @@ def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _plane(
     plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
 ) -> Iterator[Sample]:
-    found: Sequence[Mapping[str, Any]] = [
-        one for one in document["findings"] if not one["accounted"]
-    ]
+    found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     for severity in ("warning", "critical", "unknown"):
-        labels = {"plane": plane, "severity": severity}
-        count = len([one for one in found if one["severity"] == severity])
-        yield "kafka_mirror_findings", labels, count
+        yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, found[severity]
     yield from _report(plane, document["verdict"]["exit_code"], run, version)
 
 
 def _report(plane: Plane, status: int, run: Mapping[str, float], version: str) -> Iterator[Sample]:
     labels = {"plane": plane}
-    yield "kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]
-    yield SUCCESS, labels, run["at"] if status < 3 else run.get("success")
-    yield "kafka_mirror_report_interval_seconds", labels, run["interval"]
-    yield "kafka_mirror_report_duration_seconds", labels, run["duration"]
-    yield "kafka_mirror_report_exit_status", labels, status
-    yield "kafka_mirror_report_info", labels | {"version": version}, 1
+    yield from (
+        ("kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]),
+        (SUCCESS, labels, run["at"] if status < 3 else run.get("success")),
+        ("kafka_mirror_report_interval_seconds", labels, run["interval"]),
+        ("kafka_mirror_report_duration_seconds", labels, run["duration"]),
+        ("kafka_mirror_report_exit_status", labels, status),
+        ("kafka_mirror_report_info", labels | {"version": version}, 1),
+    )
 
 
 def _labels(labels: Labels) -> str:
-    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    escaped = {
+        name: value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+        for name, value in labels.items()
+    }
+    inner = ",".join(f'{name}="{value}"' for name, value in escaped.items())
     return f"{{{inner}}}" if inner else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _number(value: float) -> str:

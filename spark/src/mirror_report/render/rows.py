@@ -25,22 +25,30 @@ def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
     grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         grouped.setdefault((row["flow"], row["topic"]), []).append(row)
-    topics = [{"flow": key[0], "topic": key[1], **_topic(some)} for key, some in grouped.items()]
-    return sorted(topics, key=_late_first)
+    return sorted(
+        ({"flow": flow, "topic": topic, **_topic(some)} for (flow, topic), some in grouped.items()),
+        key=_late_first,
+    )
 
 
 def lag_by_partition(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One row per partition, worst first, with the columns of :func:`lag_by_topic`."""
-    some = [{**one, **_topic([one])} for one in rows if one["partition"] >= 0]
-    return sorted(some, key=_late_first)
+    return sorted(
+        ({**one, **_topic([one])} for one in rows if one["partition"] >= 0), key=_late_first
+    )
 
 
 def _late_first(row: Row) -> tuple[Any, ...]:
-    late = -(row["lag_records"] or 0)
-    return _rank(LAG_ORDER, row["state"]), late, row["flow"], row["topic"], row.get("partition", 0)
+    return (
+        rank(LAG_ORDER, row["state"]),
+        -(row["lag_records"] or 0),
+        row["flow"],
+        row["topic"],
+        row.get("partition", 0),
+    )
 
 
-def _rank(order: Sequence[str], state: str) -> int:
+def rank(order: Sequence[str], state: str) -> int:
     """Place of a state; one that is not known here comes first."""
     return order.index(state) if state in order else -1
 
@@ -50,7 +58,7 @@ def _topic(rows: Sequence[Row]) -> dict[str, Any]:
     ahead = [one["catches_up"] for one in late]
     bounds = [one["lost"] if one["lost_at_most"] is None else one["lost_at_most"] for one in rows]
     return {
-        "state": min((one["state"] for one in rows), key=lambda one: _rank(LAG_ORDER, one)),
+        "state": min((one["state"] for one in rows), key=lambda one: rank(LAG_ORDER, one)),
         "partitions": len([one for one in rows if one["partition"] >= 0]) or None,
         "lag_records": total(rows, "lag_records"),
         "lag_bytes": total(rows, "lag_bytes"),
@@ -105,6 +113,12 @@ def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     return (sum(known) if known else None), whole
 
 
+def unreported(report: Mapping[str, Any]) -> list[str]:
+    """Errors that no finding says already."""
+    said = {finding["message"] for finding in report["findings"]}
+    return [error for error in report["errors"] if error not in said]
+
+
 def _estimated(rows: Sequence[Row]) -> int | None:
     """Records probably left to mirror; ``None`` unless every partition has an estimate."""
     left = [
@@ -121,9 +135,10 @@ def rest(rows: Sequence[Row], state: str) -> dict[str, Any]:
     :param state: name of the column that holds the state.
     """
     counted = Counter(str(one[state]).replace("_", " ") for one in rows)
-    states = ", ".join(f"{count} {name}" for name, count in counted.most_common())
     behind = {"lag_records": total(rows, "lag_records")} if "lag_records" in rows[0] else {}
-    return {"states": states, **behind}
+    return behind | {
+        "states": ", ".join(f"{count} {name}" for name, count in counted.most_common())
+    }
 
 
 def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
@@ -131,7 +146,7 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
     return sorted(
         rows,
         key=lambda one: (
-            _rank(PARITY_ORDER, one["status"]),
+            rank(PARITY_ORDER, one["status"]),
             -sum(count or 0 for count in one["counts"].values()),
             one["flow"],
             one["source_topic"],
@@ -161,11 +176,10 @@ def classes(rows: Sequence[Row]) -> list[str]:
 
 def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Groups, those that would lose something by a failover first; with states counted."""
-    some = [{**one, "states": Counter(each["state"] for each in one["partitions"])} for one in rows]
     return sorted(
-        some,
+        ({**one, "states": Counter(each["state"] for each in one["partitions"])} for one in rows),
         key=lambda one: (
-            _rank(GROUP_ORDER, one["state"]),
+            rank(GROUP_ORDER, one["state"]),
             -(one["skip"] or 0),
             -(one["reread"] or 0),
             one["flow"],
@@ -176,8 +190,10 @@ def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Partitions of groups, each with the name of its group; those that need attention first."""
-    some = [{"group": one["group"], **each} for one in rows for each in one["partitions"]]
-    return sorted(some, key=lambda one: _rank(GROUP_ORDER, one["state"]))
+    return sorted(
+        ({"group": one["group"], **each} for one in rows for each in one["partitions"]),
+        key=lambda one: rank(GROUP_ORDER, one["state"]),
+    )
 
 
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -192,5 +208,6 @@ def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 def not_selected(rows: Iterable[Row]) -> list[Row]:
     """Topics the flows leave out."""
-    some = [one for one in rows if not one["selected"]]
-    return sorted(some, key=lambda one: (one["flow"], one["topic"]))
+    return sorted(
+        (one for one in rows if not one["selected"]), key=lambda one: (one["flow"], one["topic"])
+    )

@@ -21,6 +21,7 @@ from mirror_report.model import (
 )
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+# Command -> what it prints with ``--json``.
 DOCUMENTS: Mapping[str, type] = {
     "run": Report,
     "show": Report,
@@ -30,12 +31,12 @@ DOCUMENTS: Mapping[str, type] = {
     "prove": ProofDocument,
     "compare": CompareDocument,
 }
-"""Command -> what it prints with ``--json``."""
 SCALARS: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
+# Besides timestamps; every other number is 0 or more.
 MAY_BE_NEGATIVE = frozenset(("breach_seconds", "produce_rate", "mirror_rate", "strip"))
-"""Besides timestamps; every other number is 0 or more."""
 
+# Field, or record and field -> what its type does not say.
 NARROWER: Mapping[str, Mapping[str, Any]] = {
     "coverage": {"maximum": 1},
     "exit_code": {"maximum": 3},
@@ -46,7 +47,6 @@ NARROWER: Mapping[str, Mapping[str, Any]] = {
     "readiness": {"maximum": 1},
     "record_hash": {"pattern": "^[0-9a-f]*$"},
 }
-"""Field, or record and field -> what its type does not say."""
 
 
 def derive(version: str) -> dict[str, Any]:
@@ -58,8 +58,7 @@ def derive(version: str) -> dict[str, Any]:
     defs: dict[str, Any] = {}
     for document in DOCUMENTS.values():
         _record(document, defs)
-        pattern = rf"^{major}\.\d+\.\d+$"
-        defs[document.__name__]["properties"]["schema_version"]["pattern"] = pattern
+        defs[document.__name__]["properties"]["schema_version"]["pattern"] = rf"^{major}\.\d+\.\d+$"
     return {
         "$schema": DRAFT,
         "$id": f"mirror-report/{major}",
@@ -88,10 +87,11 @@ def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
         defs[name] = {}
         summary, meanings = _documented(kind)
         hints = get_type_hints(kind)
-        properties = {}
-        for one in dataclasses.fields(kind):
-            meaning = {"description": meanings[one.name]} if one.name in meanings else {}
-            properties[one.name] = meaning | _of(hints[one.name], name, one.name, defs)
+        properties = {
+            one.name: ({"description": meanings[one.name]} if one.name in meanings else {})
+            | _of(hints[one.name], name, one.name, defs)
+            for one in dataclasses.fields(kind)
+        }
         defs[name] = {
             "description": summary,
             "type": "object",
@@ -110,7 +110,6 @@ def _documented(kind: type) -> tuple[str, dict[str, str]]:
 
 
 def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
-    """What a field of a type may hold."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         some = [_of(one, owner, name, defs) for one in inner if one is not type(None)]

@@ -1,18 +1,29 @@
-"""The parts of an answer on a terminal: the verdict, findings, and tables, worst first."""
+"""The parts of an answer on a terminal: the verdict, findings, and tables, worst first.
+
+No cell is ever wrapped or cut; what does not fit is said.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from mirror_report.render import columns, figures, rows
 from mirror_report.render.columns import Column, Tone
 from mirror_report.render.rows import Row
-from mirror_report.render.tables import STYLES, table
 
 TOP = 10
 FINDINGS = 20
+GAP = "  "
+STYLES: Mapping[Tone, str] = {
+    "ok": "green",
+    "dim": "dim",
+    "warning": "yellow",
+    "critical": "bold red",
+    "unknown": "magenta",
+}
 
 
 def verdict_line(verdict: Row, out: Console) -> None:
@@ -31,8 +42,7 @@ def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
               (f" {one['kind']:<{width}}  {figures.said(one)}{accounted}", ""))  # fmt: skip
         if one["action"] and not one["accounted"]:
             line(out, ("         what to do next: ", "dim"), (one["action"], ""))
-    left = Counter(one["kind"] for one in found[len(shown) :])
-    if left:
+    if left := Counter(one["kind"] for one in found[len(shown) :]):
         kinds = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
         line(out, (f"... and {left.total()} more findings: {kinds} (--wide)", "dim"))
 
@@ -55,8 +65,13 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
             line(out, (f"{one['topic']}: {one['reason']}", "dim"))
     single = rows.mismatches(some)
     if wide and single:
-        title = "What does not match, by partition"
-        table(title, columns.mismatches(single), single, out, wide=True)
+        table(
+            "What does not match, by partition",
+            columns.mismatches(single),
+            single,
+            out,
+            wide=True,
+        )
 
 
 def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
@@ -106,8 +121,7 @@ def _worst(
         return
     shown = some if wide else some[:TOP]
     table(title, its, shown, out, wide=wide)
-    left = some[len(shown) :]
-    if left:
+    if left := some[len(shown) :]:
         summed = rows.rest(left, state)
         behind = (
             f", {figures.number(summed['lag_records'])} records behind"
@@ -121,3 +135,52 @@ def line(out: Console, *parts: tuple[str, str]) -> None:
     """Print a line that is neither wrapped nor cut."""
     out.print(Text.assemble(*((figures.plain(text), style) for text, style in parts)),
               soft_wrap=True)  # fmt: skip
+
+
+def table(
+    title: str,
+    its: Iterable[Column],
+    some: Sequence[Row],
+    out: Console,
+    *,
+    wide: bool,
+) -> None:
+    """Print a table.
+
+    :param wide: leave no column out, however narrow the terminal is.
+    """
+    left = columns.shown(its, some)
+    cells = {one: [figures.plain(one.cell(row)) for row in some] for one in left}
+    widths = {one: max(map(cell_len, (one.title, *cells[one]))) for one in left}
+    spared: list[str] = []
+    while not wide and sum(widths[one] + len(GAP) for one in left) - len(GAP) > out.width:
+        least = max(left, key=lambda one: one.spare)
+        if not least.spare:
+            break
+        left.remove(least)
+        spared.append(least.title)
+    out.line()
+    _line(out, [Text(title, "bold")])
+    _line(out, [_padded(one, one.title, "dim", widths[one]) for one in left])
+    for i in range(len(some)):
+        _line(out, [_cell(one, cells[one][i], widths[one]) for one in left])
+    if spared:
+        _line(out, [Text(f"too narrow for: {', '.join(spared)} (--wide)", "dim")])
+
+
+def _cell(column: Column, text: str, width: int) -> Text:
+    tone = column.tone(text)
+    shown = figures.words(text) if column.state else text
+    return _padded(column, shown, STYLES[tone] if tone else "", width)
+
+
+def _padded(column: Column, text: str, style: str, width: int) -> Text:
+    space = " " * (width - cell_len(text))
+    cell = (text, style)
+    return Text.assemble(space, cell) if column.right else Text.assemble(cell, space)
+
+
+def _line(out: Console, parts: Sequence[Text]) -> None:
+    line = Text(GAP).join(parts)
+    line.rstrip()
+    out.print(line, soft_wrap=True)

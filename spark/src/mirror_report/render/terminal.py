@@ -17,19 +17,23 @@ from mirror_report.model import (
     Report,
 )
 from mirror_report.render import columns, figures, rows, sections
-from mirror_report.render.answer import Answer
-from mirror_report.render.sections import line
-from mirror_report.render.tables import STYLES, table
+from mirror_report.render.json import Answer
+from mirror_report.render.sections import STYLES, line, table
 
 PLAIN_WIDTH = 1000
+# Differing buckets that are shown.
 BUCKETS = 20
-"""Differing buckets that are shown."""
 
 
 def console(stream: TextIO) -> Console:
     """Console for a stream: plain when it is no terminal; rich itself honours NO_COLOR."""
-    width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=stream,
+        width=None if stream.isatty() else PLAIN_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:
@@ -48,10 +52,8 @@ def _report(answer: Answer, out: Console, wide: bool) -> None:
     line(out, headline)
     line(out, summary)
     sections.findings(found, out, wide=wide)
-    reported = {finding["message"] for finding in found}
-    for error in report["errors"]:
-        if error not in reported:
-            line(out, (error, STYLES["unknown"]))
+    for error in rows.unreported(report):
+        line(out, (error, STYLES["unknown"]))
     if wide and report["flows"]:
         table("Flows", columns.flows(), report["flows"], out, wide=True)
     sections.lag(report["lag"], out, wide=wide)
@@ -76,9 +78,8 @@ def _summary(report: Mapping[str, Any], page: str | None) -> str:
         f"run {report['run_id']} in {figures.seconds(report['duration_seconds'])}",
     ]
     if report["backlog_records"]:
-        backlog = figures.number(report["backlog_records"])
         size = figures.bytes_(report["backlog_bytes"])
-        parts.insert(3, f"backlog {backlog} records ({size})")
+        parts.insert(3, f"backlog {figures.number(report['backlog_records'])} records ({size})")
     return ", ".join(parts + ([f"page {page}"] if page else []))
 
 
@@ -94,29 +95,25 @@ def _check(answer: Answer, out: Console, _wide: bool) -> None:
     sections.findings(found, out, wide=True)
 
 
-def _groups(answer: Answer, out: Console, wide: bool) -> None:
-    _judged(answer, out, wide)
-    sections.groups(answer.document["groups"], out, wide=wide)
-
-
-def _proof(answer: Answer, out: Console, wide: bool) -> None:
-    _judged(answer, out, wide)
-    sections.parity(answer.document["parity"], out, wide=wide)
-
-
 def _judged(answer: Answer, out: Console, wide: bool) -> None:
-    sections.verdict_line(answer.document["verdict"], out)
-    sections.findings(answer.document["findings"], out, wide=wide)
+    plain = answer.document
+    sections.verdict_line(plain["verdict"], out)
+    sections.findings(plain["findings"], out, wide=wide)
+    for name, show in (("groups", sections.groups), ("parity", sections.parity)):
+        if name in plain:
+            show(plain[name], out, wide=wide)
 
 
 def _comparison(answer: Answer, out: Console, wide: bool) -> None:
     plain = answer.document
     sections.verdict_line(plain["verdict"], out)
-    verified = rows.total(plain["topics"], "verified_records")
-    waiting = rows.total(plain["topics"], "in_flight_records")
+    verified, waiting = (
+        figures.number(rows.total(plain["topics"], f"{what}_records"))
+        for what in ("verified", "in_flight")
+    )
     out.print(
-        f"flow {plain['flow']}: {figures.number(verified)} records of "
-        f"{len(plain['topics'])} topic(s) agree, {figures.number(waiting)} are not mirrored yet",
+        f"flow {plain['flow']}: {verified} records of {len(plain['topics'])} topic(s) agree, "
+        f"{waiting} are not mirrored yet",
         markup=False,
     )
     sections.findings(plain["findings"], out, wide=wide)
@@ -156,8 +153,8 @@ WRITERS: Mapping[type, Callable[[Answer, Console, bool], None]] = {
     Report: _report,
     LagDocument: _lag,
     CheckDocument: _check,
-    GroupsDocument: _groups,
-    ProofDocument: _proof,
+    GroupsDocument: _judged,
+    ProofDocument: _judged,
     CompareDocument: _comparison,
     ConfirmDocument: _confirmations,
     Lines: _lines,
