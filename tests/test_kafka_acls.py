@@ -49,6 +49,7 @@ from mirror_report.checks import preflight  # noqa: E402
 from mirror_report.commands.groups import observe_groups  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
+from mirror_report.kafka.groups import states  # noqa: E402
 from mirror_report.kafka.records import oldest_waiting  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
@@ -250,7 +251,7 @@ def lacking(lab: Lab) -> list[str]:
                 internal = clients.get("west").snapshot(None, names)
                 found += internal.errors.values()
                 topics += internal.topics.values()
-                if SYNCED not in clients.get("east").groups():
+                if SYNCED not in states(clients.get("east")):
                     found.append("groups")
                 groups = observe_groups(settings, clients, flow, seen, {}, {})
                 found += [one.message for one in groups.findings if one.kind == "permission"]

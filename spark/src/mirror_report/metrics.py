@@ -13,7 +13,7 @@ from mirror_report.config import Settings
 from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
-from mirror_report.render.prometheus import Plane, Sample
+from mirror_report.render.prometheus import Plane, MetricSample
 from mirror_report.state.store import LockedError, StateError, read_below, write_atomically
 
 D = TypeVar("D", LagDocument, Report)
@@ -49,14 +49,16 @@ class Metrics:
         """Replace the file by one that says only that there is no report."""
         self._replace(lambda run: prometheus.of_failure(self._plane, run, __version__))
 
-    def _samples(self, plain: Mapping[str, Any], run: Mapping[str, float]) -> Iterator[Sample]:
+    def _samples(
+        self, plain: Mapping[str, Any], run: Mapping[str, float]
+    ) -> Iterator[MetricSample]:
         if self._plane == "run":
             return prometheus.of_run(plain, run, __version__)
         partitions = self._settings.metrics_partitions
         return prometheus.of_lag(plain, run, __version__, partitions=partitions)
 
     def _replace(
-        self, samples: Callable[[Mapping[str, float]], Iterable[Sample]]
+        self, samples: Callable[[Mapping[str, float]], Iterable[MetricSample]]
     ) -> Finding | None:
         if self._path is None:
             return None

@@ -14,6 +14,7 @@ from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
+from mirror_report.kafka.groups import states
 from mirror_report.kafka.permissions import ask, may_create
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
@@ -82,7 +83,7 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         if names := preflight.internal_names(flow):
             found += preflight.internal_topics(flow, clients.get(flow.target).snapshot(None, names))
         if flow.engine.syncs_groups and flow.consumer_groups:
-            found += preflight.no_groups(flow, clients.get(flow.source).groups())
+            found += preflight.no_groups(flow, [*states(clients.get(flow.source))])
     except ReportError as error:
         found.append(failure(error, flow.name))
     return found
@@ -140,7 +141,7 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
             client = clients.get(alias)
             if alias == flow.source:
                 topics |= set(client.names(flow.matches))
-                groups = [one for one in client.groups() if flow.syncs(one)]
+                groups = sorted(name for name in states(client) if flow.syncs(name))
             else:
                 # The source may hide what was mirrored from it.
                 mirrored = map(flow.source_topic, client.names(lambda _: True))

@@ -57,15 +57,6 @@ class ClusterClient:
         with explained(self.cluster, "list topics", "DESCRIBE on the topics"):
             return sorted(filter(matches, self.admin.list_topics()))
 
-    def groups(self) -> list[str]:
-        """Ids of the consumer groups our identity may see."""
-        with explained(self.cluster, "list groups", "DESCRIBE on the groups"):
-            return sorted(
-                one["group_id"]
-                for one in self.admin.list_groups()
-                if one["protocol_type"] in ("consumer", "")
-            )
-
     def auto_creates_topics(self) -> bool | None:
         """Whether brokers create topics on first use; ``None`` if it may not be asked."""
         with explained(self.cluster, "describe the brokers", "DESCRIBE_CONFIGS on the cluster"):

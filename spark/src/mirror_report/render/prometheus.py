@@ -19,7 +19,7 @@ Plane = Literal["lag", "run"]
 Labels = Mapping[str, str]
 Value = float | None
 # Name, labels, value.
-Sample = tuple[str, Labels, Value]
+MetricSample = tuple[str, Labels, Value]
 
 TOPIC = "flow, source, target, topic"
 # Name -> labels, and what it is. All are gauges in base units.
@@ -90,7 +90,7 @@ SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
 
 def of_lag(
     document: Mapping[str, Any], run: Mapping[str, float], version: str, *, partitions: bool
-) -> Iterator[Sample]:
+) -> Iterator[MetricSample]:
     """Samples of a lag document.
 
     :param run: ``at``, ``duration``, ``interval`` and, if there was one, ``success``, in seconds;
@@ -125,7 +125,9 @@ def of_lag(
     yield from _plane("lag", document, run, version)
 
 
-def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) -> Iterator[Sample]:
+def of_run(
+    document: Mapping[str, Any], run: Mapping[str, float], version: str
+) -> Iterator[MetricSample]:
     """Samples of a report document, without its lag: that has a file and a timer of its own.
 
     :param run: see :func:`of_lag`.
@@ -166,12 +168,12 @@ def of_run(document: Mapping[str, Any], run: Mapping[str, float], version: str) 
     yield from _plane("run", document, run, version)
 
 
-def of_failure(plane: Plane, run: Mapping[str, float], version: str) -> Iterator[Sample]:
+def of_failure(plane: Plane, run: Mapping[str, float], version: str) -> Iterator[MetricSample]:
     """Samples of a report that could not be made: nothing is known but that."""
     yield from _report(plane, 3, run, version)
 
 
-def text(samples: Iterable[Sample]) -> str:
+def text(samples: Iterable[MetricSample]) -> str:
     """Samples in the text format, grouped by name; what is not known or not a number is left out.
 
     :raises KeyError: a name that :data:`METRICS` does not describe.
@@ -202,14 +204,16 @@ def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 def _plane(
     plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
-) -> Iterator[Sample]:
+) -> Iterator[MetricSample]:
     found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
     for severity in ("warning", "critical", "unknown"):
         yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, found[severity]
     yield from _report(plane, document["verdict"]["exit_code"], run, version)
 
 
-def _report(plane: Plane, status: int, run: Mapping[str, float], version: str) -> Iterator[Sample]:
+def _report(
+    plane: Plane, status: int, run: Mapping[str, float], version: str
+) -> Iterator[MetricSample]:
     labels = {"plane": plane}
     yield from (
         ("kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]),
