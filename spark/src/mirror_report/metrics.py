@@ -13,7 +13,7 @@ from mirror_report.config import Settings
 from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
-from mirror_report.render.prometheus import Plane, MetricSample
+from mirror_report.render.prometheus import MetricSample, Plane
 from mirror_report.state.store import LockedError, StateError, read_below, write_atomically
 
 D = TypeVar("D", LagDocument, Report)
