@@ -83,11 +83,11 @@ def record_baselines(
     flows = shared.chosen(settings, flow_name)
     with store.lock():
         recorded = store.load("baseline")
-        due = [one for one in flows if full_history or renew or one.name not in recorded]
-        for name in (one.name for one in flows if one not in due):
+        due = [flow for flow in flows if full_history or renew or flow.name not in recorded]
+        for name in (flow.name for flow in flows if flow not in due):
             baselines.check(name, recorded[name])
         if due:
-            others = [one for one in settings.flows if one.name in recorded and one not in due]
+            others = [flow for flow in settings.flows if flow.name in recorded and flow not in due]
             tails: FlowTails = {}
             with open_clients(settings, shared.aliases([*due, *others])) as clients:
                 observed = _observe(clients, due, others, tails)
@@ -97,7 +97,7 @@ def record_baselines(
                     f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
                     "for all that feed it"
                 )
-    return {one.name: one in due for one in flows}
+    return {flow.name: flow in due for flow in flows}
 
 
 def _record(
@@ -230,5 +230,5 @@ def _watch(
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:
-    if problems := [text for one in snapshots for text in one.errors.values()]:
+    if problems := [text for snapshot in snapshots for text in snapshot.errors.values()]:
         raise StateError("no baseline recorded: " + "; ".join(problems))

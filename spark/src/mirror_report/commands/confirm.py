@@ -126,7 +126,7 @@ def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[
         waiting,
         isolation=flow.source_isolation,
     )
-    return len(ages) == len(waiting) and all(one is None for one in ages.values())
+    return len(ages) == len(waiting) and all(age is None for age in ages.values())
 
 
 def _not_taken_up(
@@ -139,7 +139,7 @@ def _not_taken_up(
 ) -> str:
     """What is missing until the process has its work in hand; empty: nothing."""
     group = worker_group(clients, flow)
-    own = [one for one in group.members if not hosts or one.host in seen_from]
+    own = [member for member in group.members if not hosts or member.host in seen_from]
     if flow.engine.workers is WorkerStore.STATUS_TOPIC:
         mirror = mirror_status(clients, flow, tails)
         work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))

@@ -171,14 +171,17 @@ def observe_groups(
     findings = [
         *failover.judge(flow, settings.clusters[flow.target], rows),
         *(failure(error, flow.name) for error in refused.values()),
-        *(finding("permission", one, action, flow=flow.name) for one in translated.problems),
+        *(
+            finding("permission", problem, action, flow=flow.name)
+            for problem in translated.problems
+        ),
     ]
     remembered = {
         "tails": {name: tail.dump() for name, tail in memory.items()},
         "ids": {**known_ids, **ids},
         "late": late,
     }
-    return FlowGroups(sorted(rows, key=lambda one: one.group), findings, remembered)
+    return FlowGroups(sorted(rows, key=lambda row: row.group), findings, remembered)
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:

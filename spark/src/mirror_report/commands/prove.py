@@ -158,10 +158,15 @@ def _subject(
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
-    begun: Mapping[str, Any] = next((exact[one] for one in reversed(origins) if one in exact), {})
+    begun: Mapping[str, Any] = next(
+        (exact[origin] for origin in reversed(origins) if origin in exact), {}
+    )
     on_target = seen.target.topics.get(topic)
     sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
-        *(("source", one, seen.source.topics[one], exact.get(one, {})) for one in origins),
+        *(
+            ("source", origin, seen.source.topics[origin], exact.get(origin, {}))
+            for origin in origins
+        ),
         ("target", topic, on_target, begun),
     ]
     ranges: list[Range] = []
@@ -206,8 +211,8 @@ def _compare(
 
 def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
     """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
-    logs = [*(seen.source.topics.get(one) for one in origins), seen.target.topics.get(topic)]
-    return [(one.topic_id, one.partitions) if one else None for one in logs]
+    logs = [*(seen.source.topics.get(origin) for origin in origins), seen.target.topics.get(topic)]
+    return [(log.topic_id, log.partitions) if log else None for log in logs]
 
 
 def _reason(subject: TopicAtRest) -> str:

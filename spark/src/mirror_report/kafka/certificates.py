@@ -69,7 +69,7 @@ def examine(
 
 def bootstrap(cluster: Cluster) -> dict[str, tuple[str, int]]:
     """Brokers of the configuration, for a cluster that does not list its own."""
-    split = {one: one.rpartition(":") for one in cluster.bootstrap_servers}
+    split = {server: server.rpartition(":") for server in cluster.bootstrap_servers}
     return {one: (host.strip("[]"), int(port)) for one, (host, _, port) in split.items()}
 
 
@@ -119,7 +119,7 @@ def read(der: bytes) -> tuple[str, int]:
     try:
         ((_, certificate),) = _parts(der)
         (_, signed), *_ = _parts(certificate)
-        fields = [one for one in _parts(signed) if one[0] != _VERSION]
+        fields = [part for part in _parts(signed) if part[0] != _VERSION]
         # serial number, signature algorithm, issuer, validity, subject
         if [kind for kind, _ in fields[:5]] != [_INTEGER, *[_SEQUENCE] * 4]:
             raise CertificateError("not an X.509 certificate")

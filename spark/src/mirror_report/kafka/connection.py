@@ -206,7 +206,9 @@ def _distrust(cluster: Cluster, text: str) -> str:
 
 def _reason(lines: list[str]) -> str:
     """Most telling line, without kafka-python's own object names."""
-    wanted = [one for one in lines if "Connection lost: " in one or "Connection failed: " in one]
+    wanted = [
+        line for line in lines if "Connection lost: " in line or "Connection failed: " in line
+    ]
     telling = [one for one in wanted if "socket disconnected" not in one] or wanted or lines
     if not telling:
         return ""

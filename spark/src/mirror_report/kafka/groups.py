@@ -31,15 +31,15 @@ def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
         raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
     members = (
         GroupMember(
-            client_id=one["client_id"],
-            host=one["client_host"].lstrip("/"),
+            client_id=member["client_id"],
+            host=member["client_host"].lstrip("/"),
             partitions=tuple(
                 (topic["topic"], int(number))
-                for topic in (one["member_assignment"] or {}).get("assigned_partitions", [])
+                for topic in (member["member_assignment"] or {}).get("assigned_partitions", [])
                 for number in topic["partitions"]
             ),
         )
-        for one in found["members"]
+        for member in found["members"]
     )
     return GroupSnapshot(group_id, found["group_state"] or "Dead", tuple(members))
 
@@ -50,7 +50,10 @@ def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
     return GroupSnapshot(
         group_id,
         found.group_state or "Dead",
-        tuple(GroupMember(one.client_id, one.client_host.lstrip("/"), ()) for one in found.members),
+        tuple(
+            GroupMember(member.client_id, member.client_host.lstrip("/"), ())
+            for member in found.members
+        ),
     )
 
 
@@ -92,9 +95,9 @@ def states(client: ClusterClient) -> dict[str, str]:
     """Consumer groups our identity may see -> Kafka's word for their state."""
     with explained(client.cluster, "list groups", "DESCRIBE on the groups"):
         return {
-            one["group_id"]: str(one.get("group_state") or "Unknown")
-            for one in client.admin.list_groups()
-            if one["protocol_type"] in ("consumer", "")
+            group["group_id"]: str(group.get("group_state") or "Unknown")
+            for group in client.admin.list_groups()
+            if group["protocol_type"] in ("consumer", "")
         }
 
 

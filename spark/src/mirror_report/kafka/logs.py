@@ -36,7 +36,7 @@ def offsets(
     :raises UnreachableError: the cluster stopped answering.
     """
     partitions = {
-        name: sorted(one["partition_index"] for one in topic["partitions"])
+        name: sorted(partition["partition_index"] for partition in topic["partitions"])
         for name, topic in described.items()
     }
     try:
@@ -102,9 +102,9 @@ def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
 def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
     leaders = {
-        (name, one["partition_index"]): one["leader_id"]
+        (name, partition["partition_index"]): partition["leader_id"]
         for name, topic in described.items()
-        for one in topic["partitions"]
+        for partition in topic["partitions"]
     }
     sizes: dict[str, int] = {}
     for broker, place, size in _replicas(admin, described):
@@ -122,12 +122,16 @@ def _replicas(admin: Any, topics: Collection[str]) -> list[tuple[int, Place, int
     except KafkaError:
         return []
     return [
-        (broker["broker"], (topic["name"], one["partition_index"]), int(one["partition_size"]))
+        (
+            broker["broker"],
+            (topic["name"], partition["partition_index"]),
+            int(partition["partition_size"]),
+        )
         for broker in brokers
         for directory in broker["log_dirs"]
         for topic in directory["topics"]
-        for one in topic["partitions"]
-        if not one["is_future_key"]
+        for partition in topic["partitions"]
+        if not partition["is_future_key"]
     ]
 
 
@@ -166,7 +170,9 @@ def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
     """The producer whose transaction begins first, by partition."""
     transactions = {
         (at.topic, at.partition): [
-            one for one in state.active_producers if one.current_transaction_start_offset != NONE
+            producer
+            for producer in state.active_producers
+            if producer.current_transaction_start_offset != NONE
         ]
         for at, state in described.items()
     }

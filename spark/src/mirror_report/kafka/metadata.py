@@ -44,12 +44,12 @@ class ClusterClient:
         """How each running broker is called -> host and port by which clients reach it."""
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return {
-                f"broker {one['broker_id']} ({one['host']}:{one['port']})": (
-                    one["host"],
-                    int(one["port"]),
+                f"broker {broker['broker_id']} ({broker['host']}:{broker['port']})": (
+                    broker["host"],
+                    int(broker["port"]),
                 )
-                for one in self.admin.describe_cluster()["brokers"]
-                if not one.get("is_fenced")
+                for broker in self.admin.describe_cluster()["brokers"]
+                if not broker.get("is_fenced")
             }
 
     def names(self, matches: Callable[[str], bool]) -> list[str]:
@@ -60,10 +60,12 @@ class ClusterClient:
     def auto_creates_topics(self) -> bool | None:
         """Whether brokers create topics on first use; ``None`` if it may not be asked."""
         with explained(self.cluster, "describe the brokers", "DESCRIBE_CONFIGS on the cluster"):
-            brokers = [str(one["broker_id"]) for one in self.admin.describe_cluster()["brokers"]]
+            brokers = [
+                str(broker["broker_id"]) for broker in self.admin.describe_cluster()["brokers"]
+            ]
             key = "auto.create.topics.enable"
             answer = self.admin.describe_configs(
-                [ConfigResource(ConfigResourceType.BROKER, one, [key]) for one in brokers],
+                [ConfigResource(ConfigResourceType.BROKER, broker, [key]) for broker in brokers],
                 config_filter="all",
             ).get("broker", {})
         values = {configs[key]["value"] for configs in answer.values() if key in configs}
@@ -89,7 +91,7 @@ class ClusterClient:
             described: list[dict[str, Any]] = (
                 []
                 if matches is None
-                else [one for one in self.admin.describe_topics() if matches(one["name"])]
+                else [topic for topic in self.admin.describe_topics() if matches(topic["name"])]
             )
             if missing := sorted(set(names) - {one["name"] for one in described}):
                 described += self.admin.describe_topics(missing)
@@ -131,9 +133,9 @@ class ClusterClient:
         """Every topic our identity may see -> number of its partitions."""
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
             return {
-                one["name"]: len(one["partitions"])
-                for one in self.admin.describe_topics()
-                if one["error_code"] == 0
+                topic["name"]: len(topic["partitions"])
+                for topic in self.admin.describe_topics()
+                if topic["error_code"] == 0
             }
 
     def newest_record(self, topic: str) -> int | None:
@@ -142,7 +144,10 @@ class ClusterClient:
             (found,) = self.admin.describe_topics([topic])
             if found["error_code"]:
                 return None
-            places = [TopicPartition(topic, one["partition_index"]) for one in found["partitions"]]
+            places = [
+                TopicPartition(topic, partition["partition_index"])
+                for partition in found["partitions"]
+            ]
             wanted = dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP)
             newest = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
         except KafkaError:

@@ -79,9 +79,9 @@ def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     :param syncs: offset on the source, on the target, timestamp (ms); oldest first.
     """
     kept: dict[int, list[Sequence[int]]] = {}
-    for one in syncs:
-        some = kept.setdefault((syncs[-1][0] - one[0]).bit_length(), [])
-        some[1:] = [one]
+    for sync in syncs:
+        some = kept.setdefault((syncs[-1][0] - sync[0]).bit_length(), [])
+        some[1:] = [sync]
     return sorted((one for some in kept.values() for one in some), key=lambda one: one[0])
 
 
@@ -168,7 +168,7 @@ def translation(
     return Translation(
         by_partition(tails.get(flow.offset_syncs_topic, Tail())),
         None if behind else _checkpoints(flow, checkpoints),
-        tuple(one.message for one in problems.values()),
+        tuple(problem.message for problem in problems.values()),
     )
 
 

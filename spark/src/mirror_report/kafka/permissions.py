@@ -83,7 +83,7 @@ def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool
 
 def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dict[str, Access]:
     with explained(client.cluster, "describe topics", "DESCRIBE on the topics"):
-        described = {one["name"]: one for one in client.admin.describe_topics(sorted(wanted))}
+        described = {topic["name"]: topic for topic in client.admin.describe_topics(sorted(wanted))}
     exists: dict[str, bool | None] = {}
     allowed: dict[str, dict[str, bool]] = {}
     for name in wanted:
@@ -124,46 +124,46 @@ async def _create(admin: Any, names: list[str]) -> dict[str, int]:
         CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(
-                    name=one, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+                    name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
                 )
-                for one in names
+                for name in names
             ],
             timeout_ms=REQUEST_TIMEOUT_MS,
             validate_only=True,
             min_version=1,
         )
     )
-    return {one.name: one.error_code for one in answer.topics}
+    return {topic.name: topic.error_code for topic in answer.topics}
 
 
 async def _grow(admin: Any, names: list[str]) -> dict[str, int]:
     answer = await admin._send_request_to_controller(
         CreatePartitionsRequest(
             topics=[
-                CreatePartitionsRequest.CreatePartitionsTopic(name=one, count=1, assignments=None)
-                for one in names
+                CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=1, assignments=None)
+                for name in names
             ],
             timeout_ms=REQUEST_TIMEOUT_MS,
             validate_only=True,
         )
     )
-    return {one.name: one.error_code for one in answer.results}
+    return {result.name: result.error_code for result in answer.results}
 
 
 async def _alter_configs(admin: Any, names: list[str]) -> dict[str, int]:
     answer = await admin._manager.send(
         IncrementalAlterConfigsRequest(
-            resources=[(ConfigResourceType.TOPIC, one, []) for one in names], validate_only=True
+            resources=[(ConfigResourceType.TOPIC, name, []) for name in names], validate_only=True
         )
     )
-    return {one.resource_name: one.error_code for one in answer.responses}
+    return {response.resource_name: response.error_code for response in answer.responses}
 
 
 async def _describe_configs(admin: Any, names: list[str]) -> dict[str, int]:
     answer = await admin._manager.send(
-        DescribeConfigsRequest(resources=[(ConfigResourceType.TOPIC, one, []) for one in names])
+        DescribeConfigsRequest(resources=[(ConfigResourceType.TOPIC, name, []) for name in names])
     )
-    return {one.resource_name: one.error_code for one in answer.results}
+    return {result.resource_name: result.error_code for result in answer.results}
 
 
 _REQUESTS: Mapping[str, Ask] = {
@@ -184,7 +184,9 @@ def _group(client: ClusterClient, name: str) -> Access:
     if operations is None:
         return Access(operations={"DESCRIBE": True})
     return Access(
-        operations=_every("group", (one.name for one in valid_acl_operations(operations)))
+        operations=_every(
+            "group", (operation.name for operation in valid_acl_operations(operations))
+        )
     )
 
 
@@ -218,4 +220,4 @@ async def _broker_configs(admin: Any, broker: int) -> int:
 
 def _every(kind: str, allowed: Iterable[str]) -> dict[str, bool]:
     names = set(allowed)
-    return {one: one in names for one in OPERATIONS[kind]}
+    return {operation: operation in names for operation in OPERATIONS[kind]}

@@ -118,7 +118,7 @@ def _from_own_topics(
         committed_at_ms,
         offset_syncs.newest_by_partition(complete.get(flow.offset_syncs_topic, Tail())),
         _workers(complete.get(flow.status_topic, Tail())),
-        tuple(one.message for one in problems.values()),
+        tuple(problem.message for problem in problems.values()),
     )
 
 

@@ -170,7 +170,7 @@ def fetch(
 
 def _seen(record: Any) -> Seen:
     content = hashlib.blake2b(digest_size=16)
-    for part in (record.key, record.value, *(text for one in record.headers for text in one)):
+    for part in (record.key, record.value, *(text for header in record.headers for text in header)):
         data = part.encode() if isinstance(part, str) else part
         content.update(b"-" if data is None else b"%d:" % len(data) + data)
     own = record.timestamp_type == LOG_APPEND_TIME

@@ -44,7 +44,7 @@ def _since(point: Row) -> int:
 
 def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
     first, last = _since(points[0]), _at(points[-1])
-    highest = max((one["highest"] for one in points if one["highest"] is not None), default=0)
+    highest = max((point["highest"] for point in points if point["highest"] is not None), default=0)
 
     def x(at_ms: int) -> float:
         return round((at_ms - first) * WIDTH / max(1, last - first), 1)
@@ -53,15 +53,15 @@ def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
         return round(HEIGHT - 2 - (HEIGHT - 6) * lag / max(1, highest), 1)
 
     places = [
-        None if one["lag_records"] is None else (x(_at(one)), y(one["lag_records"]))
-        for one in points
+        None if point["lag_records"] is None else (x(_at(point)), y(point["lag_records"]))
+        for point in points
     ]
     ranges = [
-        f"M{x(_since(one))} {y(one['highest'])} H{max(x(_at(one)), x(_since(one)) + 1)} "
-        f"V{y(one['lowest'])} H{x(_since(one))}Z"
-        for one in points
-        if one["highest"] is not None
-        and (one["lag_records"] is None or one["lowest"] < one["highest"])
+        f"M{x(_since(point))} {y(point['highest'])} H{max(x(_at(point)), x(_since(point)) + 1)} "
+        f"V{y(point['lowest'])} H{x(_since(point))}Z"
+        for point in points
+        if point["highest"] is not None
+        and (point["lag_records"] is None or point["lowest"] < point["highest"])
     ]
     now = points[-1]["lag_records"]
     return {
@@ -82,7 +82,7 @@ def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
 
 def _pieces(places: Sequence[tuple[float, float] | None]) -> Iterator[dict[str, str]]:
     """Paths of what is known; where it is not the line has a gap."""
-    for there, some in groupby(places, lambda one: one is not None):
+    for there, some in groupby(places, lambda place: place is not None):
         known = [one for one in some if one is not None]
         if there:
             path = " ".join(f"{x} {y}" for x, y in known)

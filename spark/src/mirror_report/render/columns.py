@@ -55,7 +55,9 @@ class Column:
 def shown(columns: Iterable[Column], some: Sequence[Row]) -> list[Column]:
     """Columns in which there is something."""
     return [
-        one for one in columns if one.always or not DULL.issuperset(one.cell(row) for row in some)
+        column
+        for column in columns
+        if column.always or not DULL.issuperset(column.cell(row) for row in some)
     ]
 
 
@@ -111,7 +113,7 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
 
     :param strategy: whether to say how topics are compared even if it is by timestamp.
     """
-    said = strategy or any(one["strategy"] != "timestamp" for one in topics)
+    said = strategy or any(topic["strategy"] != "timestamp" for topic in topics)
     return [
         *_flow(topics),
         _text("topic"),
@@ -238,10 +240,10 @@ def _state(key: str) -> Column:
 def _class(name: str) -> Column:
     return Column(
         figures.words(name),
-        lambda one: (
-            figures.number(one["counts"][name]) if name in one["counts"] else figures.NOTHING
+        lambda word: (
+            figures.number(word["counts"][name]) if name in word["counts"] else figures.NOTHING
         ),
-        lambda one: one["counts"].get(name),
+        lambda word: word["counts"].get(name),
         alarm=True,
     )
 

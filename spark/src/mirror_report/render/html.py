@@ -105,7 +105,7 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     due = [one["verified_through_ms"] for one in parity if one["newest_due_ms"] is not None]
     through = figures.UNKNOWN if None in due else figures.moment(min(due, default=None), DAY)
     breach = rows.known_minimum(parity, "breach_seconds")
-    ready = len([one for one in groups if one["readiness"] == 1])
+    ready = len([group for group in groups if group["readiness"] == 1])
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
         ("records verified", content, None),

@@ -79,12 +79,12 @@ def _completed(plain: Any, hint: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         hints = get_type_hints(hint)
         return {
-            one.name: _completed(plain[one.name], hints[one.name])
-            if one.name in plain
-            else _default(one)
-            for one in dataclasses.fields(hint)
+            field.name: _completed(plain[field.name], hints[field.name])
+            if field.name in plain
+            else _default(field)
+            for field in dataclasses.fields(hint)
         }
-    inner = [one for one in get_args(hint) if one is not Ellipsis]
+    inner = [arg for arg in get_args(hint) if arg is not Ellipsis]
     if isinstance(plain, list) and len(inner) == 1:
         return [_completed(one, inner[0]) for one in plain]
     if isinstance(plain, dict) and len(inner) == 2:

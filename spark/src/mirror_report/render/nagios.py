@@ -30,13 +30,15 @@ def fail(text: str, out: TextIO) -> None:
 
 def summary(document: Mapping[str, Any]) -> str:
     """Line of a document that has a verdict and findings."""
-    found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
+    found = Counter(
+        finding["severity"] for finding in document["findings"] if not finding["accounted"]
+    )
     values: dict[str, str | None] = {name: str(found[name]) for name in ("critical", "warning")}
     if "lag" in document:
         values |= _lag(document)
     if "parity" in document:
         values |= _parity(document)
-    if any(one["kind"] == freshness.KIND for one in document["findings"]):
+    if any(finding["kind"] == freshness.KIND for finding in document["findings"]):
         values = dict.fromkeys(values)
     if document.get("age_seconds") is not None:
         values["age"] = f"{document['age_seconds']:.0f}s"
@@ -77,6 +79,6 @@ def _parity(report: Mapping[str, Any]) -> dict[str, str | None]:
     }
     counts = [one["counts"] for one in report["parity"]]
     for name in CLASSES:
-        some = [one[name] for one in counts if name in one]
+        some = [count[name] for count in counts if name in count]
         values[name] = str(sum(some)) if whole and None not in some else None
     return values

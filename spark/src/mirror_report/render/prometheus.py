@@ -116,8 +116,8 @@ def of_lag(
         eta = math.inf if row["catches_up"] is False else row["eta_seconds"]
         yield "kafka_mirror_eta_seconds", labels, eta
         yield from (
-            ("kafka_mirror_state", labels | {"state": one}, row["state"] == one)
-            for one in get_args(LagState)
+            ("kafka_mirror_state", labels | {"state": arg}, row["state"] == arg)
+            for arg in get_args(LagState)
         )
     for flow in document["flows"]:
         age = flow["heartbeat_age_seconds"]
@@ -150,10 +150,12 @@ def of_run(
         ("kafka_mirror_parity_backlog_bytes", {}, document["backlog_bytes"]),
         ("kafka_mirror_parity_backlog_records", {}, document["backlog_records"]),
     )
-    for row in (one for one in document["topics"] if one["selected"]):
+    for row in (topic for topic in document["topics"] if topic["selected"]):
         labels = flows[row["flow"]] | {"topic": row["topic"]}
         for kind in ("synced", "risk"):
-            count = len([one for one in row["differences"] if one["kind"] == kind])
+            count = len(
+                [difference for difference in row["differences"] if difference["kind"] == kind]
+            )
             yield "kafka_mirror_topic_config_differences", labels | {"kind": kind}, count
         for side in ("source", "target"):
             count = row[f"{side}_partitions"]
@@ -197,15 +199,17 @@ def last_success(before: str) -> float | None:
 
 def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return {
-        one["name"]: {"flow": one["name"], "source": one["source"], "target": one["target"]}
-        for one in document["flows"]
+        flow["name"]: {"flow": flow["name"], "source": flow["source"], "target": flow["target"]}
+        for flow in document["flows"]
     }
 
 
 def _plane(
     plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
 ) -> Iterator[MetricSample]:
-    found = Counter(one["severity"] for one in document["findings"] if not one["accounted"])
+    found = Counter(
+        finding["severity"] for finding in document["findings"] if not finding["accounted"]
+    )
     for severity in ("warning", "critical", "unknown"):
         yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, found[severity]
     yield from _report(plane, document["verdict"]["exit_code"], run, version)

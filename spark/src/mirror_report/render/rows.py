@@ -34,7 +34,7 @@ def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def lag_by_partition(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One row per partition, worst first, with the columns of :func:`lag_by_topic`."""
     return sorted(
-        ({**one, **_topic([one])} for one in rows if one["partition"] >= 0), key=_late_first
+        ({**row, **_topic([row])} for row in rows if row["partition"] >= 0), key=_late_first
     )
 
 
@@ -54,12 +54,12 @@ def rank(order: Sequence[str], state: str) -> int:
 
 
 def _topic(rows: Sequence[Row]) -> dict[str, Any]:
-    late = [one for one in rows if one["lag_records"] != 0]
+    late = [row for row in rows if row["lag_records"] != 0]
     ahead = [one["catches_up"] for one in late]
-    bounds = [one["lost"] if one["lost_at_most"] is None else one["lost_at_most"] for one in rows]
+    bounds = [row["lost"] if row["lost_at_most"] is None else row["lost_at_most"] for row in rows]
     return {
-        "state": min((one["state"] for one in rows), key=lambda one: rank(LAG_ORDER, one)),
-        "partitions": len([one for one in rows if one["partition"] >= 0]) or None,
+        "state": min((row["state"] for row in rows), key=lambda one: rank(LAG_ORDER, one)),
+        "partitions": len([row for row in rows if row["partition"] >= 0]) or None,
         "lag_records": total(rows, "lag_records"),
         "lag_bytes": total(rows, "lag_bytes"),
         "lag_seconds": _maximum(rows, "lag_seconds"),
@@ -79,36 +79,36 @@ def _topic(rows: Sequence[Row]) -> dict[str, Any]:
 
 def total(rows: Iterable[Row], key: str) -> Any:
     """Sum; unknown if a part of it is."""
-    values = [one[key] for one in rows]
+    values = [row[key] for row in rows]
     return None if None in values else sum(values)
 
 
 def _maximum(rows: Iterable[Row], key: str) -> Any:
     """Maximum, 0 of nothing; unknown if a part of it is."""
-    values = [one[key] for one in rows]
+    values = [row[key] for row in rows]
     return None if None in values else max(values, default=0)
 
 
 def known_maximum(rows: Iterable[Row], key: str) -> Any:
     """Maximum of what is known."""
-    return max((one[key] for one in rows if one[key] is not None), default=None)
+    return max((row[key] for row in rows if row[key] is not None), default=None)
 
 
 def known_minimum(rows: Iterable[Row], key: str) -> Any:
     """Minimum of what is known."""
-    return min((one[key] for one in rows if one[key] is not None), default=None)
+    return min((row[key] for row in rows if row[key] is not None), default=None)
 
 
 def all_observed(document: Mapping[str, Any]) -> bool:
     """Whether every flow could be observed: the others have no known cluster, and no rows."""
-    clusters = [one["source_cluster_id"] for one in document["flows"]]
+    clusters = [flow["source_cluster_id"] for flow in document["flows"]]
     return bool(clusters) and None not in clusters
 
 
 def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     """Records verified, ``None`` if no content was compared; and whether no topic is left out."""
     known = [one["verified_records"] for one in report["parity"] if one["status"] != "unknown"]
-    left_out = any(one["kind"] == "parity_unavailable" for one in report["findings"])
+    left_out = any(finding["kind"] == "parity_unavailable" for finding in report["findings"])
     whole = all_observed(report) and not left_out and len(known) == len(report["parity"])
     return (sum(known) if known else None), whole
 
@@ -122,9 +122,9 @@ def unreported(report: Mapping[str, Any]) -> list[str]:
 def _estimated(rows: Sequence[Row]) -> int | None:
     """Records probably left to mirror; ``None`` unless every partition has an estimate."""
     left = [
-        max(0, one["log_end"] - one["estimate"])
-        for one in rows
-        if one["estimate"] is not None and one["log_end"] is not None
+        max(0, row["log_end"] - row["estimate"])
+        for row in rows
+        if row["estimate"] is not None and row["log_end"] is not None
     ]
     return sum(left) if len(left) == len(rows) else None
 
@@ -134,7 +134,7 @@ def rest(rows: Sequence[Row], state: str) -> dict[str, Any]:
 
     :param state: name of the column that holds the state.
     """
-    counted = Counter(str(one[state]).replace("_", " ") for one in rows)
+    counted = Counter(str(row[state]).replace("_", " ") for row in rows)
     behind = {"lag_records": total(rows, "lag_records")} if "lag_records" in rows[0] else {}
     return behind | {
         "states": ", ".join(f"{count} {name}" for name, count in counted.most_common())
@@ -145,11 +145,11 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
     """Parity rows, what differs before what is only not verified yet."""
     return sorted(
         rows,
-        key=lambda one: (
-            rank(PARITY_ORDER, one["status"]),
-            -sum(count or 0 for count in one["counts"].values()),
-            one["flow"],
-            one["source_topic"],
+        key=lambda row: (
+            rank(PARITY_ORDER, row["status"]),
+            -sum(count or 0 for count in row["counts"].values()),
+            row["flow"],
+            row["source_topic"],
         ),
     )
 
@@ -157,9 +157,9 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
 def mismatches(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """What does not match, one row per topic, class and partition."""
     return [
-        {"flow": one["flow"], "topic": one["topic"], "class": name, "partition": p, "count": count}
-        for one in rows
-        for name, some in one["partitions"].items()
+        {"flow": row["flow"], "topic": row["topic"], "class": name, "partition": p, "count": count}
+        for row in rows
+        for name, some in row["partitions"].items()
         for p, count in some.items()
         if count
     ]
@@ -170,14 +170,14 @@ def classes(rows: Sequence[Row]) -> list[str]:
     return [
         name
         for name in CLASSES
-        if any(name in one["counts"] and one["counts"][name] != 0 for one in rows)
+        if any(name in row["counts"] and row["counts"][name] != 0 for row in rows)
     ]
 
 
 def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Groups, those that would lose something by a failover first; with states counted."""
     return sorted(
-        ({**one, "states": Counter(each["state"] for each in one["partitions"])} for one in rows),
+        ({**row, "states": Counter(each["state"] for each in row["partitions"])} for row in rows),
         key=lambda one: (
             rank(GROUP_ORDER, one["state"]),
             -(one["skip"] or 0),
@@ -191,7 +191,7 @@ def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
 def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Partitions of groups, each with the name of its group; those that need attention first."""
     return sorted(
-        ({"group": one["group"], **each} for one in rows for each in one["partitions"]),
+        ({"group": row["group"], **each} for row in rows for each in row["partitions"]),
         key=lambda one: rank(GROUP_ORDER, one["state"]),
     )
 
@@ -199,9 +199,9 @@ def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Settings that differ, one row each; risks first."""
     some = [
-        {"flow": one["flow"], "topic": one["topic"], "target_topic": one["target_topic"], **each}
-        for one in rows
-        for each in one["differences"]
+        {"flow": row["flow"], "topic": row["topic"], "target_topic": row["target_topic"], **each}
+        for row in rows
+        for each in row["differences"]
     ]
     return sorted(some, key=lambda one: (one["kind"] != "risk", one["flow"], one["topic"]))
 
@@ -209,5 +209,5 @@ def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
 def not_selected(rows: Iterable[Row]) -> list[Row]:
     """Topics the flows leave out."""
     return sorted(
-        (one for one in rows if not one["selected"]), key=lambda one: (one["flow"], one["topic"])
+        (row for row in rows if not row["selected"]), key=lambda one: (one["flow"], one["topic"])
     )

@@ -88,9 +88,9 @@ def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
         summary, meanings = _documented(kind)
         hints = get_type_hints(kind)
         properties = {
-            one.name: ({"description": meanings[one.name]} if one.name in meanings else {})
-            | _of(hints[one.name], name, one.name, defs)
-            for one in dataclasses.fields(kind)
+            field.name: ({"description": meanings[field.name]} if field.name in meanings else {})
+            | _of(hints[field.name], name, field.name, defs)
+            for field in dataclasses.fields(kind)
         }
         defs[name] = {
             "description": summary,

@@ -64,7 +64,7 @@ def _report(answer: Answer, out: Console, wide: bool) -> None:
 
 def _summary(report: Mapping[str, Any], page: str | None) -> str:
     flows = report["flows"]
-    engines = ", ".join(sorted({one["engine"] for one in flows})) or "no engine"
+    engines = ", ".join(sorted({flow["engine"] for flow in flows})) or "no engine"
     verified, all_of_it = rows.verified(report)
     content = f"{figures.number(verified)} records verified"
     parts = [
