@@ -147,7 +147,7 @@ def _of_flow(
 def _ids(seen: Observation, side: str) -> dict[str, str]:
     topics = seen.source.topics
     some = topics.values() if side == "source" else map(seen.on_target, topics)
-    return {one.name: one.topic_id for one in some if one is not None}
+    return {topic.name: topic.topic_id for topic in some if topic is not None}
 
 
 def _observe(
@@ -180,10 +180,10 @@ def _observe(
     targets = {
         alias: clients.get(alias).snapshot(
             None,
-            sorted({one.target_topic(name) for one in flows if one.target == alias
-                    for name in names[one.name]}),
+            sorted({flow.target_topic(name) for flow in flows if flow.target == alias
+                    for name in names[flow.name]}),
         )
-        for alias in {one.target for one in flows}
+        for alias in {flow.target for flow in flows}
     }  # fmt: skip
     found = []
     for flow, (alive, positions) in zip(flows, mirrors, strict=True):
@@ -204,18 +204,18 @@ def _watch(
     clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: shared.Progress
 ) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
-    watches = {one.flow.name: Watch(one) for one in observed}
+    watches = {seen.flow.name: Watch(seen) for seen in observed}
     begun = time.monotonic()
     deadlines = {
-        one.flow.name: begun + INTERVALS * one.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
-        for one in observed
+        seen.flow.name: begun + INTERVALS * seen.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
+        for seen in observed
     }
     announced = False
     while True:
-        for one in observed:
-            watch = watches[one.flow.name]
+        for seen in observed:
+            watch = watches[seen.flow.name]
             if watch.waits:
-                alive, positions = _mirror(clients, one.flow, tails)
+                alive, positions = _mirror(clients, seen.flow, tails)
                 # A position past the end that was seen has reached it.
                 watch.saw(positions, alive=alive)
         open_ = [name for name, watch in watches.items()
@@ -226,7 +226,7 @@ def _watch(
             longest = max(deadlines[name] for name in open_) - begun
             progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
             announced = True
-        time.sleep(min(PAUSE_SECONDS, *(one.flow.commit_interval_ms / 4000 for one in observed)))
+        time.sleep(min(PAUSE_SECONDS, *(seen.flow.commit_interval_ms / 4000 for seen in observed)))
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:

@@ -115,7 +115,7 @@ def _forbidden(
     if observed.auto_creation is not None or not mirrors:
         return ()
     there = {*observed.target.topics, *observed.target.errors}
-    absent = [one for one in map(flow.target_topic, observed.source.topics) if one not in there]
+    absent = [name for name in map(flow.target_topic, observed.source.topics) if name not in there]
     return [one for one, may in may_create(clients.get(flow.target), absent).items() if not may]
 
 
@@ -145,7 +145,7 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
             else:
                 # The source may hide what was mirrored from it.
                 mirrored = map(flow.source_topic, client.names(lambda _: True))
-                topics |= {one for one in mirrored if one is not None}
+                topics |= {name for name in mirrored if name is not None}
             answers = ask(
                 client, permissions.questions(flow, rows, topics, groups), permissions.NOBODYS
             )
@@ -176,5 +176,5 @@ def ending_certificates(
         judged = certificates.judge(
             seen, settings.warn.certificate_days, now_ms=time.time_ns() // 1_000_000
         )
-        found += [one for one in judged if one.kind in kinds]
+        found += [finding for finding in judged if finding.kind in kinds]
     return found

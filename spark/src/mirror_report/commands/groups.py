@@ -81,10 +81,10 @@ def judge_groups(
     flows = shared.chosen(settings, flow_name)
     lag = measure_lag(settings, store, flow_name)
     rows: list[GroupParity] = []
-    findings = [one for one in lag.findings if one.severity == "unknown"]
+    findings = [finding for finding in lag.findings if finding.severity == "unknown"]
     before = shared.load_manifests(store, ("groups",), findings)["groups"]
     with open_clients(settings, shared.aliases(flows)) as clients:
-        for flow in (one for one in flows if one.name in lag.observed):
+        for flow in (flow for flow in flows if flow.name in lag.observed):
             progress(f"flow {flow.name}: looking at its groups")
             groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
             rows += groups.rows
@@ -150,7 +150,7 @@ def observe_groups(
     topics = {topic for _, topic, _, _ in places(flow, groups)}
     scene = Scene(
         flow,
-        target=target.snapshot(None, [flow.target_topic(one) for one in topics], settings=False),
+        target=target.snapshot(None, [flow.target_topic(name) for name in topics], settings=False),
         source=source.snapshot(None, topics, settings=False),
         translation=translated,
         drained=drained,
@@ -163,7 +163,7 @@ def observe_groups(
         **dict.fromkeys(refused, "unknown"),
         **{name: "not_synced" for name in wanted if not flow.syncs(name)},
     }
-    rows += [GroupParity(flow.name, one, without[one], None, None, None, ()) for one in without]
+    rows += [GroupParity(flow.name, name, without[name], None, None, None, ()) for name in without]
     action = (
         f"Grant the identity READ on the topics of {flow.target} that docs/report/permissions.md "
         "lists"
@@ -243,9 +243,9 @@ def _proofs(
         for (topic, number), place in turn.items():
             records = on_source.get((topic, number), [])
             same = [
-                one.offset
-                for one in on_target.get((flow.target_topic(topic), number), [])
-                if records and records[0].same_as(one)
+                place.offset
+                for place in on_target.get((flow.target_topic(topic), number), [])
+                if records and records[0].same_as(place)
             ]
             if len(same) == 1:
                 found[place] = same[0]

@@ -111,7 +111,9 @@ def measure_lag(
             if topics:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
                 lacking = lacking_permissions(settings, clients, flow)
-                result.findings.extend(one for one in lacking if one.kind == "missing_permission")
+                result.findings.extend(
+                    lack for lack in lacking if lack.kind == "missing_permission"
+                )
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = once(result.findings)
     if any(flow.name in result.tails for flow in flows):

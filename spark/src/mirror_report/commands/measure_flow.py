@@ -131,7 +131,7 @@ class _Measurement:
             *lag_findings.hung(flow, transactions, cluster, warn),
             *lag_findings.heartbeat(flow, status, warn, cluster),
             *workers.judge(flow, mirror, observed.group),
-            *(finding("permission", problem, action, flow=flow.name) for problem in mirror.problems),
+            *(finding("permission", text, action, flow=flow.name) for text in mirror.problems),
         ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
         return rows, status, self.findings, shifts.remember(before, shifted)

@@ -140,7 +140,7 @@ def _waiting(
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
-    for name in (one for some in feeds.values() for one in some):
+    for name in (name for some in feeds.values() for name in some):
         for partition, log in seen.source.topics[name].partitions.items():
             position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
             if position < log.end:
@@ -260,7 +260,7 @@ def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
         counts=counts,
         partitions={name: lanes for name, lanes in partitions.items() if lanes},
         samples={
-            name: [Sample(**one) for one in some]
+            name: [Sample(**sample) for sample in some]
             for name, some in proved.samples.items()
             if counts.get(name)
         },

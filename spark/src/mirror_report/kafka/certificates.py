@@ -63,7 +63,9 @@ def examine(
         ]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return found + list(
-            pool.map(lambda one: _shown(cluster.alias, context, *one), sorted(brokers.items()))
+            pool.map(
+                lambda broker: _shown(cluster.alias, context, *broker), sorted(brokers.items())
+            )
         )
 
 

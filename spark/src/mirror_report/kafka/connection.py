@@ -209,7 +209,7 @@ def _reason(lines: list[str]) -> str:
     wanted = [
         line for line in lines if "Connection lost: " in line or "Connection failed: " in line
     ]
-    telling = [one for one in wanted if "socket disconnected" not in one] or wanted or lines
+    telling = [line for line in wanted if "socket disconnected" not in line] or wanted or lines
     if not telling:
         return ""
     text = telling[0]

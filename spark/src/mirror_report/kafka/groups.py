@@ -129,12 +129,12 @@ def addresses(host: str, cluster: Cluster) -> set[str]:
     to the brokers is added.
     """
     try:
-        found = {str(one[4][0]) for one in socket.getaddrinfo(host, None)}
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
         found = set()
     local = socket.gethostname()
     if host in (local, local.partition(".")[0], socket.getfqdn()) or any(
-        one.startswith("127.") or one == "::1" for one in found
+        address.startswith("127.") or address == "::1" for address in found
     ):
         found |= _own_addresses(cluster.bootstrap_servers)
     return found | {host}

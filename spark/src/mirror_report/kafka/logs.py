@@ -60,7 +60,7 @@ def offsets(
 def _listed(
     cluster: Cluster, admin: Any, partitions: Mapping[str, list[int]]
 ) -> dict[str, dict[int, PartitionSnapshot]]:
-    every = [TopicPartition(name, one) for name, some in partitions.items() for one in some]
+    every = [TopicPartition(name, number) for name, some in partitions.items() for number in some]
     if not every:
         return {name: {} for name in partitions}
     with explained(
@@ -80,12 +80,12 @@ def _listed(
         )
     return {
         name: {
-            one: PartitionSnapshot(
-                int(start[TopicPartition(name, one)].offset),
-                int(end[TopicPartition(name, one)].offset),
-                int(high[TopicPartition(name, one)].offset),
+            partition: PartitionSnapshot(
+                int(start[TopicPartition(name, partition)].offset),
+                int(end[TopicPartition(name, partition)].offset),
+                int(high[TopicPartition(name, partition)].offset),
             )
-            for one in some
+            for partition in some
         }
         for name, some in partitions.items()
     }
@@ -151,7 +151,7 @@ def open_transactions(admin: Any, snapshot: ClusterSnapshot) -> dict[Place, Open
     if not places:
         return {}
     held = _oldest(_producers(admin, places))
-    owners = _owners(admin, {one.producer_id for one in held.values()})
+    owners = _owners(admin, {producer.producer_id for producer in held.values()})
     found: dict[Place, OpenTransaction] = {}
     for place, one in held.items():
         name, started_ms = owners.get(one.producer_id, (None, None))
@@ -177,7 +177,7 @@ def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
         for at, state in described.items()
     }
     return {
-        place: min(some, key=lambda one: int(one.current_transaction_start_offset))
+        place: min(some, key=lambda producer: int(producer.current_transaction_start_offset))
         for place, some in transactions.items()
         if some
     }
@@ -200,7 +200,11 @@ def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int 
     """Producer id -> its transactional id, and since when its transaction is open (ms)."""
     try:
         listed = admin.list_transactions(producer_id_filters=sorted(producers))
-        names = {one.transactional_id: one.producer_id for some in listed.values() for one in some}
+        names = {
+            listing.transactional_id: listing.producer_id
+            for some in listed.values()
+            for listing in some
+        }
         described = admin.describe_transactions(sorted(names)) if names else {}
     except KafkaError:
         return {}

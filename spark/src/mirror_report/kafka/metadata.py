@@ -93,13 +93,13 @@ class ClusterClient:
                 if matches is None
                 else [topic for topic in self.admin.describe_topics() if matches(topic["name"])]
             )
-            if missing := sorted(set(names) - {one["name"] for one in described}):
+            if missing := sorted(set(names) - {topic["name"] for topic in described}):
                 described += self.admin.describe_topics(missing)
         errors: dict[str, str] = {}
         refused: set[str] = set()
-        readable = {one["name"]: one for one in described if one["error_code"] == 0}
-        for one in described:
-            name, code = one["name"], one["error_code"]
+        readable = {topic["name"]: topic for topic in described if topic["error_code"] == 0}
+        for topic in described:
+            name, code = topic["name"], topic["error_code"]
             if code == TOPIC_AUTHORIZATION_FAILED:
                 refused.add(name)
                 errors[name] = (
@@ -153,8 +153,8 @@ class ClusterClient:
         except KafkaError:
             # Brokers before 3.0 do not know the question.
             return None
-        times = [int(one.timestamp) for one in newest.values()]
-        return max((one for one in times if one >= 0), default=None)
+        times = [int(result.timestamp) for result in newest.values()]
+        return max((at for at in times if at >= 0), default=None)
 
     def _configs(
         self, names: Collection[str]

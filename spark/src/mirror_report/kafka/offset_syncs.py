@@ -62,7 +62,7 @@ def history(tail: Tail) -> Decode:
 
 def by_partition(tail: Tail) -> dict[Place, list[OffsetSync]]:
     """What growing lists hold."""
-    return {_place(key): [OffsetSync(*one) for one in some] for key, some in tail.latest.items()}
+    return {_place(key): [OffsetSync(*sync) for sync in some] for key, some in tail.latest.items()}
 
 
 def _place(key: str) -> Place:
@@ -82,7 +82,7 @@ def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     for sync in syncs:
         some = kept.setdefault((syncs[-1][0] - sync[0]).bit_length(), [])
         some[1:] = [sync]
-    return sorted((one for some in kept.values() for one in some), key=lambda one: one[0])
+    return sorted((sync for some in kept.values() for sync in some), key=lambda sync: sync[0])
 
 
 def since(
@@ -146,7 +146,7 @@ def translation(
     :param recreated: source topics that were recreated on either side since the last observation:
         what was written about the former ones is forgotten.
     """
-    names = [one for one in (flow.offset_syncs_topic, flow.checkpoints_topic) if one]
+    names = [name for name in (flow.offset_syncs_topic, flow.checkpoints_topic) if name]
     readable, problems = own_topics(client, names)
     reads: list[tuple[TopicSnapshot, Tail, Decode]] = []
     for name, topic in readable.items():

@@ -152,12 +152,13 @@ def catch_up(
 
 
 def _take(cluster: Cluster, batch: Sequence[Any], tail: Tail, decode: Decode) -> None:
-    for one in batch:
+    for record in batch:
         try:
-            found = decode(one)
+            found = decode(record)
         except FormatError as error:
             raise ClusterError(
-                f"cluster {cluster.alias}: {one.topic}-{one.partition} at {one.offset}: {error}",
+                f"cluster {cluster.alias}: {record.topic}-{record.partition} at {record.offset}: "
+                f"{error}",
                 "Something else than MirrorMaker writes into this topic: find it, then mirror into "
                 "topics of its own",
             ) from error

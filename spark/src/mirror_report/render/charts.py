@@ -27,11 +27,11 @@ def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     :param history: rows of :class:`~mirror_report.model.lag.LagPoint`.
     """
     grouped: dict[tuple[str, str], list[Row]] = {}
-    for one in history:
-        grouped.setdefault((one["flow"], one["topic"]), []).append(one)
+    for point in history:
+        grouped.setdefault((point["flow"], point["topic"]), []).append(point)
     drawn = (_line(*key, sorted(some, key=_at)) for key, some in grouped.items())
-    late = (one for one in drawn if one["highest"])
-    return sorted(late, key=lambda one: (-(one["now"] or 0), -one["highest"], one["topic"]))
+    late = (topic for topic in drawn if topic["highest"])
+    return sorted(late, key=lambda topic: (-(topic["now"] or 0), -topic["highest"], topic["topic"]))
 
 
 def _at(point: Row) -> int:
@@ -83,7 +83,7 @@ def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
 def _pieces(places: Sequence[tuple[float, float] | None]) -> Iterator[dict[str, str]]:
     """Paths of what is known; where it is not the line has a gap."""
     for there, some in groupby(places, lambda place: place is not None):
-        known = [one for one in some if one is not None]
+        known = [value for value in some if value is not None]
         if there:
             path = " ".join(f"{x} {y}" for x, y in known)
             start, end = known[0][0], known[-1][0]
@@ -158,5 +158,7 @@ def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str
 
 def _runs(cells: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, list[Any]]]:
     """Neighbouring hours of one status."""
-    for (status, _), run in groupby(enumerate(cells), lambda one: (one[1][2], one[1][0] - one[0])):
+    for (status, _), run in groupby(
+        enumerate(cells), lambda numbered: (numbered[1][2], numbered[1][0] - numbered[0])
+    ):
         yield status, [cell for _, cell in run]

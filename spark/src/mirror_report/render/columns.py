@@ -85,7 +85,7 @@ def lag_partitions(some: Sequence[Row]) -> list[Column]:
         _text(
             "by",
             "position_source",
-            lambda one: figures.NOTHING if one is None else figures.words(one),
+            lambda value: figures.NOTHING if value is None else figures.words(value),
             always=False,
         ),
         _figure("age", "position_age_seconds", figures.seconds, always=False),
@@ -119,7 +119,7 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
         _text("topic"),
         _state("status"),
         *([_text("compared by", "strategy", figures.words, spare=1)] if said else []),
-        Column("verified", lambda one: figures.number(_verified(one)), _verified),
+        Column("verified", lambda row: figures.number(_verified(row)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
         *(_class(name) for name in rows.classes(topics)),
@@ -150,7 +150,7 @@ def groups(some: Sequence[Row]) -> list[Column]:
         _figure("skipped", "skip", alarm=True),
         _count("unmapped"),
         _count("stale"),
-        Column("partitions", lambda one: figures.number(len(one["partitions"]) or None), spare=1),
+        Column("partitions", lambda row: figures.number(len(row["partitions"]) or None), spare=1),
     ]
 
 
@@ -196,7 +196,7 @@ def flows() -> list[Column]:
         _text("to", "target"),
         _text("group", "group_id"),
         _text("is", "group_state", figures.known),
-        Column("topics", lambda one: figures.number(_topics(one)), _topics),
+        Column("topics", lambda row: figures.number(_topics(row)), _topics),
         _figure("coverage", "coverage", figures.share),
         _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
     ]
@@ -218,19 +218,19 @@ def samples() -> list[Column]:
 
 def _flow(some: Sequence[Row]) -> list[Column]:
     """Name of the flow, where there is more than one."""
-    return [_text("flow")] if len({one["flow"] for one in some}) > 1 else []
+    return [_text("flow")] if len({row["flow"] for row in some}) > 1 else []
 
 
 def _text(
     title: str, key: str | None = None, show: Callable[[Any], str] = str, **more: Any
 ) -> Column:
-    return Column(title, lambda one: show(one[key or title]), **{"right": False} | more)
+    return Column(title, lambda row: show(row[key or title]), **{"right": False} | more)
 
 
 def _figure(
     title: str, key: str, show: Callable[[Any], str] = figures.number, **more: Any
 ) -> Column:
-    return Column(title, lambda one: show(one[key]), _key(key), **more)
+    return Column(title, lambda row: show(row[key]), _key(key), **more)
 
 
 def _state(key: str) -> Column:
@@ -249,11 +249,11 @@ def _class(name: str) -> Column:
 
 
 def _count(state: str) -> Column:
-    return Column(state, lambda one: str(one["states"][state]), always=False)
+    return Column(state, lambda row: str(row["states"][state]), always=False)
 
 
 def _key(name: str) -> Callable[[Row], Any]:
-    return lambda one: one[name]
+    return lambda row: row[name]
 
 
 def _topics(one: Row) -> int | None:

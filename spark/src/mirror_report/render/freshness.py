@@ -51,8 +51,8 @@ def shown(
     age = (now - made).total_seconds()
     plain = {**report, "age_seconds": max(0.0, age), "valid_until": until.strftime(FORM)}
     if problem := _problem(age, now > until, interval_seconds):
-        found = worst_first([problem, *(Finding(**one) for one in report["findings"])])
-        plain["findings"] = [dataclasses.asdict(one) for one in found]
+        found = worst_first([problem, *(Finding(**finding) for finding in report["findings"])])
+        plain["findings"] = [dataclasses.asdict(finding) for finding in found]
         plain["verdict"] = dataclasses.asdict(verdict(found))
     ago = f"{figures.seconds(age)} ago" if age >= 1 else "now"
     text = f"{plain['verdict']['text']} (made {ago})"

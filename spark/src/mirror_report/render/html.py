@@ -52,7 +52,7 @@ def render(report: Mapping[str, Any]) -> str:
         "seconds": figures.seconds,
         "moment": figures.moment,
         "words": figures.words,
-        "said": lambda one: _short(figures.said(one)),
+        "said": lambda finding: _short(figures.said(finding)),
     }
     return environment.get_template(
         "page"
@@ -68,7 +68,7 @@ def render(report: Mapping[str, Any]) -> str:
         findings_left=len(report["findings"][FINDINGS:]),
         errors=[_short(error) for error in rows.unreported(report)][:FINDINGS],
         tables=_tables(report),
-        reasons=[one for one in rows.parity_worst_first(report["parity"]) if one["reason"]],
+        reasons=[row for row in rows.parity_worst_first(report["parity"]) if row["reason"]],
         **_drawings(report),
         REASONS=REASONS,
     )
@@ -97,12 +97,12 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     lag, parity, groups = report["lag"], report["parity"], report["groups"]
     behind = rows.total(lag, "lag_records") if rows.all_observed(report) else None
-    late = [one for one in rows.lag_by_topic(lag) if one["lag_records"] != 0]
-    never = any(one["catches_up"] is False for one in late)
-    etas = [one["eta_seconds"] for one in late]
+    late = [row for row in rows.lag_by_topic(lag) if row["lag_records"] != 0]
+    never = any(row["catches_up"] is False for row in late)
+    etas = [row["eta_seconds"] for row in late]
     verified, all_of_it = rows.verified(report)
     content = f"{'' if all_of_it or verified is None else '≥ '}{figures.number(verified)}"
-    due = [one["verified_through_ms"] for one in parity if one["newest_due_ms"] is not None]
+    due = [row["verified_through_ms"] for row in parity if row["newest_due_ms"] is not None]
     through = figures.UNKNOWN if None in due else figures.moment(min(due, default=None), DAY)
     breach = rows.known_minimum(parity, "breach_seconds")
     ready = len([group for group in groups if group["readiness"] == 1])
@@ -133,7 +133,9 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         ("groups ready for a failover", f"{ready} of {len(groups)}", None) if groups else None,
     ]
     return [
-        {"label": one[0], "value": one[1], "tone": one[2] or ""} for one in shown if one is not None
+        {"label": figure[0], "value": figure[1], "tone": figure[2] or ""}
+        for figure in shown
+        if figure is not None
     ]
 
 
@@ -146,12 +148,12 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     differ = rows.differences(report["topics"])
     left_out = rows.not_selected(report["topics"])
     samples = [
-        {"topic": one["topic"], "class": name, **sample}
-        for one in parity
-        for name, some in one["samples"].items()
+        {"topic": row["topic"], "class": name, **sample}
+        for row in parity
+        for name, some in row["samples"].items()
         for sample in some
     ]
-    topic = Column("topic", lambda one: str(one["topic"]), right=False)
+    topic = Column("topic", lambda row: str(row["topic"]), right=False)
     return {
         name: _table(caption, its, some)
         for name, caption, its, some in (

@@ -86,7 +86,7 @@ def _completed(plain: Any, hint: Any) -> Any:
         }
     inner = [arg for arg in get_args(hint) if arg is not Ellipsis]
     if isinstance(plain, list) and len(inner) == 1:
-        return [_completed(one, inner[0]) for one in plain]
+        return [_completed(value, inner[0]) for value in plain]
     if isinstance(plain, dict) and len(inner) == 2:
         return {name: _completed(one, inner[1]) for name, one in plain.items()}
     return plain

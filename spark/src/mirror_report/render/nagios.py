@@ -61,8 +61,8 @@ def line(severity: str, text: str, values: Mapping[str, str]) -> str:
 def _lag(document: Mapping[str, Any]) -> dict[str, str | None]:
     """Sum and maximum over partitions; unknown if one of them is, or a whole flow."""
     whole = rows.all_observed(document)
-    records = [one["lag_records"] for one in document["lag"]]
-    seconds = [one["lag_seconds"] for one in document["lag"]]
+    records = [row["lag_records"] for row in document["lag"]]
+    seconds = [row["lag_seconds"] for row in document["lag"]]
     return {
         "lag_records": str(sum(records)) if whole and None not in records else None,
         "lag_seconds": f"{max(seconds, default=0):.0f}s" if whole and None not in seconds else None,
@@ -77,7 +77,7 @@ def _parity(report: Mapping[str, Any]) -> dict[str, str | None]:
         "verified": str(verified) if whole and verified is not None else None,
         "backlog": None if backlog is None else str(backlog),
     }
-    counts = [one["counts"] for one in report["parity"]]
+    counts = [row["counts"] for row in report["parity"]]
     for name in CLASSES:
         some = [count[name] for count in counts if name in count]
         values[name] = str(sum(some)) if whole and None not in some else None

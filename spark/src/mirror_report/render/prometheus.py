@@ -98,7 +98,7 @@ def of_lag(
     :param partitions: a row per partition instead of one per topic.
     """
     flows = _flows(document)
-    single = [one for one in document["lag"] if one["partition"] >= 0]
+    single = [row for row in document["lag"] if row["partition"] >= 0]
     for row in single if partitions else rows.lag_by_topic(document["lag"]):
         labels = flows[row["flow"]] | {"topic": row["topic"]}
         if partitions:

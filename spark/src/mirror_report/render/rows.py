@@ -55,16 +55,16 @@ def rank(order: Sequence[str], state: str) -> int:
 
 def _topic(rows: Sequence[Row]) -> dict[str, Any]:
     late = [row for row in rows if row["lag_records"] != 0]
-    ahead = [one["catches_up"] for one in late]
+    ahead = [row["catches_up"] for row in late]
     bounds = [row["lost"] if row["lost_at_most"] is None else row["lost_at_most"] for row in rows]
     return {
-        "state": min((row["state"] for row in rows), key=lambda one: rank(LAG_ORDER, one)),
+        "state": min((row["state"] for row in rows), key=lambda state: rank(LAG_ORDER, state)),
         "partitions": len([row for row in rows if row["partition"] >= 0]) or None,
         "lag_records": total(rows, "lag_records"),
         "lag_bytes": total(rows, "lag_bytes"),
         "lag_seconds": _maximum(rows, "lag_seconds"),
         "waiting_seconds": _maximum(late, "waiting_seconds"),
-        "waiting_at_least": any(one["waiting_at_least"] for one in late),
+        "waiting_at_least": any(row["waiting_at_least"] for row in late),
         "produce_rate": total(rows, "produce_rate"),
         "mirror_rate": total(rows, "mirror_rate"),
         "eta_seconds": _maximum(late, "eta_seconds"),
@@ -107,7 +107,7 @@ def all_observed(document: Mapping[str, Any]) -> bool:
 
 def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     """Records verified, ``None`` if no content was compared; and whether no topic is left out."""
-    known = [one["verified_records"] for one in report["parity"] if one["status"] != "unknown"]
+    known = [row["verified_records"] for row in report["parity"] if row["status"] != "unknown"]
     left_out = any(finding["kind"] == "parity_unavailable" for finding in report["findings"])
     whole = all_observed(report) and not left_out and len(known) == len(report["parity"])
     return (sum(known) if known else None), whole
@@ -178,12 +178,12 @@ def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Groups, those that would lose something by a failover first; with states counted."""
     return sorted(
         ({**row, "states": Counter(each["state"] for each in row["partitions"])} for row in rows),
-        key=lambda one: (
-            rank(GROUP_ORDER, one["state"]),
-            -(one["skip"] or 0),
-            -(one["reread"] or 0),
-            one["flow"],
-            one["group"],
+        key=lambda row: (
+            rank(GROUP_ORDER, row["state"]),
+            -(row["skip"] or 0),
+            -(row["reread"] or 0),
+            row["flow"],
+            row["group"],
         ),
     )
 
@@ -192,7 +192,7 @@ def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Partitions of groups, each with the name of its group; those that need attention first."""
     return sorted(
         ({"group": row["group"], **each} for row in rows for each in row["partitions"]),
-        key=lambda one: rank(GROUP_ORDER, one["state"]),
+        key=lambda row: rank(GROUP_ORDER, row["state"]),
     )
 
 
@@ -203,11 +203,11 @@ def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
         for row in rows
         for each in row["differences"]
     ]
-    return sorted(some, key=lambda one: (one["kind"] != "risk", one["flow"], one["topic"]))
+    return sorted(some, key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]))
 
 
 def not_selected(rows: Iterable[Row]) -> list[Row]:
     """Topics the flows leave out."""
     return sorted(
-        (row for row in rows if not row["selected"]), key=lambda one: (one["flow"], one["topic"])
+        (row for row in rows if not row["selected"]), key=lambda row: (row["flow"], row["topic"])
     )

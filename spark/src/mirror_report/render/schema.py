@@ -105,20 +105,20 @@ def _documented(kind: type) -> tuple[str, dict[str, str]]:
     """First sentence of a record's docstring, and what its ``:param`` lines say."""
     whole = (inspect.getdoc(kind) or "").replace("``", "")
     summary, *rest = re.split(r"^:param (\w+):", whole, flags=re.MULTILINE)
-    plain = [" ".join(one.split()) for one in rest]
+    plain = [" ".join(part.split()) for part in rest]
     return summary.partition("\n")[0], dict(zip(plain[::2], plain[1::2], strict=True))
 
 
 def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        some = [_of(one, owner, name, defs) for one in inner if one is not type(None)]
+        some = [_of(part, owner, name, defs) for part in inner if part is not type(None)]
         return _or_null(some[0]) if type(None) in inner else some[0]
     if dataclasses.is_dataclass(hint):
         return _record(hint, defs)  # type: ignore[arg-type]
     if origin is Literal or hint in SCALARS:
         return {"enum": list(inner)} if inner else _scalar(SCALARS[hint], owner, name)
-    items = [_of(one, owner, name, defs) for one in inner if one is not Ellipsis]
+    items = [_of(part, owner, name, defs) for part in inner if part is not Ellipsis]
     if issubclass(origin or object, Mapping):
         return {"type": "object", "additionalProperties": items[1]}
     if origin is tuple and Ellipsis not in inner:

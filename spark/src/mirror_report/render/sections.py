@@ -34,15 +34,15 @@ def verdict_line(verdict: Row, out: Console) -> None:
 def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print findings, each with what to do next, in lines of their own that nothing wraps."""
     shown = found if wide else found[:FINDINGS]
-    width = max((len(one["kind"]) for one in shown), default=0)
-    for one in shown:
-        severity: Tone = "ok" if one["accounted"] else one["severity"]
-        accounted = " (accounted: reported by an earlier run)" if one["accounted"] else ""
-        line(out, (f"{one['severity']:<8}", STYLES[severity]),
-              (f" {one['kind']:<{width}}  {figures.said(one)}{accounted}", ""))  # fmt: skip
-        if one["action"] and not one["accounted"]:
-            line(out, ("         what to do next: ", "dim"), (one["action"], ""))
-    if left := Counter(one["kind"] for one in found[len(shown) :]):
+    width = max((len(finding["kind"]) for finding in shown), default=0)
+    for finding in shown:
+        severity: Tone = "ok" if finding["accounted"] else finding["severity"]
+        accounted = " (accounted: reported by an earlier run)" if finding["accounted"] else ""
+        line(out, (f"{finding['severity']:<8}", STYLES[severity]),
+              (f" {finding['kind']:<{width}}  {figures.said(finding)}{accounted}", ""))  # fmt: skip
+        if finding["action"] and not finding["accounted"]:
+            line(out, ("         what to do next: ", "dim"), (finding["action"], ""))
+    if left := Counter(finding["kind"] for finding in found[len(shown) :]):
         kinds = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
         line(out, (f"... and {left.total()} more findings: {kinds} (--wide)", "dim"))
 
@@ -60,9 +60,9 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print content parity by topic, with the classes that occur."""
     some = rows.parity_worst_first(topics)
     _worst("Parity", columns.parity(some, strategy=wide), some, "status", out, wide=wide)
-    for one in some if wide else some[:TOP]:
-        if one["reason"]:
-            line(out, (f"{one['topic']}: {one['reason']}", "dim"))
+    for row in some if wide else some[:TOP]:
+        if row["reason"]:
+            line(out, (f"{row['topic']}: {row['reason']}", "dim"))
     single = rows.mismatches(some)
     if wide and single:
         table(
@@ -87,7 +87,7 @@ def topics(found: Sequence[Row], out: Console, *, wide: bool) -> None:
     """Print settings that differ and topics left out; risks always, the rest if asked for."""
     differ = rows.differences(found)
     left_out = rows.not_selected(found)
-    shown = differ if wide else [one for one in differ if one["kind"] == "risk"][:TOP]
+    shown = differ if wide else [row for row in differ if row["kind"] == "risk"][:TOP]
     if shown:
         table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
     if wide and left_out:
@@ -150,20 +150,20 @@ def table(
     :param wide: leave no column out, however narrow the terminal is.
     """
     left = columns.shown(its, some)
-    cells = {one: [figures.plain(one.cell(row)) for row in some] for one in left}
-    widths = {one: max(map(cell_len, (one.title, *cells[one]))) for one in left}
+    cells = {column: [figures.plain(column.cell(row)) for row in some] for column in left}
+    widths = {column: max(map(cell_len, (column.title, *cells[column]))) for column in left}
     spared: list[str] = []
-    while not wide and sum(widths[one] + len(GAP) for one in left) - len(GAP) > out.width:
-        least = max(left, key=lambda one: one.spare)
+    while not wide and sum(widths[column] + len(GAP) for column in left) - len(GAP) > out.width:
+        least = max(left, key=lambda column: column.spare)
         if not least.spare:
             break
         left.remove(least)
         spared.append(least.title)
     out.line()
     _line(out, [Text(title, "bold")])
-    _line(out, [_padded(one, one.title, "dim", widths[one]) for one in left])
+    _line(out, [_padded(column, column.title, "dim", widths[column]) for column in left])
     for i in range(len(some)):
-        _line(out, [_cell(one, cells[one][i], widths[one]) for one in left])
+        _line(out, [_cell(column, cells[column][i], widths[column]) for column in left])
     if spared:
         _line(out, [Text(f"too narrow for: {', '.join(spared)} (--wide)", "dim")])
 
