@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .engines import ENGINES
-from .errors import ModelError
 from .kafka_names import release
+from .keys import ModelError
 
 OTHER_PROCESSES = ("connect", "broker", "client")
 

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Mapping
 
-from .filled import Properties
 from .inventory import Inventory
-from .secret_names import SECRET_KEYS
+from .kafka_names import SECRET_KEYS
+from .keys import Properties
 
 # Names of older releases and where their meaning lives now.
 REMOVED_OPTIONS = {

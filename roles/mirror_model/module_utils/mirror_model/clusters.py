@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import ModelError
-from .filled import Clusters, cluster_of, filled
-from .keys import defaults_of
+from .keys import Clusters, ModelError, defaults_of, filled, member
 from .render import to_jaas
-from .schema import IDENTITY
+from .schema import CLUSTER, IDENTITY
 
 CREDENTIALS = "/run/credentials"
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+
+def cluster_of(clusters: Clusters, alias: str) -> dict[str, Any]:
+    """One cluster with every key filled in.
+
+    :raises ModelError: no such alias.
+    """
+    return filled(member("kafka_clusters", clusters, alias), defaults_of(CLUSTER))
 
 
 def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:

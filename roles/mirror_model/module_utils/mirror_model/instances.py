@@ -5,11 +5,9 @@ from typing import Any
 
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES
-from .errors import ModelError
-from .filled import Clusters, member
-from .owner import Owner, instance_of
-from .placement import flow_of
+from .engines import ENGINES, flow_of
+from .inventory import Owner, instance_of
+from .keys import Clusters, ModelError, member
 
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")

@@ -1,4 +1,7 @@
-"""How a schema is written, and how what a user writes is checked against it."""
+"""What a user writes: how its schema is written and checked, filled in, in layers, and made plain.
+
+Problems are messages while the inventory is judged, and the model's one error afterwards.
+"""
 
 import difflib
 import re
@@ -8,6 +11,19 @@ from typing import Any, Literal
 
 Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"]
 Refuse = Callable[[str], None]
+# kafka_clusters: alias to cluster.
+Clusters = Mapping[str, Any]
+# A flow of mirror_flows with every key filled in.
+Flow = Mapping[str, Any]
+# Kafka's names to values; None removes a property.
+Properties = Mapping[str, Any]
+
+
+class ModelError(ValueError):
+    """The inventory cannot be turned into a configuration.
+
+    The message names the variable and the cure and never quotes a secret.
+    """
 
 
 @dataclass(frozen=True)
@@ -114,3 +130,48 @@ def _check_property(path: str, name: Any, value: Any, refuse: Refuse) -> None:
 def defaults_of(keys: tuple[Key, ...]) -> dict[str, Any]:
     """The value every key has when it is left out."""
     return {key.name: key.default for key in keys}
+
+
+def filled(value: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A map over its defaults; null means the default."""
+    return {**defaults, **{key: item for key, item in value.items() if item is not None}}
+
+
+def member(variable: str, members: Any, name: str) -> Any:
+    """What a map of the inventory holds under a name.
+
+    :raises ModelError: the name is not defined; the message names the variable.
+    """
+    if not isinstance(members, Mapping) or name not in members:
+        known = members if isinstance(members, Mapping) else ()
+        raise ModelError(f"{variable}: '{name}' is not defined; {suggestion(name, known)}")
+    return members[name]
+
+
+def layered(*layers: Properties) -> dict[str, Any]:
+    """Properties of several layers, later ones before earlier ones; null removes a property."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged |= layer
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def within(properties: Properties, prefix: str) -> dict[str, Any]:
+    """The properties whose names begin with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}
+
+
+def plain(value: Any) -> Any:
+    """Copy nested data into dict, list, str, int, float, bool and None.
+
+    :param value: inventory data; strings and containers may be subclasses that carry tags.
+    :returns: an equal value made of the built-in types alone; other types are kept as they are.
+    """
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    for kind in (bool, str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return value

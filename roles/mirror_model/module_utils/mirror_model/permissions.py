@@ -9,11 +9,11 @@ from typing import Any
 
 from . import acls
 from .acls import Row
+from .clusters import cluster_of
 from .engine import Engine
-from .errors import ModelError
-from .filled import Clusters, Flow, cluster_of
-from .owner import Owner
-from .placement import instances_of, placed
+from .engines import instances_of, placed
+from .inventory import Owner
+from .keys import Clusters, Flow, ModelError
 from .principals import principal_of
 
 MIRROR = "mirror"

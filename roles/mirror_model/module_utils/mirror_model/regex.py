@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .errors import ModelError
+from .keys import ModelError
 
 ALPHABET = frozenset(string.ascii_letters + string.digits + "._-")
 WORD = frozenset(string.ascii_letters + string.digits + "_")

@@ -5,9 +5,9 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
-from .filled import Clusters
+from .engines import instances_of, placed
+from .keys import Clusters
 from .permissions import flow_permissions
-from .placement import instances_of, placed
 from .principals import principal_of
 
 

@@ -5,12 +5,10 @@ from typing import Any
 
 from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
-from ..clusters import client_properties, credentials_directory
+from ..clusters import client_properties, cluster_of, credentials_directory
 from ..engine import Engine
-from ..filled import Clusters, Flow, Properties, cluster_of, layered, within
-from ..inventory import Inventory
-from ..keys import suggestion
-from ..owner import Owner
+from ..inventory import Inventory, Owner
+from ..keys import Clusters, Flow, Properties, layered, suggestion, within
 
 OPTIONS: dict[str, tuple[Any, str]] = {
     "abort.on.send.failure": (True, "Stop, uncommitted, when a record cannot be written."),

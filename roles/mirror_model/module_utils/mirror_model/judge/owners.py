@@ -1,12 +1,13 @@
-"""Owners: their shape, the flows they list, and the inventory groups that deploy and prove them."""
+"""Owners: their shape, flows and releases, and the inventory groups that deploy and prove them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..advisories import kafka_advisories
 from ..engines import ENGINES, engine_of, instance_keys
-from ..inventory import Inventory
+from ..inventory import Inventory, Owner, instance_of
+from ..kafka_names import line_of, release
 from ..keys import check_map, suggestion
-from ..owner import Owner, instance_of
 from ..schema import INSTANCE_NAME, LONGEST_INSTANCE_NAME
 from .flows import judge_foreign_keys
 
@@ -101,6 +102,30 @@ def judge_placement(found: Inventory) -> None:
                 f"'{groups[alias, group]}' on '{alias}'; each flow needs its own"
             )
         groups.setdefault((alias, group), name)
+
+
+def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
+    """Judge that releases have the engine, that it works in them, and what advisories refuse.
+
+    :param advisories: entries of ``files/advisories.yml``.
+    """
+    for owner, flow in found.running():
+        engine = engine_of(flow)
+        path, version = f"{owner.path}.kafka_version", owner.version(engine.kafka_version)
+        if engine.last_line and line_of(version) != engine.last_line:
+            found.refuse(
+                f"{path}: Kafka {version} has no {engine.title}, which ended with "
+                f"{engine.last_line}; set it to {engine.kafka_version}"
+            )
+            continue
+        if release(version) < release(engine.oldest):
+            found.refuse(
+                f"{path}: {engine.title} of Kafka {version} {engine.older}; "
+                f"set it to {engine.oldest} or newer"
+            )
+        for entry in kafka_advisories(version, engine.name, found.accept, advisories=advisories):
+            report = found.refuse if entry["refused"] else found.warn
+            report(f"{path}: {entry['text']}")
 
 
 def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:

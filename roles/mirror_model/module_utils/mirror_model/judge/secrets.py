@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from ..clusters import credentials_directory, kafka_credentials
 from ..engines import engine_of
-from ..errors import ModelError
-from ..filled import Properties
-from ..inventory import Inventory
-from ..kafka_names import REST_TLS
-from ..owner import Owner
-from ..secret_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, SECRET_KEYS, SECRET_NAME
+from ..inventory import Inventory, Owner
+from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
+from ..keys import ModelError, Properties
 
 SIDES = ("source", "target")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ... import regex
-from ...filled import Flow
-from ...inventory import Inventory
-from ...owner import Owner
+from ...inventory import Inventory, Owner
+from ...keys import Flow
 from ...render import text_of
 from . import judge_keys, names, render, settings, topics
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ... import client_names, kafka_names, keys
-from ...filled import Properties
-from ...inventory import Inventory
-from ...owner import Owner
+from ...inventory import Inventory, Owner
+from ...keys import Properties
 from . import names, settable, settings
 
 NO_EXACTLY_ONCE = (

@@ -1,8 +1,8 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
 from ... import acls
-from ...filled import Flow
-from ...owner import Owner
+from ...inventory import Owner
+from ...keys import Flow
 from .settings import is_on
 from .topics import group, internal_topics, prefix, unmirrored
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import kafka_names, regex, tuned
-from ...clusters import client_properties, credentials_directory
-from ...filled import Clusters, Flow, Properties, cluster_of, layered, within
-from ...owner import Owner
+from ...clusters import client_properties, cluster_of, credentials_directory
+from ...inventory import Owner
+from ...keys import Clusters, Flow, Properties, layered, within
 from . import names, settable, settings, topics
 
 PORT = 8083
