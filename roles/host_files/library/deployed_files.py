@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id, user_id
-from ansible.module_utils.host_files.paths import PathError, existing, opened
+from ansible.module_utils.host_files.paths import PathError, existing, group_id, opened, user_id
 
 DOCUMENTATION = r"""
 ---

@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id, user_id
-from ansible.module_utils.host_files.paths import SAFELY, PathError, existing, set_access
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import (
+    SAFELY,
+    PathError,
+    existing,
+    group_id,
+    read_object,
+    set_access,
+    user_id,
+)
 
 DOCUMENTATION = r"""
 ---

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import read_object
 
 DOCUMENTATION = r"""
 module: mirror_report_environment

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id
-from ansible.module_utils.host_files.paths import PathError, existing
+from ansible.module_utils.host_files.paths import PathError, existing, group_id
 
 DOCUMENTATION = r"""
 ---

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import user_id
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import read_object, user_id
 
 DOCUMENTATION = r"""
 ---
