@@ -25,8 +25,7 @@ def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]
     :returns: every key of an identity; ``None`` for what the cluster does not ask for.
     """
     identities = cluster_of(clusters, alias)["identities"]
-    chosen = identities.get(identity) or identities.get("mirror") or {}
-    return filled(chosen, defaults_of(IDENTITY))
+    return filled(identities.get(identity) or identities.get("mirror") or {}, defaults_of(IDENTITY))
 
 
 def uses_sasl(cluster: Mapping[str, Any]) -> bool:
@@ -60,14 +59,13 @@ def kafka_credentials(clusters: Clusters, alias: str, identity: str) -> dict[str
             raise ModelError(f"kafka_clusters.{alias}.identities: {problem}") from None
         files[f"{alias}.{identity}.password"] = str(who["password"])
     if uses_tls(cluster):
-        texts = {
-            "ca.pem": cluster["ssl_ca"],
-            "cert.pem": who["ssl_certificate"],
-            "key.pem": who["ssl_key"],
-        }
         files |= {
             f"{alias}.{identity}.{kind}": str(text).rstrip("\n") + "\n"
-            for kind, text in texts.items()
+            for kind, text in (
+                ("ca.pem", cluster["ssl_ca"]),
+                ("cert.pem", who["ssl_certificate"]),
+                ("key.pem", who["ssl_key"]),
+            )
             if text
         }
     return files
@@ -97,11 +95,10 @@ def kafka_python_client(clusters: Clusters, alias: str, identity: str) -> dict[s
             "username": who["username"],
             "password": files[f"{alias}.{identity}.password"],
         }
-    kinds = {"ssl_ca": "ca.pem", "ssl_certificate": "cert.pem", "ssl_key": "key.pem"}
     return client | {
-        key: files[f"{alias}.{identity}.{kind}"]
-        for key, kind in kinds.items()
-        if f"{alias}.{identity}.{kind}" in files
+        key: files[f"{alias}.{identity}.{kind}.pem"]
+        for key, kind in (("ssl_ca", "ca"), ("ssl_certificate", "cert"), ("ssl_key", "key"))
+        if f"{alias}.{identity}.{kind}.pem" in files
     }
 
 

@@ -66,10 +66,10 @@ def instance_of(instances: Mapping[str, Any], name: str) -> Owner:
     :raises ModelError: no such instance.
     """
     settings = filled(member(INSTANCES.variable, instances, name), defaults_of(INSTANCE))
-    version = str(settings["kafka_version"] or "")
     return Owner(
-        INSTANCES, name, settings["hosts"], settings["state"], settings["flows"], version, settings
-    )
+        INSTANCES, name, settings["hosts"], settings["state"], settings["flows"],
+        str(settings["kafka_version"] or ""), settings,
+    )  # fmt: skip
 
 
 @dataclass
@@ -124,7 +124,9 @@ class Inventory:
 
     def running(self) -> Iterator[tuple[Owner, dict[str, Any]]]:
         """Owner and flow of whatever is to run."""
-        for owner in self.owners:
-            if owner.state == "started":
-                for flow in self.flows_of(owner):
-                    yield owner, flow
+        return (
+            (owner, flow)
+            for owner in self.owners
+            if owner.state == "started"
+            for flow in self.flows_of(owner)
+        )

@@ -48,8 +48,7 @@ class Key:
 def suggestion(word: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
-    if near:
+    if near := difflib.get_close_matches(str(word), names, n=1, cutoff=0.6):
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(names)}" if names else "none is defined"
 
@@ -71,24 +70,19 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], refuse: Refuse) -> b
         if name not in known:
             refuse(f"{path}: unknown key '{name}'; {suggestion(name, known)}")
     for key in keys:
-        if value.get(key.name) is None:
-            if key.required:
-                refuse(f"{path}.{key.name}: is missing; {key.doc}")
-        else:
+        if value.get(key.name) is not None:
             check_value(f"{path}.{key.name}", value[key.name], key, refuse)
+        elif key.required:
+            refuse(f"{path}.{key.name}: is missing; {key.doc}")
     return True
 
 
 def check_value(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     """Check one value against its key; secrets are never quoted."""
     if key.kind in ("text", "secret"):
-        if not isinstance(value, str) or not value:
-            refuse(f"{path}: must be non-empty text (quote numbers)")
-        elif key.pattern and not re.fullmatch(key.pattern, value):
-            refuse(f"{path}: '{value}' does not match {key.pattern}")
+        _check_text(path, value, key.pattern, refuse)
     elif key.kind == "choice":
-        reason = key.reasons.get(str(value).upper())
-        if reason or value not in key.choices:
+        if (reason := key.reasons.get(str(value).upper())) or value not in key.choices:
             among = f"'{value}' is not one of {', '.join(key.choices)}"
             refuse(f"{path}: {reason or among}")
     elif key.kind == "whole":
@@ -103,6 +97,13 @@ def check_value(path: str, value: Any, key: Key, refuse: Refuse) -> None:
             _check_property(path, name, item, refuse)
 
 
+def _check_text(path: str, value: Any, pattern: str, refuse: Refuse) -> None:
+    if not isinstance(value, str) or not value:
+        refuse(f"{path}: must be non-empty text (quote numbers)")
+    elif pattern and not re.fullmatch(pattern, value):
+        refuse(f"{path}: '{value}' does not match {pattern}")
+
+
 def _check_texts(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     if not isinstance(value, list):
         refuse(f"{path}: must be a list; write [a, b] or one '- a' per line")
@@ -110,20 +111,16 @@ def _check_texts(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     if key.required and not value:
         refuse(f"{path}: must not be empty")
     for place, item in enumerate(value):
-        if not isinstance(item, str) or not item:
-            refuse(f"{path}[{place}]: must be non-empty text (quote numbers)")
-        elif key.pattern and not re.fullmatch(key.pattern, item):
-            refuse(f"{path}[{place}]: '{item}' does not match {key.pattern}")
+        _check_text(f"{path}[{place}]", item, key.pattern, refuse)
     for item in sorted({item for item in value if isinstance(item, str) and value.count(item) > 1}):
         refuse(f"{path}: '{item}' is listed twice; remove one")
 
 
 def _check_property(path: str, name: Any, value: Any, refuse: Refuse) -> None:
+    items = value if isinstance(value, list) else [value]
     if not isinstance(name, str) or not name:
         refuse(f"{path}: a property name must be non-empty text")
-        return
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, (str, int, float, bool)) or item is None for item in items):
+    elif not all(isinstance(item, (str, int, float, bool)) or item is None for item in items):
         refuse(f"{path}['{name}']: must be text, a number, a boolean, null or a list of these")
 
 
@@ -150,9 +147,7 @@ def member(variable: str, members: Any, name: str) -> Any:
 
 def layered(*layers: Properties) -> dict[str, Any]:
     """Properties of several layers, later ones before earlier ones; null removes a property."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged |= layer
+    merged = {name: value for layer in layers for name, value in layer.items()}
     return {name: value for name, value in merged.items() if value is not None}
 
 

@@ -39,8 +39,7 @@ def group(flow: Flow) -> tuple[str, str]:
 
 def options(owner: Owner) -> dict[str, Any]:
     """MirrorMaker 1's command line options of one owner, defaults included."""
-    defaults = {name: value for name, (value, _) in OPTIONS.items()}
-    return layered(defaults, owner.settings["mm1_options"])
+    return layered({k: value for k, (value, _) in OPTIONS.items()}, owner.settings["mm1_options"])
 
 
 def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -116,8 +115,7 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
 
 def _judge_flow(found: Inventory, path: str, properties: Properties) -> None:
     for client in CLIENTS:
-        prefix = f"{client}."
-        _judge_client(found, path, client, within(properties, prefix), prefix)
+        _judge_client(found, path, client, within(properties, f"{client}."), f"{client}.")
     for key in properties:
         if not key.startswith(tuple(f"{client}." for client in CLIENTS)):
             found.refuse(

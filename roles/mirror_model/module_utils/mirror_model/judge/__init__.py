@@ -56,12 +56,11 @@ def findings(
 
 def _judge_accept(found: Inventory, accept: Any) -> None:
     """Take over ``mirror_accept``, if it is a list of names."""
-    if accept is None:
-        return
-    if not isinstance(accept, list) or not all(isinstance(entry, str) for entry in accept):
+    entries = [] if accept is None else accept
+    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
+        found.accept = entries
+    else:
         found.refuse("mirror_accept: must be a list of names, such as [CVE-2026-35554]")
-        return
-    found.accept = accept
 
 
 def _judge_acceptances(found: Inventory, cves: set[str], instances: Any) -> None:

@@ -61,10 +61,9 @@ def _judge_owner(
             f"{owner.path}.flows: is empty; name flows of mirror_flows, or set state to absent"
         )
     elif len(engines) > 1:
-        kind = owner.kind.name
         found.refuse(
-            f"{owner.path}.flows: flows of several engines ({', '.join(engines)}); one {kind} "
-            "runs one engine, so give each its own"
+            f"{owner.path}.flows: flows of several engines ({', '.join(engines)}); one "
+            f"{owner.kind.name} runs one engine, so give each its own"
         )
     elif engines:
         engine = ENGINES[engines[0]]
@@ -81,12 +80,11 @@ def judge_placement(found: Inventory) -> None:
     owners: dict[str, Owner] = {}
     for owner in found.owners:
         for name in owner.flows:
-            if name in owners:
+            if (first := owners.setdefault(name, owner)) is not owner:
                 found.refuse(
-                    f"{owner.path}.flows: '{name}' already runs in '{owners[name].name}'; list all "
-                    "hosts there, they share the work"
+                    f"{owner.path}.flows: '{name}' already runs in '{first.name}'; list all hosts "
+                    "there, they share the work"
                 )
-            owners.setdefault(name, owner)
     for name in found.flows:
         if name not in owners:
             kind = engine_of(found.flows[name]).owners
@@ -96,12 +94,11 @@ def judge_placement(found: Inventory) -> None:
         if name not in found.flows or "group_id" not in engine_of(found.flows[name]).flow_keys:
             continue
         alias, group = engine_of(found.flows[name]).group(found.flows[name])
-        if (alias, group) in groups:
+        if (other := groups.setdefault((alias, group), name)) != name:
             found.refuse(
-                f"{found.paths[name]}.group_id: '{group}' is also the group of flow "
-                f"'{groups[alias, group]}' on '{alias}'; each flow needs its own"
+                f"{found.paths[name]}.group_id: '{group}' is also the group of flow '{other}' on "
+                f"'{alias}'; each flow needs its own"
             )
-        groups.setdefault((alias, group), name)
 
 
 def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
@@ -143,10 +140,8 @@ def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
                     f"group {group}: '{host}' is to run '{owner.name}' and is not in it, so the "
                     "playbooks pass it by; add it"
                 )
-    if groups.get("mirror_report"):
-        return
     mirroring = [owner.name for owner in found.owners if owner.hosts and owner.flows]
-    if mirroring:
+    if mirroring and not groups.get("mirror_report"):
         found.refuse(
             f"group mirror_report: has no host, so nobody would prove what '{mirroring[0]}' "
             "mirrors; add a host to it"

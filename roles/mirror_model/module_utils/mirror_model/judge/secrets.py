@@ -35,8 +35,7 @@ class Property:
 def judge_secrets(found: Inventory) -> None:
     """Refuse references that come to nothing, and connections to whoever answers."""
     for prop in _properties(found):
-        references = list(REFERENCE.finditer(prop.value))
-        if references:
+        if references := list(REFERENCE.finditer(prop.value)):
             _judge_references(found, prop, references)
         elif prop.name not in HIDDEN_KEYS and SECRET_NAME.search(prop.name) and prop.value:
             found.warn(
