@@ -14,7 +14,7 @@ import pwd
 import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +93,9 @@ class Entry:
         """Make it a directory, or give the one that is there this mode, owner and group."""
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.path.name, 0o700, dir_fd=self.directory)
-        flags = os.O_RDONLY | os.O_DIRECTORY
-        if self.owner == 0:
-            # Among root's own files a link may stand for a directory.
-            handle = os.open(self.path.name, flags, dir_fd=self.directory)
-        else:
-            handle = self.open(flags)
+        # Among root's own files a link may stand for a directory.
+        flags = os.O_RDONLY | os.O_DIRECTORY | (0 if self.owner == 0 else SAFELY)
+        handle = os.open(self.path.name, flags, dir_fd=self.directory)
         set_access(handle, mode, owner, group)
 
     def remove(self) -> None:
@@ -106,8 +103,7 @@ class Entry:
         os.unlink(self.path.name, dir_fd=self.directory)
 
     def _temporary(self) -> Entry:
-        name = f".{self.path.name}.{secrets.token_hex(8)}"
-        return Entry(self.path.with_name(name), self.directory, self.owner)
+        return replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"))
 
     def _replace_by(self, other: Entry) -> None:
         os.rename(

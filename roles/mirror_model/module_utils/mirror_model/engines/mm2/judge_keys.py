@@ -43,9 +43,13 @@ def judge_flow_keys(found: Inventory, path: str, properties: Properties, version
 
 
 def _misplaced_client_key(key: str) -> str:
-    cures = settable.CLIENT_KEYS.items()
     return next(
-        (cure.format(key[len(prefix) :]) for prefix, cure in cures if key.startswith(prefix)), ""
+        (
+            cure.format(key.removeprefix(prefix))
+            for prefix, cure in settable.CLIENT_KEYS.items()
+            if key.startswith(prefix)
+        ),
+        "",
     )
 
 
