@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 from mirror_model.operators import operator_files
 from mirror_model.render import to_java_properties
 

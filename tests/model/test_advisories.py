@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from mirror_model.advisories import OTHER_PROCESSES, is_open, kafka_advisories
 from mirror_model.engines import ENGINES
-from mirror_model.errors import ModelError
 from mirror_model.kafka_names import release
+from mirror_model.keys import ModelError
 
 from tests.model.conftest import ADVISORIES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography import x509
 from mirror_model import clusters
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 
 from tests.model.conftest import Site, certificate_of
 from tests.model.test_instances import report

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mirror_model import instances, plain
+from mirror_model import instances, keys
 from mirror_model import report as reports
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 
 from tests.model.conftest import Site
 
@@ -121,7 +121,7 @@ def test_plain_values_carry_nothing_along() -> None:
     class Tagged(str):
         __slots__ = ()
 
-    made = plain.plain({Tagged("a"): (Tagged("b"), True, 1.5, None)})
+    made = keys.plain({Tagged("a"): (Tagged("b"), True, 1.5, None)})
     assert made == {"a": ["b", True, 1.5, None]}
     assert type(made["a"][0]) is str
     assert type(next(iter(made))) is str

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mirror_model import kafka_names
-from mirror_model.secret_names import HIDDEN_KEYS, REFERENCE, SECRET_KEYS, exposed_properties
+from mirror_model.kafka_names import HIDDEN_KEYS, REFERENCE, SECRET_KEYS, exposed_properties
 
 from tests.model.conftest import PAIR, Kafka, Site, mentioned, refused
 

@@ -9,9 +9,8 @@ import pytest
 from mirror_model import acls, advisories, engines, instances, permissions
 from mirror_model import report as reports
 from mirror_model.engine import Engine
-from mirror_model.errors import ModelError
-from mirror_model.inventory import Inventory
-from mirror_model.owner import Owner
+from mirror_model.inventory import Inventory, Owner
+from mirror_model.keys import ModelError
 
 from tests.model.conftest import Site, refused
 

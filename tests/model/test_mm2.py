@@ -14,7 +14,7 @@ from mirror_model import report as reports
 from mirror_model.engines.mm2 import names as mm2_names
 from mirror_model.engines.mm2 import settable
 from mirror_model.engines.mm2 import settings as mm2_settings
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 from mirror_model.render import text_of, to_java_properties
 
 from tests.model.conftest import Site

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model import principals
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 
 from tests.model.conftest import Site, certificate_of
 from tests.model.test_permissions import rows

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model import regex
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 
 PORTABLE = [
     "orders",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mirror_model.errors import ModelError
+from mirror_model.keys import ModelError
 from mirror_model.render import (
     to_environment_file,
     to_jaas,

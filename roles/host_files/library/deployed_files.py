@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id, user_id
-from ansible.module_utils.host_files.paths import PathError, existing, opened
+from ansible.module_utils.host_files.paths import PathError, existing, group_id, opened, user_id
 
 DOCUMENTATION = r"""
 ---
@@ -231,9 +230,9 @@ def main() -> None:
         links = {p: to for p, to in given["links"].items() if not leads_to(Path(p), to)}
         removed = [Path(path) for path in sorted(unwanted) if exists(Path(path))]
         shown = [
-            difference(file.path, file.content) for file in missing if file.content is not None
+            *(difference(file.path, file.content) for file in missing if file.content is not None),
+            *(difference(path, None) for path in removed),
         ]
-        shown += [difference(path, None) for path in removed]
         if not module.check_mode:
             # First, so that a run that dies in between is finished by the next.
             for path in removed:

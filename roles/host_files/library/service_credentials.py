@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id, user_id
-from ansible.module_utils.host_files.paths import SAFELY, PathError, existing, set_access
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import (
+    SAFELY,
+    PathError,
+    existing,
+    group_id,
+    read_object,
+    set_access,
+    user_id,
+)
 
 DOCUMENTATION = r"""
 ---
@@ -186,12 +192,12 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
                 entry.write(wanted[name], modes[1], file_owner, group or 0)
         for name in planned.removed:
             (directory / name).unlink(missing_ok=True)
-    generations = planned.generations
-    if check:
-        generations = {n: g if before.get(n) == g else "" for n, g in generations.items()}
     return {
         "changed": changed,
-        "generations": generations,
+        "generations": {
+            name: "" if check and before.get(name) != generation else generation
+            for name, generation in planned.generations.items()
+        },
         "written": planned.written,
         "removed": planned.removed,
     }

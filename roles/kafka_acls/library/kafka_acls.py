@@ -85,29 +85,28 @@ def words(one: ACL) -> str:
     resource = one.resource_pattern
     kind = resource.resource_type.name.lower().replace("_", "-")
     beginning = "*" if resource.pattern_type == ACLResourcePatternType.PREFIXED else ""
-    verb = one.permission_type.name.lower()
     address = "" if one.host == "*" else f" from {one.host}"
     return (
-        f"{verb} {one.principal} {one.operation.name} on {kind} "
+        f"{one.permission_type.name.lower()} {one.principal} {one.operation.name} on {kind} "
         f"{resource.resource_name}{beginning}{address}"
     )
 
 
 def existing(admin: Any, principals: Iterable[str]) -> list[ACL]:
     """Everything the cluster holds about some principals."""
-    found: list[ACL] = []
-    for principal in principals:
-        anything = ACLFilter(
-            principal=principal,
-            host=None,
-            operation=ACLOperation.ANY,
-            permission_type=ACLPermissionType.ANY,
-            resource_pattern=ResourcePatternFilter(
-                ResourceType.ANY, None, ACLResourcePatternType.ANY
-            ),
-        )
-        found += admin.describe_acls(anything)[0]
-    return found
+    anything = {
+        "host": None,
+        "operation": ACLOperation.ANY,
+        "permission_type": ACLPermissionType.ANY,
+        "resource_pattern": ResourcePatternFilter(
+            ResourceType.ANY, None, ACLResourcePatternType.ANY
+        ),
+    }
+    return [
+        one
+        for principal in principals
+        for one in admin.describe_acls(ACLFilter(principal=principal, **anything))[0]
+    ]
 
 
 def add(admin: Any, wanted: list[ACL]) -> None:

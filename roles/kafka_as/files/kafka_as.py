@@ -115,7 +115,7 @@ def read_site() -> Site:
 
 def usage(site: Site) -> str:
     """What --help says."""
-    lines = [
+    return "\n".join([
         "usage: kafka-as CLUSTER [IDENTITY] SCRIPT [ARGUMENT ...]",
         "",
         f"Runs a script of {site.bin} with the brokers and credentials of a cluster,",
@@ -134,8 +134,7 @@ def usage(site: Site) -> str:
         "",
         f"KAFKA_HEAP_OPTS replaces the heap of {site.heap}. The exit status is the script's, or",
         f"{FAILED} if it was not run.",
-    ]
-    return "\n".join(lines)
+    ])  # fmt: skip
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -184,11 +183,13 @@ def names_connection(script: str, argument: str) -> bool:
     name = argument.lstrip("-").partition("=")[0]
     if not argument.startswith("-"):
         return False
-    if script == "kafka-cluster.sh" and name in ("b", "c", "C", "config"):
-        return True
-    return name in CONNECTION or any(
-        whole.startswith(name) and len(name) > len(shared)
-        for whole, shared in (("bootstrap-server", "bo"), ("command-config", "command-"))
+    return (
+        name in CONNECTION
+        or (script == "kafka-cluster.sh" and name in ("b", "c", "C", "config"))
+        or any(
+            whole.startswith(name) and len(name) > len(shared)
+            for whole, shared in (("bootstrap-server", "bo"), ("command-config", "command-"))
+        )
     )
 
 
@@ -264,9 +265,7 @@ def main() -> None:
     """Run the program."""
     try:
         run(sys.argv[1:])
-    except UsageError as error:
-        sys.stderr.write(f"kafka-as: {error}\n")
-    except OSError as error:
+    except (UsageError, OSError) as error:
         sys.stderr.write(f"kafka-as: {error}\n")
     raise SystemExit(FAILED)
 

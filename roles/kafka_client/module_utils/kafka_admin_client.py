@@ -83,12 +83,10 @@ class _Reasons(logging.Handler):
 
     def refusal(self) -> str | None:
         """Why the broker refused a login, if it did; some brokers only close the connection."""
-        for text in self.texts():
-            if _REFUSED.search(text):
-                return text
-        if any(_CLOSED.search(message) for message in self.messages):
+        refused = next(filter(_REFUSED.search, self.texts()), None)
+        if refused is None and any(map(_CLOSED.search, self.messages)):
             return "it closed the connection during the login, as brokers do on a wrong password"
-        return None
+        return refused
 
 
 def tls_context(connection: Mapping[str, Any]) -> ssl.SSLContext:
@@ -127,9 +125,11 @@ def client_settings(connection: Mapping[str, Any], timeout: float) -> dict[str, 
         "client_id": "kafka-mirror-ansible",
     }
     if connection.get("sasl_mechanism"):
-        settings["sasl_mechanism"] = connection["sasl_mechanism"]
-        settings["sasl_plain_username"] = connection.get("username")
-        settings["sasl_plain_password"] = connection.get("password")
+        settings |= {
+            "sasl_mechanism": connection["sasl_mechanism"],
+            "sasl_plain_username": connection.get("username"),
+            "sasl_plain_password": connection.get("password"),
+        }
     if settings["security_protocol"].endswith("SSL"):
         settings["ssl_context"] = tls_context(connection)
     return settings

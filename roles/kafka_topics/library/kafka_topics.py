@@ -103,8 +103,9 @@ def main() -> None:
             known = topics(admin)
             for wanted in every:
                 try:
-                    steps = reconcile(admin, known.get(wanted.name), wanted, module.check_mode)
-                    taken[wanted.name] = steps
+                    taken[wanted.name] = reconcile(
+                        admin, known.get(wanted.name), wanted, module.check_mode
+                    )
                 except ClusterError as error:
                     refused.append(str(error))
     except ClusterError as error:

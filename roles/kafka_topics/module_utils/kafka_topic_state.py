@@ -71,10 +71,7 @@ def plan(topic: Topic | None, configs: Mapping[str, Mapping[str, Any]], wanted: 
     if topic is None:
         return Plan(create=True)
     warnings = []
-    grow_to = None
-    if wanted.partitions > topic.partitions:
-        grow_to = wanted.partitions
-    elif 0 < wanted.partitions < topic.partitions:
+    if 0 < wanted.partitions < topic.partitions:
         warnings.append(
             f"topic {topic.name} has {topic.partitions} partitions, {wanted.partitions} are asked "
             "for: partitions are never removed"
@@ -92,6 +89,7 @@ def plan(topic: Topic | None, configs: Mapping[str, Mapping[str, Any]], wanted: 
         own = configs[name]["config_source"] == "DYNAMIC_TOPIC_CONFIG"
         if (own and configs[name]["value"] != value) or (not own and value is not None):
             differing[name] = value
+    grow_to = wanted.partitions if wanted.partitions > topic.partitions else None
     return Plan(grow_to=grow_to, configs=differing, warnings=tuple(warnings))
 
 
@@ -116,10 +114,8 @@ def topics(admin: Any) -> dict[str, Topic]:
 
 
 def _configs(admin: Any, name: str) -> dict[str, Any]:
-    described = admin.describe_configs(
-        [ConfigResource(ConfigResourceType.TOPIC, name)], config_filter="all"
-    )
-    return dict(described["topic"][name])
+    topic = ConfigResource(ConfigResourceType.TOPIC, name)
+    return dict(admin.describe_configs([topic], config_filter="all")["topic"][name])
 
 
 def _apply(admin: Any, wanted: Wanted, steps: Plan, check: bool) -> None:
@@ -192,6 +188,5 @@ def reason(error: Exception) -> str:
     for quote in ("'", '"'):
         marker = f"error_message={quote}"
         if marker in text:
-            message = text.split(marker, 1)[1].split(quote, 1)[0]
-            return f"{type(error).__name__}: {message}"
+            return f"{type(error).__name__}: {text.split(marker, 1)[1].split(quote, 1)[0]}"
     return type(error).__name__

@@ -16,7 +16,7 @@ ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
 FILTERS = {
     "kafka_advisories": "advisories.kafka_advisories",
     "kafka_credentials": "clusters.kafka_credentials",
-    "kafka_exposed_properties": "secret_names.exposed_properties",
+    "kafka_exposed_properties": "kafka_names.exposed_properties",
     "kafka_operator_files": "operators.operator_files",
     "kafka_python_client": "clusters.kafka_python_client",
     "mirror_identity_changes": "instances.mirror_identity_changes",
@@ -54,7 +54,7 @@ def _filter(function: str) -> Callable[..., Any]:
     module, name = function.split(".")
 
     def call(*arguments: Any, **named: Any) -> Any:
-        plain = _package("plain").plain
+        plain = _package("keys").plain
         if function in NEED_ADVISORIES:
             named["advisories"] = yaml.safe_load(ADVISORIES.read_text(encoding="utf-8"))[
                 "advisories"
@@ -63,7 +63,7 @@ def _filter(function: str) -> Callable[..., Any]:
             return getattr(_package(module), name)(
                 *map(plain, arguments), **{key: plain(value) for key, value in named.items()}
             )
-        except _package("errors").ModelError as problem:
+        except _package("keys").ModelError as problem:
             raise AnsibleFilterError(str(problem)) from None
 
     return call

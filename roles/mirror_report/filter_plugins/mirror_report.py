@@ -9,8 +9,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
+# Java's classes, compiled code and threads; Python and what it holds (docs/sizing.md).
 BESIDE_HEAP_MIB = 768
-"""Java's classes, compiled code and threads; Python and what it holds (docs/sizing.md)."""
 
 
 def report_memory_max(heap: str, properties: Mapping[str, Any]) -> str:

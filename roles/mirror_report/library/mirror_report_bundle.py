@@ -92,8 +92,10 @@ def build_wheel(source: Path, files: list[Path], target: Path, wheelhouse: str) 
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
             copy.chmod(0o644)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        command += ["--disable-pip-version-check", "--no-input", "--wheel-dir", str(out)]
+        command = [
+            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps",
+            "--disable-pip-version-check", "--no-input", "--wheel-dir", str(out),
+        ]  # fmt: skip
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH)}
         # What is at hand comes first: a closed site has no index to fetch build tools from.
         ways = [["--no-build-isolation", "--check-build-dependencies"]]

@@ -43,9 +43,9 @@ intervals:
 
 EXAMPLE = "'*:0/5' (every five minutes), 'hourly' or 'Mon..Fri 08:00'"
 ITERATIONS = 3000
+# Where the times that are looked at begin: so many reach the pause of a weekend, even if a calendar
+# elapses every minute of the other days.
 FRIDAY = "2021-01-01 00:00:00 UTC"
-"""Where the times that are looked at begin: so many reach the pause of a weekend, even if a
-calendar elapses every minute of the other days."""
 TIME = re.compile(r"(?:Next elapse|Iter\. #\d+): \w+ (\S+ \S+) UTC$", re.MULTILINE)
 
 Run = Callable[[Sequence[str]], tuple[int, str, str]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import read_object
 
 DOCUMENTATION = r"""
 module: mirror_report_environment
@@ -69,11 +69,12 @@ def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> 
     (path / MARKER).unlink(missing_ok=True)
     if fresh:
         run([parameters["python"], "-m", "venv", "--clear", str(path)], "making the environment")
-    pip = [str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
-    pip += ["--disable-pip-version-check", "--no-cache-dir", "--no-warn-script-location"]
-    if not parameters["index"]:
-        pip += ["--no-index", "--find-links", str(wheels)]
-    pip += parameters["pip_arguments"]
+    pip = [
+        str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input",
+        "--disable-pip-version-check", "--no-cache-dir", "--no-warn-script-location",
+        *([] if parameters["index"] else ["--no-index", "--find-links", str(wheels)]),
+        *parameters["pip_arguments"],
+    ]  # fmt: skip
     if not fresh:
         # The version may be the old one, and then pip would keep the old content.
         run([*pip, "--force-reinstall", "--no-deps", str(wheel)], "replacing the report")

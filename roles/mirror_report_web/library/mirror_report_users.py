@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import group_id
-from ansible.module_utils.host_files.paths import PathError, existing
+from ansible.module_utils.host_files.paths import PathError, existing, group_id
 
 DOCUMENTATION = r"""
 ---
@@ -82,13 +81,14 @@ def verified(password: str, known: str) -> bool:
 
 def problems(users: Mapping[str, object]) -> list[str]:
     """Say what is wrong with names and passwords; passwords are not shown."""
-    found = [f"{name!r} is no name of a user" for name in users if not NAME.fullmatch(name)]
-    found += [
-        f"the password of {name} has to be {MINIMUM} characters or more, on one line"
-        for name, password in users.items()
-        if not isinstance(password, str) or len(password) < MINIMUM or "\n" in password
+    return [
+        *(f"{name!r} is no name of a user" for name in users if not NAME.fullmatch(name)),
+        *(
+            f"the password of {name} has to be {MINIMUM} characters or more, on one line"
+            for name, password in users.items()
+            if not isinstance(password, str) or len(password) < MINIMUM or "\n" in password
+        ),
     ]
-    return found
 
 
 def read(path: Path) -> dict[str, str]:
@@ -129,8 +129,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     path, users = Path(module.params["path"]), module.params["users"]
-    wrong = problems(users)
-    if wrong:
+    if wrong := problems(users):
         module.fail_json(msg=f"mirror_report_web_users: {'; '.join(wrong)}. Nothing was changed")
     group = group_id(module.params["group"])
     if group is None and not module.check_mode:

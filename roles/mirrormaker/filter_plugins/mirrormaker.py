@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+# Of MirrorMaker 2's own topics, where the target has as many brokers.
 REPLICATION_FACTOR = 3
-"""Of MirrorMaker 2's own topics, where the target has as many brokers."""
 
 
 def mirrormaker_clusters(
@@ -23,8 +23,8 @@ def mirrormaker_clusters(
     source_ids = {
         flow["source"]: flow["source_cluster_id"] for flow in seen if flow["source_cluster_id"]
     }
-    target_ids = [flow["target_cluster_id"] for flow in seen if flow["target_cluster_id"]]
-    target_id = next(iter(target_ids), remembered.get("target_cluster_id"))
+    target_ids = (flow["target_cluster_id"] for flow in seen if flow["target_cluster_id"])
+    target_id = next(target_ids, remembered.get("target_cluster_id"))
     brokers = remembered.get("replication_factor")
     if not brokers or remembered.get("target_cluster_id") != target_id:
         brokers = next((flow["target_brokers"] for flow in seen if flow["target_brokers"]), None)

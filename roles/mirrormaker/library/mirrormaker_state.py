@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_files.accounts import user_id
-from ansible.module_utils.host_files.records import read_object
+from ansible.module_utils.host_files.paths import read_object, user_id
 
 DOCUMENTATION = r"""
 ---
@@ -107,8 +106,8 @@ def version_of(text: str) -> int:
 def fingerprint_of(environment: bytes) -> str:
     """``MM_FINGERPRINT`` of a process environment as in ``/proc/<pid>/environ``, or nothing."""
     name = b"MM_FINGERPRINT="
-    entries = [entry for entry in environment.split(b"\0") if entry.startswith(name)]
-    return entries[0].removeprefix(name).decode("ascii", "replace") if entries else ""
+    own = next((entry for entry in environment.split(b"\0") if entry.startswith(name)), name)
+    return own.removeprefix(name).decode("ascii", "replace")
 
 
 def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:
@@ -119,11 +118,6 @@ def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[s
     :param times: file name to modification time.
     """
     return sorted(name for name, changed in times.items() if started < changed <= now)
-
-
-def modification_times(files: Iterable[str]) -> dict[str, float]:
-    """Modification time of each file that exists."""
-    return {name: Path(name).stat().st_mtime for name in files if Path(name).is_file()}
 
 
 def process_state(shown: Mapping[str, str], files: Iterable[str]) -> dict[str, Any]:
@@ -140,7 +134,8 @@ def process_state(shown: Mapping[str, str], files: Iterable[str]) -> dict[str, A
     # From the monotonic clock, so that a clock set right after boot does not age the process.
     now = time.time()
     elapsed = time.monotonic() - int(shown["ExecMainStartTimestampMonotonic"] or 0) / 1e6
-    state["outdated"] = newer_than(now - elapsed, now, modification_times(files))
+    times = {name: Path(name).stat().st_mtime for name in files if Path(name).is_file()}
+    state["outdated"] = newer_than(now - elapsed, now, times)
     return state
 
 
@@ -178,8 +173,8 @@ def main() -> None:
     version = 0
     if systemctl:
         version = version_of(module.run_command([systemctl, "--version"])[1])
-        option = f"--property={','.join(PROPERTIES)}"
-        shown = properties_of(module.run_command([systemctl, "show", option, f"{name}.service"])[1])
+        show = [systemctl, "show", f"--property={','.join(PROPERTIES)}", f"{name}.service"]
+        shown = properties_of(module.run_command(show)[1])
     module.exit_json(
         changed=False,
         systemd_version=version,

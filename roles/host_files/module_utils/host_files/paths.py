@@ -1,22 +1,29 @@
-"""Paths on a host: reached without following a link that another user could have set."""
+"""Paths on a host, reached without following a link that another user could have set.
+
+Below a directory that is another user's, what is done is done as that user.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import grp
+import json
 import os
+import pwd
 import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ansible.module_utils.host_files.accounts import acting_as
-
+# Symbolic links that are followed in one path, as many as the Linux kernel follows.
 LINKS = 40
-"""Symbolic links that are followed in one path, as many as the Linux kernel follows."""
+# Flags of opening something: a link is not followed, and a pipe not waited for.
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Flags of opening something: a link is not followed, and a pipe not waited for."""
+# Group of a user id without an account.
+NOBODY = 65534
 
 
 class PathError(ValueError):
@@ -86,12 +93,9 @@ class Entry:
         """Make it a directory, or give the one that is there this mode, owner and group."""
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.path.name, 0o700, dir_fd=self.directory)
-        flags = os.O_RDONLY | os.O_DIRECTORY
-        if self.owner == 0:
-            # Among root's own files a link may stand for a directory.
-            handle = os.open(self.path.name, flags, dir_fd=self.directory)
-        else:
-            handle = self.open(flags)
+        # Among root's own files a link may stand for a directory.
+        flags = os.O_RDONLY | os.O_DIRECTORY | (0 if self.owner == 0 else SAFELY)
+        handle = os.open(self.path.name, flags, dir_fd=self.directory)
         set_access(handle, mode, owner, group)
 
     def remove(self) -> None:
@@ -99,13 +103,54 @@ class Entry:
         os.unlink(self.path.name, dir_fd=self.directory)
 
     def _temporary(self) -> Entry:
-        name = f".{self.path.name}.{secrets.token_hex(8)}"
-        return Entry(self.path.with_name(name), self.directory, self.owner)
+        return replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"))
 
     def _replace_by(self, other: Entry) -> None:
         os.rename(
             other.path.name, self.path.name, src_dir_fd=self.directory, dst_dir_fd=self.directory
         )
+
+
+def user_id(name: str) -> int | None:
+    """Id of a user, ``None`` if there is none of that name."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
+def group_id(name: str) -> int | None:
+    """Id of a group, ``None`` if there is none of that name."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        return None
+
+
+@contextlib.contextmanager
+def acting_as(user: int) -> Iterator[None]:
+    """Have the rights of a user id inside the block: that user gains nothing by what is done.
+
+    Changes nothing for root's own id, or where the process is not root.
+    """
+    if os.geteuid() != 0 or user == 0:
+        yield
+        return
+    try:
+        account = pwd.getpwuid(user)
+        group, groups = account.pw_gid, os.getgrouplist(account.pw_name, account.pw_gid)
+    except KeyError:
+        group, groups = NOBODY, [NOBODY]
+    own_groups, own_group = os.getgroups(), os.getegid()
+    os.setgroups(groups)
+    os.setegid(group)
+    os.seteuid(user)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(own_group)
+        os.setgroups(own_groups)
 
 
 def set_access(handle: int, mode: int, owner: int, group: int) -> None:
@@ -181,3 +226,12 @@ def _target(path: Path, name: str, handles: list[int], *, follow: bool) -> list[
         while len(handles) > 1:
             os.close(handles.pop())
     return [part for part in reversed(target.split("/")) if part not in {"", "."}]
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Read what a role remembers on a host as a JSON object; ``None``: nothing that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

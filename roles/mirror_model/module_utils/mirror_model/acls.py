@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import regex
-from .filled import Flow
+from .keys import Flow
 
 IMPLIED_BY = {
     "DESCRIBE": ("READ", "WRITE", "DELETE", "ALTER"),

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .engines import ENGINES
-from .errors import ModelError
 from .kafka_names import release
+from .keys import ModelError
 
 OTHER_PROCESSES = ("connect", "broker", "client")
 
@@ -17,12 +17,9 @@ def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
     :param since: the first affected release.
     :param fixed: the first fixed release of every line that got the fix; newer lines have it too.
     """
-    own = release(version)
-    if own < release(since):
-        return False
-    fixes = [release(fix) for fix in fixed]
+    own, fixes = release(version), [release(fix) for fix in fixed]
     same_line = [fix for fix in fixes if fix[:2] == own[:2]]
-    return own < same_line[0] if same_line else own < max(fixes)
+    return release(since) <= own < (same_line[0] if same_line else max(fixes))
 
 
 def kafka_advisories(
@@ -48,13 +45,15 @@ def kafka_advisories(
     found = []
     for entry in advisories:
         verdict = entry["processes"].get(process)
-        since = entry.get("since", "0.0.0")
-        if verdict is None or not is_open(version, entry["fixed"], since):
+        if verdict is None or not is_open(version, entry["fixed"], entry.get("since", "0.0.0")):
             continue
         refused = verdict == "refused" and entry["cve"] not in accept
         cure = f"use {' or '.join(entry['fixed'])}"
         if refused:
             cure += f", or list '{entry['cve']}' in mirror_accept"
-        text = f"{entry['cve']} (Kafka {version}): {entry['text']}; {cure}"
-        found.append({"cve": entry["cve"], "text": text, "refused": refused})
+        found.append({
+            "cve": entry["cve"],
+            "text": f"{entry['cve']} (Kafka {version}): {entry['text']}; {cure}",
+            "refused": refused,
+        })  # fmt: skip
     return found

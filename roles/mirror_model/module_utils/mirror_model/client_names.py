@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Mapping
 
-from .filled import Properties
 from .inventory import Inventory
-from .secret_names import SECRET_KEYS
+from .kafka_names import SECRET_KEYS
+from .keys import Properties
 
 # Names of older releases and where their meaning lives now.
 REMOVED_OPTIONS = {
@@ -115,7 +115,5 @@ def judge_names(
             found.refuse(f"{where}: is no longer read by any client; {CURES[name]}")
         elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
             found.refuse(f"{where}: a secret must not stand in clear; {SECRET_KEYS[name]}")
-        elif name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-            if near:
-                found.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")
+        elif name not in known and (near := difflib.get_close_matches(name, known, 1, 0.85)):
+            found.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")

@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import ModelError
-from .filled import Clusters, cluster_of, filled
-from .keys import defaults_of
+from .keys import Clusters, ModelError, defaults_of, filled, member
 from .render import to_jaas
-from .schema import IDENTITY
+from .schema import CLUSTER, IDENTITY
 
 CREDENTIALS = "/run/credentials"
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+
+def cluster_of(clusters: Clusters, alias: str) -> dict[str, Any]:
+    """One cluster with every key filled in.
+
+    :raises ModelError: no such alias.
+    """
+    return filled(member("kafka_clusters", clusters, alias), defaults_of(CLUSTER))
 
 
 def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
@@ -19,8 +25,7 @@ def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]
     :returns: every key of an identity; ``None`` for what the cluster does not ask for.
     """
     identities = cluster_of(clusters, alias)["identities"]
-    chosen = identities.get(identity) or identities.get("mirror") or {}
-    return filled(chosen, defaults_of(IDENTITY))
+    return filled(identities.get(identity) or identities.get("mirror") or {}, defaults_of(IDENTITY))
 
 
 def uses_sasl(cluster: Mapping[str, Any]) -> bool:
@@ -54,14 +59,13 @@ def kafka_credentials(clusters: Clusters, alias: str, identity: str) -> dict[str
             raise ModelError(f"kafka_clusters.{alias}.identities: {problem}") from None
         files[f"{alias}.{identity}.password"] = str(who["password"])
     if uses_tls(cluster):
-        texts = {
-            "ca.pem": cluster["ssl_ca"],
-            "cert.pem": who["ssl_certificate"],
-            "key.pem": who["ssl_key"],
-        }
         files |= {
             f"{alias}.{identity}.{kind}": str(text).rstrip("\n") + "\n"
-            for kind, text in texts.items()
+            for kind, text in (
+                ("ca.pem", cluster["ssl_ca"]),
+                ("cert.pem", who["ssl_certificate"]),
+                ("key.pem", who["ssl_key"]),
+            )
             if text
         }
     return files
@@ -91,11 +95,10 @@ def kafka_python_client(clusters: Clusters, alias: str, identity: str) -> dict[s
             "username": who["username"],
             "password": files[f"{alias}.{identity}.password"],
         }
-    kinds = {"ssl_ca": "ca.pem", "ssl_certificate": "cert.pem", "ssl_key": "key.pem"}
     return client | {
-        key: files[f"{alias}.{identity}.{kind}"]
-        for key, kind in kinds.items()
-        if f"{alias}.{identity}.{kind}" in files
+        key: files[f"{alias}.{identity}.{kind}.pem"]
+        for key, kind in (("ssl_ca", "ca"), ("ssl_certificate", "cert"), ("ssl_key", "key"))
+        if f"{alias}.{identity}.{kind}.pem" in files
     }
 
 

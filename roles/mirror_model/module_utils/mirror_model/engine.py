@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .acls import Row
-from .filled import Clusters, Flow
-from .inventory import Inventory
-from .owner import INSTANCES, Owner, OwnerKind
+from .inventory import INSTANCES, Inventory, Owner, OwnerKind
+from .keys import Clusters, Flow
 
 
 @dataclass(frozen=True)

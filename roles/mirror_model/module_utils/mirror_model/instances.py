@@ -5,11 +5,9 @@ from typing import Any
 
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES
-from .errors import ModelError
-from .filled import Clusters, member
-from .owner import Owner, instance_of
-from .placement import flow_of
+from .engines import ENGINES, flow_of
+from .inventory import Owner, instance_of
+from .keys import Clusters, ModelError, member
 
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
@@ -97,10 +95,8 @@ def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) 
 
 def description_of(flows: Sequence[Mapping[str, Any]]) -> str:
     """What an owner mirrors, in a few words."""
-    names = ", ".join(flow["name"] for flow in flows)
-    if len(flows) == 1:
-        return f"{names} from {flows[0]['source']} to {flows[0]['target']}"
-    return f"{names} into {flows[0]['target']}"
+    way = f"from {flows[0]['source']} to" if len(flows) == 1 else "into"
+    return f"{', '.join(flow['name'] for flow in flows)} {way} {flows[0]['target']}"
 
 
 def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
@@ -120,11 +116,9 @@ def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str,
     after: dict[str, str] = current.get("source_cluster_ids") or {}
     new_names = {known: alias for alias, known in after.items() if known and alias not in before}
     for alias, known in before.items():
-        if not known:
-            continue
-        if alias in after:
-            if after[alias] and after[alias] != known:
-                changes.append(f"cluster id of source {alias} {known} -> {after[alias]}")
-        elif known in new_names:
+        now = after.get(alias)
+        if known and now and now != known:
+            changes.append(f"cluster id of source {alias} {known} -> {now}")
+        elif alias not in after and known in new_names:
             changes.append(f"alias of source cluster {known} {alias} -> {new_names[known]}")
     return changes

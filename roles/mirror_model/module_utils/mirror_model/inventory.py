@@ -1,10 +1,75 @@
-"""The inventory while it is judged."""
+"""What the inventory places on hosts and lets run flows, and the inventory while it is judged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .owner import Owner
+from .keys import defaults_of, filled, member
+from .schema import INSTANCE
+
+
+@dataclass(frozen=True)
+class OwnerKind:
+    """What owners of one kind have in common.
+
+    :param name: what messages call one of them.
+    :param variable: the variable that lists them.
+    :param group: the inventory group whose hosts the playbooks deploy them to.
+    """
+
+    name: str
+    variable: str
+    group: str
+
+
+INSTANCES = OwnerKind("instance", "mirrormaker_instances", "mirrormaker")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What runs flows on hosts, with every key filled in.
+
+    :param name: name of the unit, its user and its directories.
+    :param state: started, stopped or absent.
+    :param flows: names of ``mirror_flows``.
+    :param kafka_version: the release it runs from; empty: its engine's default.
+    :param settings: every key of its variable, those of the other fields included.
+    """
+
+    kind: OwnerKind
+    name: str
+    hosts: Sequence[str]
+    state: str
+    flows: Sequence[str]
+    kafka_version: str
+    settings: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """The variable as a user writes it, for messages."""
+        return f"{self.kind.variable}.{self.name}"
+
+    @property
+    def directory(self) -> str:
+        """Where its process finds its configuration."""
+        return f"/etc/{self.name}"
+
+    def version(self, default: str) -> str:
+        """The Kafka release it runs from, by default its engine's."""
+        return self.kafka_version or default
+
+
+def instance_of(instances: Mapping[str, Any], name: str) -> Owner:
+    """An instance as an owner.
+
+    :param instances: ``mirrormaker_instances``.
+    :raises ModelError: no such instance.
+    """
+    settings = filled(member(INSTANCES.variable, instances, name), defaults_of(INSTANCE))
+    return Owner(
+        INSTANCES, name, settings["hosts"], settings["state"], settings["flows"],
+        str(settings["kafka_version"] or ""), settings,
+    )  # fmt: skip
 
 
 @dataclass
@@ -59,7 +124,9 @@ class Inventory:
 
     def running(self) -> Iterator[tuple[Owner, dict[str, Any]]]:
         """Owner and flow of whatever is to run."""
-        for owner in self.owners:
-            if owner.state == "started":
-                for flow in self.flows_of(owner):
-                    yield owner, flow
+        return (
+            (owner, flow)
+            for owner in self.owners
+            if owner.state == "started"
+            for flow in self.flows_of(owner)
+        )

@@ -1,4 +1,7 @@
-"""How a schema is written, and how what a user writes is checked against it."""
+"""What a user writes: how its schema is written and checked, filled in, in layers, and made plain.
+
+Problems are messages while the inventory is judged, and the model's one error afterwards.
+"""
 
 import difflib
 import re
@@ -8,6 +11,19 @@ from typing import Any, Literal
 
 Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"]
 Refuse = Callable[[str], None]
+# kafka_clusters: alias to cluster.
+Clusters = Mapping[str, Any]
+# A flow of mirror_flows with every key filled in.
+Flow = Mapping[str, Any]
+# Kafka's names to values; None removes a property.
+Properties = Mapping[str, Any]
+
+
+class ModelError(ValueError):
+    """The inventory cannot be turned into a configuration.
+
+    The message names the variable and the cure and never quotes a secret.
+    """
 
 
 @dataclass(frozen=True)
@@ -32,8 +48,7 @@ class Key:
 def suggestion(word: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
-    if near:
+    if near := difflib.get_close_matches(str(word), names, n=1, cutoff=0.6):
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(names)}" if names else "none is defined"
 
@@ -55,24 +70,19 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], refuse: Refuse) -> b
         if name not in known:
             refuse(f"{path}: unknown key '{name}'; {suggestion(name, known)}")
     for key in keys:
-        if value.get(key.name) is None:
-            if key.required:
-                refuse(f"{path}.{key.name}: is missing; {key.doc}")
-        else:
+        if value.get(key.name) is not None:
             check_value(f"{path}.{key.name}", value[key.name], key, refuse)
+        elif key.required:
+            refuse(f"{path}.{key.name}: is missing; {key.doc}")
     return True
 
 
 def check_value(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     """Check one value against its key; secrets are never quoted."""
     if key.kind in ("text", "secret"):
-        if not isinstance(value, str) or not value:
-            refuse(f"{path}: must be non-empty text (quote numbers)")
-        elif key.pattern and not re.fullmatch(key.pattern, value):
-            refuse(f"{path}: '{value}' does not match {key.pattern}")
+        _check_text(path, value, key.pattern, refuse)
     elif key.kind == "choice":
-        reason = key.reasons.get(str(value).upper())
-        if reason or value not in key.choices:
+        if (reason := key.reasons.get(str(value).upper())) or value not in key.choices:
             among = f"'{value}' is not one of {', '.join(key.choices)}"
             refuse(f"{path}: {reason or among}")
     elif key.kind == "whole":
@@ -87,6 +97,13 @@ def check_value(path: str, value: Any, key: Key, refuse: Refuse) -> None:
             _check_property(path, name, item, refuse)
 
 
+def _check_text(path: str, value: Any, pattern: str, refuse: Refuse) -> None:
+    if not isinstance(value, str) or not value:
+        refuse(f"{path}: must be non-empty text (quote numbers)")
+    elif pattern and not re.fullmatch(pattern, value):
+        refuse(f"{path}: '{value}' does not match {pattern}")
+
+
 def _check_texts(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     if not isinstance(value, list):
         refuse(f"{path}: must be a list; write [a, b] or one '- a' per line")
@@ -94,23 +111,62 @@ def _check_texts(path: str, value: Any, key: Key, refuse: Refuse) -> None:
     if key.required and not value:
         refuse(f"{path}: must not be empty")
     for place, item in enumerate(value):
-        if not isinstance(item, str) or not item:
-            refuse(f"{path}[{place}]: must be non-empty text (quote numbers)")
-        elif key.pattern and not re.fullmatch(key.pattern, item):
-            refuse(f"{path}[{place}]: '{item}' does not match {key.pattern}")
+        _check_text(f"{path}[{place}]", item, key.pattern, refuse)
     for item in sorted({item for item in value if isinstance(item, str) and value.count(item) > 1}):
         refuse(f"{path}: '{item}' is listed twice; remove one")
 
 
 def _check_property(path: str, name: Any, value: Any, refuse: Refuse) -> None:
+    items = value if isinstance(value, list) else [value]
     if not isinstance(name, str) or not name:
         refuse(f"{path}: a property name must be non-empty text")
-        return
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, (str, int, float, bool)) or item is None for item in items):
+    elif not all(isinstance(item, (str, int, float, bool)) or item is None for item in items):
         refuse(f"{path}['{name}']: must be text, a number, a boolean, null or a list of these")
 
 
 def defaults_of(keys: tuple[Key, ...]) -> dict[str, Any]:
     """The value every key has when it is left out."""
     return {key.name: key.default for key in keys}
+
+
+def filled(value: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A map over its defaults; null means the default."""
+    return {**defaults, **{key: item for key, item in value.items() if item is not None}}
+
+
+def member(variable: str, members: Any, name: str) -> Any:
+    """What a map of the inventory holds under a name.
+
+    :raises ModelError: the name is not defined; the message names the variable.
+    """
+    if not isinstance(members, Mapping) or name not in members:
+        known = members if isinstance(members, Mapping) else ()
+        raise ModelError(f"{variable}: '{name}' is not defined; {suggestion(name, known)}")
+    return members[name]
+
+
+def layered(*layers: Properties) -> dict[str, Any]:
+    """Properties of several layers, later ones before earlier ones; null removes a property."""
+    merged = {name: value for layer in layers for name, value in layer.items()}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def within(properties: Properties, prefix: str) -> dict[str, Any]:
+    """The properties whose names begin with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}
+
+
+def plain(value: Any) -> Any:
+    """Copy nested data into dict, list, str, int, float, bool and None.
+
+    :param value: inventory data; strings and containers may be subclasses that carry tags.
+    :returns: an equal value made of the built-in types alone; other types are kept as they are.
+    """
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    for kind in (bool, str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return value

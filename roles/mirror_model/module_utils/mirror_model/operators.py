@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import kafka_names
-from .clusters import client_properties, kafka_credentials
-from .errors import ModelError
-from .filled import Clusters, cluster_of, layered, member
-from .keys import suggestion
-from .secret_names import REFERENCE
+from .clusters import client_properties, cluster_of, kafka_credentials
+from .kafka_names import REFERENCE
+from .keys import Clusters, ModelError, layered, member, suggestion
 
 
 def operator_files(

@@ -9,11 +9,11 @@ from typing import Any
 
 from . import acls
 from .acls import Row
+from .clusters import cluster_of
 from .engine import Engine
-from .errors import ModelError
-from .filled import Clusters, Flow, cluster_of
-from .owner import Owner
-from .placement import instances_of, placed
+from .engines import instances_of, placed
+from .inventory import Owner
+from .keys import Clusters, Flow, ModelError
 from .principals import principal_of
 
 MIRROR = "mirror"
@@ -50,8 +50,10 @@ def mirror_permissions(
                         f"kafka_clusters.{row['cluster']}.identities.{identity}.principal: set it; "
                         "the inventory does not show as whom the brokers know this identity"
                     )
-                who = {"identity": identity, "principal": principal, "flows": [flow["name"]]}
-                rows.append({"cluster": row["cluster"], **who, **row})
+                rows.append({
+                    "cluster": row["cluster"], "identity": identity, "principal": principal,
+                    "flows": [flow["name"]], **row,
+                })  # fmt: skip
     return acls.least(rows)
 
 
@@ -97,10 +99,10 @@ def to_kafka_acls(permissions: Sequence[Row], clusters: Clusters) -> dict[str, l
         operations.setdefault(key, []).append(row["operation"])
     commands: dict[str, list[str]] = {}
     for (alias, principal, resource, pattern, name), allowed in operations.items():
-        servers = ",".join(cluster_of(clusters, alias)["bootstrap_servers"])
         words = [
-            "kafka-acls.sh", "--bootstrap-server", servers, "--command-config", "admin.properties",
-            "--add", "--allow-principal", principal,
+            "kafka-acls.sh",
+            "--bootstrap-server", ",".join(cluster_of(clusters, alias)["bootstrap_servers"]),
+            "--command-config", "admin.properties", "--add", "--allow-principal", principal,
             *(
                 word for operation in allowed
                 for word in ("--operation", operation.title().replace("_", ""))

@@ -1,8 +1,7 @@
 """Whom a broker takes a client for: the principal that permissions are given to."""
 
-from .clusters import identity_of, uses_sasl
-from .errors import ModelError
-from .filled import Clusters, cluster_of
+from .clusters import cluster_of, identity_of, uses_sasl
+from .keys import Clusters, ModelError
 
 ANONYMOUS = "User:ANONYMOUS"
 # Attribute types that RFC 2253 has a word for; any other is written as a number.

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .errors import ModelError
+from .keys import ModelError
 
 ALPHABET = frozenset(string.ascii_letters + string.digits + "._-")
 WORD = frozenset(string.ascii_letters + string.digits + "_")
@@ -94,15 +94,14 @@ def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> s
     :returns: the shortest such name, ``None`` if there is none. When the search grows too large
         the answer is ``"..."``: overlap is then assumed.
     """
-    pairs = list(selections)
-    machines = [_machine(part) for pair in pairs for part in pair]
+    machines = [_machine(part) for pair in selections for part in pair]
     letters = _letters(machines)
     start = tuple(machine.start for machine in machines)
     seen = {start}
     queue = deque([(start, "")])
     while queue:
         states, name = queue.popleft()
-        accepted = [m.accepts(s) for m, s in zip(machines, states, strict=True)]
+        accepted = [m.end in s for m, s in zip(machines, states, strict=True)]
         if name and all(accepted[0::2]) and not any(accepted[1::2]):
             return name
         if len(name) == LONGEST_NAME:
@@ -164,9 +163,6 @@ class _Machine:
             after for state in states for chars, after in self.edges[state] if letter in chars
         )
 
-    def accepts(self, states: frozenset[int]) -> bool:
-        return self.end in states
-
 
 def _machine(patterns: Sequence[str]) -> _Machine:
     machine = _Machine()
@@ -190,19 +186,18 @@ def _letters(machines: Sequence[_Machine]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Node:
-    """A parsed expression: a set of letters, a sequence, a choice or a repetition."""
+    """A parsed expression: a set of letters, a sequence, a choice or an open repetition."""
 
     kind: str
     chars: frozenset[str] = frozenset()
     parts: tuple[_Node, ...] = ()
-    count: int = 0
 
     def beginnings(self) -> set[tuple[str, bool]]:
         """Texts, and whether each is all of a match."""
         if self.kind == "chars":
             found = {(char, True) for char in self.chars}
-        elif self.kind in ("sequence", "times"):
-            return self._joined(self.parts if self.kind == "sequence" else self.parts * self.count)
+        elif self.kind == "sequence":
+            return self._joined(self.parts)
         else:
             found = {one for part in self.parts for one in part.beginnings()}
             if self.kind in "*+":
@@ -227,27 +222,22 @@ class _Node:
         first, last = machine.state(), machine.state()
         if self.kind == "chars":
             machine.edges[first].append((self.chars, last))
-        elif self.kind == "choice":
-            for part in self.parts:
-                begin, end = part.build(machine)
-                machine.empty[first].append(begin)
-                machine.empty[end].append(last)
-        elif self.kind in ("sequence", "times"):
-            parts = self.parts if self.kind == "sequence" else self.parts * self.count
+        elif self.kind == "sequence":
             at = first
-            for part in parts:
+            for part in self.parts:
                 begin, end = part.build(machine)
                 machine.empty[at].append(begin)
                 at = end
             machine.empty[at].append(last)
         else:
-            begin, end = self.parts[0].build(machine)
-            machine.empty[first].append(begin)
-            machine.empty[end].append(last)
+            for part in self.parts:
+                begin, end = part.build(machine)
+                machine.empty[first].append(begin)
+                machine.empty[end].append(last)
+                if self.kind in "*+":
+                    machine.empty[end].append(begin)
             if self.kind in "*?":
                 machine.empty[first].append(last)
-            if self.kind in "*+":
-                machine.empty[end].append(begin)
         return first, last
 
 
@@ -299,7 +289,7 @@ class _Parser:
                     "of '{n,m}' into '|'; write the repetition out with '?', '*' or '+'"
                 )
             self.at = count.end()
-            node = _Node("times", parts=(node,), count=int(count[1]))
+            node = _Node("sequence", parts=(node,) * int(count[1]))
         else:
             return node
         after = self.peek()
@@ -315,17 +305,14 @@ class _Parser:
             return self.bracket()
         if char == "\\":
             return _Node("chars", self.escape())
-        self.refuse(char)
-        self.at += 1
-        return _Node("chars", ALPHABET if char == "." else frozenset(char))
-
-    def refuse(self, char: str) -> None:
         if char in _NO_ATOMS:
             raise self.error(_NO_ATOMS[char])
         if char not in ALPHABET:
             raise self.error(
                 "a topic name holds only letters, digits, '.', '_' and '-'; remove this character"
             )
+        self.at += 1
+        return _Node("chars", ALPHABET if char == "." else frozenset(char))
 
     def group(self) -> _Node:
         self.at += 1
@@ -353,16 +340,13 @@ class _Parser:
         self.at += 1
         negated = self.peek() == "^"
         self.at += negated
-        chars: set[str] = set()
-        first = True
-        while self.peek() != "]" or first:
-            chars |= self.member(first)
-            first = False
+        chars = self.member(first=True)
+        while self.peek() != "]":
+            chars |= self.member(first=False)
         self.at += 1
-        chosen = ALPHABET - chars if negated else frozenset(chars)
-        return _Node("chars", chosen)
+        return _Node("chars", ALPHABET - chars if negated else chars)
 
-    def member(self, first: bool) -> frozenset[str]:
+    def member(self, *, first: bool) -> frozenset[str]:
         low = self.peek()
         if low == "":
             raise self.error("a '[' is not closed")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .errors import ModelError
+from .keys import ModelError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}

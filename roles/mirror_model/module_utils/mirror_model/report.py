@@ -5,9 +5,9 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
-from .filled import Clusters
+from .engines import instances_of, placed
+from .keys import Clusters
 from .permissions import flow_permissions
-from .placement import instances_of, placed
 from .principals import principal_of
 
 
@@ -40,19 +40,17 @@ def mirror_report_model(
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
-    reported = []
-    for flow, engine, owner in placed(flows, instances_of(instances)):
-        if chosen is not None and flow["name"] not in chosen:
-            continue
-        excluded = [*flow["topics_exclude"], *engine.unmirrored(flow, owner)]
-        reported.append({
+    reported = [
+        {
             "name": flow["name"],
             "engine": engine.name,
             "source": flow["source"],
             "target": flow["target"],
             "topics": list(map(regex.as_regex, flow["topics"])),
             "topics_exclude": list(map(regex.as_regex, flow["topics_exclude"])),
-            "include": regex.include_regex(flow["topics"], excluded),
+            "include": regex.include_regex(
+                flow["topics"], [*flow["topics_exclude"], *engine.unmirrored(flow, owner)]
+            ),
             "start": flow["start"],
             "group_id": engine.group(flow)[1],
             "instance": owner.name,
@@ -61,7 +59,10 @@ def mirror_report_model(
             "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
-        })  # fmt: skip
+        }
+        for flow, engine, owner in placed(flows, instances_of(instances))
+        if chosen is None or flow["name"] in chosen
+    ]
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
     return {
         "clusters": {alias: _report_cluster(clusters, alias, identity) for alias in aliases},
@@ -74,5 +75,5 @@ def _report_cluster(clusters: Clusters, alias: str, identity: str) -> dict[str, 
     for secret in ("password", "ssl_key"):
         client.pop(secret, None)
     certificates = {key: key in client for key in ("ssl_ca", "ssl_certificate")}
-    principal = principal_of(clusters, alias, identity)
-    return client | certificates | {"identity": identity, "principal": principal}
+    who = {"identity": identity, "principal": principal_of(clusters, alias, identity)}
+    return client | certificates | who

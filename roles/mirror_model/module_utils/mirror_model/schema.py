@@ -5,8 +5,8 @@ Which keys mean something to some engines alone is data of the engines; ``engine
 
 import re
 
+from .kafka_names import HOST_NAMES
 from .keys import Key
-from .secret_names import HOST_NAMES
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")

@@ -5,12 +5,10 @@ from typing import Any
 
 from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
-from ..clusters import client_properties, credentials_directory
+from ..clusters import client_properties, cluster_of, credentials_directory
 from ..engine import Engine
-from ..filled import Clusters, Flow, Properties, cluster_of, layered, within
-from ..inventory import Inventory
-from ..keys import suggestion
-from ..owner import Owner
+from ..inventory import Inventory, Owner
+from ..keys import Clusters, Flow, Properties, layered, suggestion, within
 
 OPTIONS: dict[str, tuple[Any, str]] = {
     "abort.on.send.failure": (True, "Stop, uncommitted, when a record cannot be written."),
@@ -41,8 +39,7 @@ def group(flow: Flow) -> tuple[str, str]:
 
 def options(owner: Owner) -> dict[str, Any]:
     """MirrorMaker 1's command line options of one owner, defaults included."""
-    defaults = {name: value for name, (value, _) in OPTIONS.items()}
-    return layered(defaults, owner.settings["mm1_options"])
+    return layered({k: value for k, (value, _) in OPTIONS.items()}, owner.settings["mm1_options"])
 
 
 def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -118,8 +115,7 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
 
 def _judge_flow(found: Inventory, path: str, properties: Properties) -> None:
     for client in CLIENTS:
-        prefix = f"{client}."
-        _judge_client(found, path, client, within(properties, prefix), prefix)
+        _judge_client(found, path, client, within(properties, f"{client}."), f"{client}.")
     for key in properties:
         if not key.startswith(tuple(f"{client}." for client in CLIENTS)):
             found.refuse(

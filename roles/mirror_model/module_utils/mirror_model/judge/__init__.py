@@ -1,11 +1,13 @@
 """Is what the inventory says a mirror that can work? Every problem is found, none is acted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..engines import ENGINES, NOT_YET
 from ..inventory import Inventory
-from . import acceptances, owners, secrets, topics, versions
+from ..keys import suggestion
+from ..schema import ACCEPTANCES
+from . import owners, secrets, topics
 from .clusters import judge_clusters
 from .flows import judge_flows
 
@@ -35,11 +37,11 @@ def findings(
         quotes a password.
     """
     found = Inventory(clusters if isinstance(clusters, dict) else {})
-    acceptances.judge_accept(found, accept)
+    _judge_accept(found, accept)
     judge_clusters(found, clusters)
     judge_flows(found, flows)
     owners.judge_instances(found, instances, hosts)
-    acceptances.judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
+    _judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
     if connect_clusters:
         found.refuse(f"kafka_connect_clusters: {NOT_YET}; set it to {{}}")
     owners.judge_placement(found)
@@ -47,6 +49,44 @@ def findings(
     for engine in ENGINES.values():
         engine.judge(found, [f for f in found.flows.values() if f["engine"] == engine.name])
     secrets.judge_secrets(found)
-    versions.judge_versions(found, advisories)
+    owners.judge_versions(found, advisories)
     owners.judge_groups(found, groups)
     return {"errors": found.errors, "warnings": found.warnings}
+
+
+def _judge_accept(found: Inventory, accept: Any) -> None:
+    """Take over ``mirror_accept``, if it is a list of names."""
+    entries = [] if accept is None else accept
+    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
+        found.accept = entries
+    else:
+        found.refuse("mirror_accept: must be a list of names, such as [CVE-2026-35554]")
+
+
+def _judge_acceptances(found: Inventory, cves: set[str], instances: Any) -> None:
+    """Refuse entries that accept nothing.
+
+    :param cves: the advisories there are.
+    :param instances: ``mirrormaker_instances``, whatever its shape.
+    """
+    members: dict[str, Iterable[Any]] = {
+        "flow": found.named,
+        "instance": instances if isinstance(instances, Mapping) else (),
+        "cluster": found.clusters,
+    }
+    for entry in found.accept:
+        danger, colon, name = entry.partition(":")
+        if not colon:
+            if entry not in cves:
+                known = cves | {f"{key}:<{kind}>" for key, kind in ACCEPTANCES.items()}
+                found.refuse(f"mirror_accept: unknown entry '{entry}'; {suggestion(entry, known)}")
+        elif danger not in ACCEPTANCES:
+            found.refuse(
+                f"mirror_accept: unknown danger '{danger}' in '{entry}'; "
+                f"{suggestion(danger, ACCEPTANCES)}"
+            )
+        elif name not in members[ACCEPTANCES[danger]]:
+            kind = ACCEPTANCES[danger]
+            found.refuse(
+                f"mirror_accept: '{entry}' names no {kind}; {suggestion(name, members[kind])}"
+            )

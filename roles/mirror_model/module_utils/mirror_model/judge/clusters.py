@@ -71,8 +71,8 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
                 "username and password"
             )
         for name, identity in identities.items():
-            missing = [k for k in ("sasl_mechanism", "username", "password") if not identity.get(k)]
-            if missing:
+            needed = ("sasl_mechanism", "username", "password")
+            if missing := [key for key in needed if not identity.get(key)]:
                 found.refuse(f"{path}.identities.{name}: {' and '.join(missing)} missing; add it")
     certified = sorted(name for name, who in identities.items() if who.get("ssl_certificate"))
     if certified and not uses_tls(cluster):
@@ -93,8 +93,7 @@ def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> 
 
 def _judge_stores(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
     """Judge stores of Java among a cluster's properties, which only Java reads."""
-    identities = cluster.get("identities") or {}
-    mirror = identities.get("mirror") or {}
+    mirror = (cluster.get("identities") or {}).get("mirror") or {}
     for kind, own, given, cure in (
         ("ssl.truststore.", "ssl_ca", cluster.get("ssl_ca"),
          "will trust what their host trusts, and fail where that did not sign the brokers' "

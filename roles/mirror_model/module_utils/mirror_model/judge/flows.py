@@ -5,11 +5,9 @@ from typing import Any
 
 from .. import regex
 from ..engine import Engine
-from ..engines import engine_of, flow_keys
-from ..errors import ModelError
+from ..engines import engine_of, flow_keys, flow_of
 from ..inventory import Inventory
-from ..keys import Key, check_map, suggestion
-from ..placement import flow_of
+from ..keys import Key, ModelError, check_map, suggestion
 
 
 def judge_flows(found: Inventory, flows: Any) -> None:

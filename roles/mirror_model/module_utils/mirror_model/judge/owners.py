@@ -1,12 +1,13 @@
-"""Owners: their shape, the flows they list, and the inventory groups that deploy and prove them."""
+"""Owners: their shape, flows and releases, and the inventory groups that deploy and prove them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..advisories import kafka_advisories
 from ..engines import ENGINES, engine_of, instance_keys
-from ..inventory import Inventory
+from ..inventory import Inventory, Owner, instance_of
+from ..kafka_names import line_of, release
 from ..keys import check_map, suggestion
-from ..owner import Owner, instance_of
 from ..schema import INSTANCE_NAME, LONGEST_INSTANCE_NAME
 from .flows import judge_foreign_keys
 
@@ -60,10 +61,9 @@ def _judge_owner(
             f"{owner.path}.flows: is empty; name flows of mirror_flows, or set state to absent"
         )
     elif len(engines) > 1:
-        kind = owner.kind.name
         found.refuse(
-            f"{owner.path}.flows: flows of several engines ({', '.join(engines)}); one {kind} "
-            "runs one engine, so give each its own"
+            f"{owner.path}.flows: flows of several engines ({', '.join(engines)}); one "
+            f"{owner.kind.name} runs one engine, so give each its own"
         )
     elif engines:
         engine = ENGINES[engines[0]]
@@ -80,12 +80,11 @@ def judge_placement(found: Inventory) -> None:
     owners: dict[str, Owner] = {}
     for owner in found.owners:
         for name in owner.flows:
-            if name in owners:
+            if (first := owners.setdefault(name, owner)) is not owner:
                 found.refuse(
-                    f"{owner.path}.flows: '{name}' already runs in '{owners[name].name}'; list all "
-                    "hosts there, they share the work"
+                    f"{owner.path}.flows: '{name}' already runs in '{first.name}'; list all hosts "
+                    "there, they share the work"
                 )
-            owners.setdefault(name, owner)
     for name in found.flows:
         if name not in owners:
             kind = engine_of(found.flows[name]).owners
@@ -95,12 +94,35 @@ def judge_placement(found: Inventory) -> None:
         if name not in found.flows or "group_id" not in engine_of(found.flows[name]).flow_keys:
             continue
         alias, group = engine_of(found.flows[name]).group(found.flows[name])
-        if (alias, group) in groups:
+        if (other := groups.setdefault((alias, group), name)) != name:
             found.refuse(
-                f"{found.paths[name]}.group_id: '{group}' is also the group of flow "
-                f"'{groups[alias, group]}' on '{alias}'; each flow needs its own"
+                f"{found.paths[name]}.group_id: '{group}' is also the group of flow '{other}' on "
+                f"'{alias}'; each flow needs its own"
             )
-        groups.setdefault((alias, group), name)
+
+
+def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) -> None:
+    """Judge that releases have the engine, that it works in them, and what advisories refuse.
+
+    :param advisories: entries of ``files/advisories.yml``.
+    """
+    for owner, flow in found.running():
+        engine = engine_of(flow)
+        path, version = f"{owner.path}.kafka_version", owner.version(engine.kafka_version)
+        if engine.last_line and line_of(version) != engine.last_line:
+            found.refuse(
+                f"{path}: Kafka {version} has no {engine.title}, which ended with "
+                f"{engine.last_line}; set it to {engine.kafka_version}"
+            )
+            continue
+        if release(version) < release(engine.oldest):
+            found.refuse(
+                f"{path}: {engine.title} of Kafka {version} {engine.older}; "
+                f"set it to {engine.oldest} or newer"
+            )
+        for entry in kafka_advisories(version, engine.name, found.accept, advisories=advisories):
+            report = found.refuse if entry["refused"] else found.warn
+            report(f"{path}: {entry['text']}")
 
 
 def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
@@ -118,10 +140,8 @@ def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:
                     f"group {group}: '{host}' is to run '{owner.name}' and is not in it, so the "
                     "playbooks pass it by; add it"
                 )
-    if groups.get("mirror_report"):
-        return
     mirroring = [owner.name for owner in found.owners if owner.hosts and owner.flows]
-    if mirroring:
+    if mirroring and not groups.get("mirror_report"):
         found.refuse(
             f"group mirror_report: has no host, so nobody would prove what '{mirroring[0]}' "
             "mirrors; add a host to it"

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from ..clusters import credentials_directory, kafka_credentials
 from ..engines import engine_of
-from ..errors import ModelError
-from ..filled import Properties
-from ..inventory import Inventory
-from ..kafka_names import REST_TLS
-from ..owner import Owner
-from ..secret_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, SECRET_KEYS, SECRET_NAME
+from ..inventory import Inventory, Owner
+from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
+from ..keys import ModelError, Properties
 
 SIDES = ("source", "target")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
@@ -38,8 +35,7 @@ class Property:
 def judge_secrets(found: Inventory) -> None:
     """Refuse references that come to nothing, and connections to whoever answers."""
     for prop in _properties(found):
-        references = list(REFERENCE.finditer(prop.value))
-        if references:
+        if references := list(REFERENCE.finditer(prop.value)):
             _judge_references(found, prop, references)
         elif prop.name not in HIDDEN_KEYS and SECRET_NAME.search(prop.name) and prop.value:
             found.warn(

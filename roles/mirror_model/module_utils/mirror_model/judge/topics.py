@@ -28,8 +28,7 @@ def _judge_overlaps(found: Inventory, selections: Selections) -> None:
     for first, other in itertools.combinations((found.flows[name] for name in selections), 2):
         if (first["source"], first["target"]) != (other["source"], other["target"]):
             continue
-        topic = regex.common_topic([selections[first["name"]], selections[other["name"]]])
-        if topic is not None:
+        if topic := regex.common_topic([selections[first["name"]], selections[other["name"]]]):
             found.refuse(
                 f"{found.paths[other['name']]}.topics: topics such as '{topic}' are mirrored "
                 f"by flow '{first['name']}' from {first['source']} to {first['target']} "
@@ -46,14 +45,14 @@ def _judge_loops(found: Inventory, selections: Selections) -> None:
     ]
     for first in edges:
         for circle in _circles(edges, [first]):
-            if first["name"] != min(flow["name"] for flow in circle):
-                continue
-            topic = regex.common_topic(selections[flow["name"]] for flow in circle)
-            if topic is not None:
+            names = [flow["name"] for flow in circle]
+            if first["name"] == min(names) and (
+                topic := regex.common_topic(selections[name] for name in names)
+            ):
                 way = " -> ".join([flow["source"] for flow in circle] + [first["source"]])
-                names = ", ".join(f"'{flow['name']}'" for flow in circle)
+                quoted = ", ".join(f"'{name}'" for name in names)
                 found.refuse(
-                    f"mirror_flows: {names} carry topics such as '{topic}' in a circle ({way}) "
+                    f"mirror_flows: {quoted} carry topics such as '{topic}' in a circle ({way}) "
                     "without end; exclude them with topics_exclude in one of these flows"
                 )
 

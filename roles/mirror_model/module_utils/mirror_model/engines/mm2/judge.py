@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ... import regex
-from ...filled import Flow
-from ...inventory import Inventory
-from ...owner import Owner
+from ...inventory import Inventory, Owner
+from ...keys import Flow
 from ...render import text_of
 from . import judge_keys, names, render, settings, topics
 
@@ -125,15 +124,12 @@ def _judge_pairs(found: Inventory, flows: Sequence[Flow]) -> None:
     pairs: dict[tuple[str, str], str] = {}
     for flow in flows:
         name, pair = flow["name"], (flow["source"], flow["target"])
-        if found.owner(name) is None:
-            continue
-        if pair in pairs:
+        if found.owner(name) and (first := pairs.setdefault(pair, name)) != name:
             found.refuse(
-                f"{found.paths[name]}: '{pairs[pair]}' mirrors from {pair[0]} to {pair[1]} with "
+                f"{found.paths[name]}: '{first}' mirrors from {pair[0]} to {pair[1]} with "
                 "MirrorMaker 2 already, whose group and topics are named after the pair; list the "
                 "topics of both in one flow"
             )
-        pairs.setdefault(pair, name)
 
 
 def _judge_ports(found: Inventory, owners: Iterable[Owner]) -> None:
@@ -145,8 +141,7 @@ def _judge_ports(found: Inventory, owners: Iterable[Owner]) -> None:
         own = owner.settings["worker_properties"].get("listeners") or f":{render.PORT}"
         for host in owner.hosts:
             for port in re.findall(r":([0-9]+)(?=,|$)", text_of("listeners", own)):
-                other = taken.setdefault((host, port), owner.name)
-                if other != owner.name:
+                if (other := taken.setdefault((host, port), owner.name)) != owner.name:
                     found.refuse(
                         f"{owner.path}.worker_properties['listeners']: port {port} "
                         f"on '{host}' is already that of a node of '{other}'; set it to "

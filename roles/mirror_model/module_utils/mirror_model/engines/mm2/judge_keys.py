@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ... import client_names, kafka_names, keys
-from ...filled import Properties
-from ...inventory import Inventory
-from ...owner import Owner
+from ...inventory import Inventory, Owner
+from ...keys import Properties
 from . import names, settable, settings
 
 NO_EXACTLY_ONCE = (
@@ -44,10 +43,14 @@ def judge_flow_keys(found: Inventory, path: str, properties: Properties, version
 
 
 def _misplaced_client_key(key: str) -> str:
-    for prefix, cure in settable.CLIENT_KEYS.items():
-        if key.startswith(prefix):
-            return cure.format(key.removeprefix(prefix))
-    return ""
+    return next(
+        (
+            cure.format(key.removeprefix(prefix))
+            for prefix, cure in settable.CLIENT_KEYS.items()
+            if key.startswith(prefix)
+        ),
+        "",
+    )
 
 
 def _obsolete(
@@ -128,8 +131,7 @@ def judge_worker_keys(found: Inventory, owner: Owner) -> None:
             found.warn(f"{path}['{key}']: means nothing to an instance on one host; remove it")
     for prefix, properties in clients.items():
         _judge_client(found, path, prefix, properties, version)
-    interval = settings.worker_value(owner, "offset.flush.interval.ms")
-    if interval is not None:
+    if (interval := settings.worker_value(owner, "offset.flush.interval.ms")) is not None:
         judge_number(found, f"{path}['offset.flush.interval.ms']", interval)
 
 

@@ -86,8 +86,3 @@ CONNECTOR_PLUGINS = ("transforms", "predicates")
 def is_rest(key: str) -> bool:
     """Whether a worker property is about the nodes' own REST server."""
     return key in REST or key.startswith(REST_TLS)
-
-
-def is_unprefixed(key: str) -> bool:
-    """Whether a worker property is read without any prefix."""
-    return key in AGREED or is_rest(key)

@@ -1,8 +1,8 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
 from ... import acls
-from ...filled import Flow
-from ...owner import Owner
+from ...inventory import Owner
+from ...keys import Flow
 from .settings import is_on
 from .topics import group, internal_topics, prefix, unmirrored
 
@@ -54,12 +54,17 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
             "READ": "group offsets are translated less exactly after a start",
         })  # fmt: skip
     if is_on(flow, "emit.heartbeats.enabled"):
-        beats = dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails")
-        rows += acls.rows(target, "topic", acls.literal("heartbeats"), beats)
+        rows += acls.rows(
+            target, "topic", acls.literal("heartbeats"),
+            dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails"),
+        )  # fmt: skip
     if is_on(flow, "sync.topic.acls.enabled"):
-        every = "ACLs do not follow: an error at every interval"
-        rows += acls.on_cluster(source, {"DESCRIBE": every})
-        rows += acls.on_cluster(target, {"ALTER": "ACLs do not follow"})
+        rows += [
+            *acls.on_cluster(
+                source, {"DESCRIBE": "ACLs do not follow: an error at every interval"}
+            ),
+            *acls.on_cluster(target, {"ALTER": "ACLs do not follow"}),
+        ]
     return rows
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import kafka_names, regex, tuned
-from ...clusters import client_properties, credentials_directory
-from ...filled import Clusters, Flow, Properties, cluster_of, layered, within
-from ...owner import Owner
+from ...clusters import client_properties, cluster_of, credentials_directory
+from ...inventory import Owner
+from ...keys import Clusters, Flow, Properties, layered, within
 from . import names, settable, settings, topics
 
 PORT = 8083
@@ -84,11 +84,10 @@ def _flow(
         kafka_names.of_client(cluster, "consumer", line),
         within(of_consumer, "consumer."),
     )
-    admin = layered(kafka_names.of_client(cluster, "admin", line))
     return (
         _under(f"{source}->{target}", connector)
         | _under(f"{source}.consumer", consumer)
-        | _under(f"{source}.admin", admin)
+        | _under(f"{source}.admin", layered(kafka_names.of_client(cluster, "admin", line)))
         | {
             f"{target}->{source}.enabled": False,
             f"{target}->{source}.emit.heartbeats.enabled": False,
@@ -105,7 +104,7 @@ def _worker(
     of_worker = {
         key: value
         for key, value in own.items()
-        if not names.is_unprefixed(key) and not key.startswith(CLIENTS)
+        if key not in names.AGREED and not names.is_rest(key) and not key.startswith(CLIENTS)
     }
     rendered = _under(
         target,
@@ -114,8 +113,11 @@ def _worker(
         ),
     )
     for client in kafka_names.CLIENTS:
-        of_cluster = kafka_names.of_client(cluster, client, line)
-        properties = layered(defaults.get(client, {}), of_cluster, within(own, f"{client}."))
+        properties = layered(
+            defaults.get(client, {}),
+            kafka_names.of_client(cluster, client, line),
+            within(own, f"{client}."),
+        )
         rendered |= _under(f"{target}.{client}", properties)
     return rendered
 

@@ -113,11 +113,9 @@ CLIENT_KEYS = {
 
 def connector_keys(line: str) -> frozenset[str]:
     """Connector keys a user may write in ``mirror_flows[].properties``."""
-    known: frozenset[str] = CONNECTOR[line]
-    return known - set(OWNED_FLOW_KEYS) - set(REMOVED_FLOW_KEYS)
+    return CONNECTOR[line] - set(OWNED_FLOW_KEYS) - set(REMOVED_FLOW_KEYS)
 
 
 def worker_keys(line: str) -> frozenset[str]:
     """Worker keys a user may write in ``worker_properties``."""
-    known: frozenset[str] = WORKER[line]
-    return (known | REST | AGREED) - set(OWNED_WORKER_KEYS)
+    return (WORKER[line] | REST | AGREED) - set(OWNED_WORKER_KEYS)

@@ -2,9 +2,9 @@
 
 import re
 
-from ...filled import Flow
+from ...inventory import Owner
 from ...kafka_names import line_of
-from ...owner import Owner
+from ...keys import Flow
 from .settings import KAFKA_VERSION
 
 # What a topic name can hold between an alias and a name.
