@@ -103,9 +103,9 @@ def existing(admin: Any, principals: Iterable[str]) -> list[ACL]:
         ),
     }
     return [
-        one
+        binding
         for principal in principals
-        for one in admin.describe_acls(ACLFilter(principal=principal, **anything))[0]
+        for binding in admin.describe_acls(ACLFilter(principal=principal, **anything))[0]
     ]
 
 
@@ -116,7 +116,7 @@ def add(admin: Any, wanted: list[ACL]) -> None:
     """
     done = admin.create_acls(wanted)
     if done["failed"]:
-        refused = [words(one) for one in wanted if one not in done["succeeded"]]
+        refused = [words(binding) for binding in wanted if binding not in done["succeeded"]]
         reasons = sorted({error.__name__ for error in done["failed"]})
         raise ClusterError(f"the cluster refused {'; '.join(refused)}: {', '.join(reasons)}")
 
@@ -136,8 +136,8 @@ def main() -> None:
         with admin_client(connection, module.params["timeout"]) as admin:
             try:
                 wanted = [acl(row) for row in rows]
-                before = existing(admin, dict.fromkeys(one.principal for one in wanted))
-                missing = [one for one in wanted if one not in before]
+                before = existing(admin, dict.fromkeys(binding.principal for binding in wanted))
+                missing = [binding for binding in wanted if binding not in before]
                 if missing and not module.check_mode:
                     add(admin, missing)
             except errors.SecurityDisabledError:
@@ -156,14 +156,14 @@ def main() -> None:
         text = str(error)
         module.fail_json(msg=text if servers in text else f"{servers}: {text}")
     known = sorted(map(words, before))
-    added = [words(one) for one in missing]
+    added = [words(binding) for binding in missing]
     module.exit_json(
         changed=bool(missing),
         added=added,
-        unneeded=sorted(words(one) for one in before if one not in wanted),
+        unneeded=sorted(words(binding) for binding in before if binding not in wanted),
         diff={
-            "before": "".join(f"{one}\n" for one in known),
-            "after": "".join(f"{one}\n" for one in sorted(known + added)),
+            "before": "".join(f"{line}\n" for line in known),
+            "after": "".join(f"{line}\n" for line in sorted(known + added)),
         },
     )
 

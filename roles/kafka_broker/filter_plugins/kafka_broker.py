@@ -139,9 +139,11 @@ def _of_issuer(
 ) -> Iterator[str]:
     current = chain[0]
     for _ in chain:
-        if current in authorities or any(_issued(current, one) for one in authorities):
+        if current in authorities or any(_issued(current, authority) for authority in authorities):
             return
-        current = next((one for one in chain[1:] if _issued(current, one)), current)
+        current = next(
+            (certificate for certificate in chain[1:] if _issued(current, certificate)), current
+        )
     yield (
         f"{CERTIFICATE}: was issued by '{current.issuer.rfc4514_string()}', who is not in "
         f"{AUTHORITIES}; add that authority there, or the certificates between to {CERTIFICATE}"

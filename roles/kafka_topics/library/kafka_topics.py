@@ -89,12 +89,12 @@ def main() -> None:
     )
     every = [
         Wanted(
-            name=one["name"],
-            partitions=one["partitions"],
-            replication_factor=one["replication_factor"],
-            configs={name: config_text(value) for name, value in one["configs"].items()},
+            name=topic["name"],
+            partitions=topic["partitions"],
+            replication_factor=topic["replication_factor"],
+            configs={name: config_text(value) for name, value in topic["configs"].items()},
         )
-        for one in module.params["topics"]
+        for topic in module.params["topics"]
     ]
     taken: dict[str, Plan] = {}
     refused = []
@@ -116,7 +116,7 @@ def main() -> None:
             module.warn(warning)
     if refused:
         module.fail_json(msg="\n".join(refused), changed=changed)
-    pairs = [difference(known.get(one.name), one, taken[one.name]) for one in every]
+    pairs = [difference(known.get(topic.name), topic, taken[topic.name]) for topic in every]
     module.exit_json(
         changed=changed,
         created=[name for name, steps in taken.items() if steps.create],

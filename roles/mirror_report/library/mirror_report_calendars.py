@@ -54,8 +54,8 @@ Run = Callable[[Sequence[str]], tuple[int, str, str]]
 def times(answer: str) -> list[datetime]:
     """When a calendar elapses, as systemd-analyze says it in UTC."""
     return [
-        datetime.strptime(one, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-        for one in TIME.findall(answer)
+        datetime.strptime(time, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        for time in TIME.findall(answer)
     ]
 
 

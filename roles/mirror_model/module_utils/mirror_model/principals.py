@@ -65,7 +65,10 @@ def subject_of(certificate: str) -> str:
     except ValueError:
         raise ModelError("ssl_certificate: holds no certificate that can be read") from None
     return ",".join(
-        "+".join(_attribute(one.oid.dotted_string, one.value, one._type.value) for one in rdn)
+        "+".join(
+            _attribute(attribute.oid.dotted_string, attribute.value, attribute._type.value)
+            for attribute in rdn
+        )
         for rdn in reversed(found.rdns)
     )
 

@@ -130,7 +130,9 @@ def beginnings(pattern: str) -> list[tuple[str, bool]]:
         (text, whole)
         for text, whole in found
         if (text or not whole)
-        and not any(text.startswith(one) for one in open_ended if whole or one != text)
+        and not any(
+            text.startswith(beginning) for beginning in open_ended if whole or beginning != text
+        )
     )
 
 
@@ -199,7 +201,7 @@ class _Node:
         elif self.kind == "sequence":
             return self._joined(self.parts)
         else:
-            found = {one for part in self.parts for one in part.beginnings()}
+            found = {beginning for part in self.parts for beginning in part.beginnings()}
             if self.kind in "*+":
                 found = {(text, False) for text, _ in found}
             if self.kind in "*?":
