@@ -147,7 +147,9 @@ def member(variable: str, members: Any, name: str) -> Any:
 
 def layered(*layers: Properties) -> dict[str, Any]:
     """Properties of several layers, later ones before earlier ones; null removes a property."""
-    merged = {name: value for layer in layers for name, value in layer.items()}
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged |= layer
     return {name: value for name, value in merged.items() if value is not None}
 
 
