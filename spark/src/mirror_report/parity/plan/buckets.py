@@ -15,8 +15,8 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
 from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable, offsets
 
+# An offset behind all others.
 END = 2**62
-"""An offset behind all others."""
 
 
 def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> None:

@@ -8,10 +8,10 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import Manifest, TopicKey, fed_by
 
+# Alias of a target and the name of a topic there.
 TargetTopic = tuple[str, str]
-"""Alias of a target and the name of a topic there."""
+# Flows and their source topics that feed a topic, the flow that judges it first.
 Feeds = dict[TargetTopic, list[tuple[FlowSnapshot, str]]]
-"""Flows and their source topics that feed a topic, the flow that judges it first."""
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+# Source offsets after which a cut is made whatever the time: so much is read again at most.
 MOST_RECORDS = 100_000
-"""Source offsets after which a cut is made whatever the time: so much is read again at most."""
+# Per partition; of the oldest half every other one is given up then.
 MOST_CUTS = 4096
-"""Per partition; of the oldest half every other one is given up then."""
+# Source offsets per record that is too many on the target: markers lie between records.
 SLACK = 3
-"""Source offsets per record that is too many on the target: markers lie between records."""
+# Who adds to the target that often is no mirror that repeats itself: another writer.
 MOST_RAISED = 20
-"""Who adds to the target that often is no mirror that repeats itself: another writer."""
 
 
 class Cut(NamedTuple):

@@ -22,10 +22,10 @@ from mirror_report.parity.state import (
     fed_by,
 )
 
+# Buckets as judged.
 Rows = Sequence[Mapping[str, Any]]
-"""Buckets as judged."""
+# First offset still there of a partition that is not there any more.
 GONE = 2**62
-"""First offset still there of a partition that is not there any more."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from mirror_report.parity.plan.scans import HOUR_MS, CompactedTopic, affordable,
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, Removal
 
+# Nothing new for so long: Spark is started all the same, to read again what was verified.
 VERIFY_AGAIN_IDLE_MS = 86_400_000
-"""Nothing new for so long: Spark is started all the same, to read again what was verified."""
 
 
 def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> bool:

@@ -18,11 +18,11 @@ from mirror_report.parity.state import Manifest, offsets
 
 STRATEGY = "offset_syncs"
 
+# Topic on the target -> its only source topic, and itself.
 Pairs = Mapping[str, tuple[TopicSnapshot, TopicSnapshot]]
-"""Topic on the target -> its only source topic, and itself."""
+# What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
+# recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition.
 TopicState = Mapping[str, Any]
-"""What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
-recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition."""
 
 
 @dataclass(frozen=True)

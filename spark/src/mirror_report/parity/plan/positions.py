@@ -8,8 +8,8 @@ from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
 from mirror_report.parity.state import Manifest, Origin, SideState, fed_by
 
+# A position behind every record.
 ALL = 2**62
-"""A position behind every record."""
 
 
 def position_rows(

@@ -10,12 +10,12 @@ from mirror_report.config import Budget
 from mirror_report.model import TopicSnapshot
 from mirror_report.parity.state import Origin, Side, TopicKey, fed_by
 
+# Assumed size of a record where the cluster does not tell how large a topic is.
 RECORD_BYTES = 1024.0
-"""Assumed size of a record where the cluster does not tell how large a topic is."""
+# The rest of a budget that does not suffice is for confirming what differs.
 READING_SHARE = 0.9
-"""The rest of a budget that does not suffice is for confirming what differs."""
+# About as much is read in one job.
 CHUNK_BYTES = 1024**3
-"""About as much is read in one job."""
 
 
 @dataclass(frozen=True)

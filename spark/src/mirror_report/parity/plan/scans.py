@@ -18,8 +18,8 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Side, TopicKey, offsets
 
 HOUR_MS = 3_600_000
+# What retention is about to remove may be gone before it is read.
 MARGIN_MS = HOUR_MS
-"""What retention is about to remove may be gone before it is read."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from mirror_report.config import Flow
 from mirror_report.model import Strategy, TopicSnapshot
 
+# Strategies that compare what is new, bucket by bucket.
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")
-"""Strategies that compare what is new, bucket by bucket."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshots
 from mirror_report.parity.state import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
 
+# Unreadable records of one side of a topic; with more of them the topic is unknown.
 MOST = 20
-"""Unreadable records of one side of a topic; with more of them the topic is unknown."""
+# Timestamps further from 1970 do not fit into microseconds.
 LIMIT_MS = (2**63 - 1) // 1000
-"""Timestamps further from 1970 do not fit into microseconds."""
 
 T = TypeVar("T", Range, Removal)
 

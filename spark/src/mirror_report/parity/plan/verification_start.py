@@ -16,12 +16,12 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
 
+# Of a position, until it is past all that was copied when the target was observed.
 CHANGES = 2
-"""Of a position, until it is past all that was copied when the target was observed."""
+# Target offsets below its ends that are kept in reach, per partition: what was copied past the
+# positions, twice, for a mirror may repeat itself, and this slack; never more than the most.
 SLACK = 10_000
 MOST_SOUGHT = 1_000_000
-"""Target offsets below its ends that are kept in reach, per partition: what was copied past the
-positions, twice, for a mirror may repeat itself, and this slack; never more than the most."""
 
 
 @dataclass(frozen=True)

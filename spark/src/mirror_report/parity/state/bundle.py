@@ -18,6 +18,7 @@ from mirror_report.parity.state.records import Side, TopicKey, Unreadable
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 ROWS = "rows/"
+# What both bundles must have in common, and what it means if they do not.
 SAME = {
     "fingerprint_version": "they were made by releases that fingerprint records differently",
     "bucket_ms": "their buckets differ in width (bucket_seconds)",
@@ -27,7 +28,6 @@ SAME = {
     "source": "their flow has two sources",
     "target": "their flow has two targets",
 }
-"""What both bundles must have in common, and what it means if they do not."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from mirror_report.parity.state.manifest import Manifest
 from mirror_report.parity.state.records import Origin, TopicKey
 
+# Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100
-"""Runs of a flow in a row without a report of which the findings are kept."""
+# What is known of a topic by its numbers, by flow and topic.
 NUMBERS = ("summaries", "scans", "totals", "verified_again")
-"""What is known of a topic by its numbers, by flow and topic."""
+# What is known of records that left a topic.
 LOST = ("gone", "removals")
-"""What is known of records that left a topic."""
+# Numbers of a topic that sealed hours add to.
 SEALED = ("source_records", "target_records", "verified_records", "buckets_verified")
-"""Numbers of a topic that sealed hours add to."""
 
 T = TypeVar("T")
 
