@@ -63,8 +63,8 @@ class RunPlan:
         topics = (
             replace(topic, unknown=topic.unknown or unknown.get(topic.key)) for topic in self.topics
         )
-        left = (wanted for wanted in self.ranges if wanted.topic_key not in unknown)
-        return replace(self, topics=tuple(topics), ranges=tuple(left))
+        left = tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown)
+        return replace(self, topics=tuple(topics), ranges=left)
 
     def leaving(self, later: Iterable[Range]) -> RunPlan:
         """Leave more for a later run."""
@@ -72,22 +72,13 @@ class RunPlan:
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
-        topics = [topic for topic in self.topics if topic.flow == flow]
-        return {flow, *(via for topic in topics for via, _ in topic.feeds)}
+        mine = (topic.feeds for topic in self.topics if topic.flow == flow)
+        return {flow, *(via for feeds in mine for via, _ in feeds)}
 
     def topic_id(self, wanted: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""
         topic = find(self.snapshots, *wanted.key)
         return topic.topic_id if topic else ""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan, what each flow brings to it, and what the manifest holds by then."""
-
-    plan: RunPlan
-    flows: tuple[FlowPlan, ...]
-    manifest: Manifest
 
 
 def plan_run(
@@ -96,18 +87,18 @@ def plan_run(
     snapshots: FlowSnapshots,
     syncs: Mapping[str, SyncsRead],
     superseded: Superseded,
-) -> Planned:
+) -> tuple[RunPlan, list[FlowPlan], Manifest]:
     """What to read, and what no longer counts.
 
     :param syncs: what was read to align topics, by flow.
     :param superseded: what is known not to count any more.
+    :returns: with what each flow brings to the plan, and the manifest by then.
     """
     rebuilt = list(superseded.rebuilt)
     flows: list[FlowPlan] = []
     shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
     for name, snapshot in snapshots.items():
-        read = syncs.get(name, SyncsRead())
-        baseline = context.baseline(name)
+        read, baseline = syncs.get(name, SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
         manifest = _with_alignment(manifest, aligned, syncs.get(name))
         plan = _plan_flow(context, manifest, snapshot, shared[name])
@@ -134,9 +125,7 @@ def plan_run(
         drops=tuple(drops), rebuilt=tuple(rebuilt),
         expired=frozenset(gap.flow for plan in flows for gap in plan.gaps),
     ).without(unreadable.too_many(known))  # fmt: skip
-    begin = {key: state for plan in flows for key, state in plan.begin.items()}
-    manifest = replace(manifest, sides={**manifest.sides, **begin})
-    return Planned(plan_of_all, tuple(flows), manifest)
+    return plan_of_all, flows, manifest
 
 
 def _plan_flow(
@@ -166,7 +155,7 @@ def _with_alignment(manifest: Manifest, aligned: Aligned, read: SyncsRead | None
 
 
 def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
-    """Forget what no longer holds of a flow, and keep what is known of records that are gone."""
+    """Forget what no longer holds of a flow, keep where it goes on and which records are gone."""
     reopened = {(topic.flow, topic.topic) for topic in plan.reopened}
     for topic in reopened:
         manifest = changes.forget_numbers(manifest, *topic)
@@ -183,7 +172,7 @@ def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
     )
     for departed in plan.departed:
         manifest = changes.forget_topic(manifest, *departed.key, departed.origins)
-    return manifest
+    return replace(manifest, sides={**manifest.sides, **plan.begin})
 
 
 def _with_baselines(manifest: Manifest, context: RunContext, snapshots: FlowSnapshots) -> Manifest:
