@@ -18,7 +18,7 @@ from mirror_report.parity import WHOLE
 from mirror_report.parity.plan import ranges
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
-from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.state import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
 
 # Unreadable records of one side of a topic; with more of them the topic is unknown.
@@ -65,9 +65,7 @@ def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
     return [
         part
         for whole in ranges.joined(wanted)
-        for part in _around(
-            whole, places.get((whole.flow, whole.side, whole.origin, whole.partition), ())
-        )
+        for part in _around(whole, places.get((*whole.key, whole.partition), ()))
     ]
 
 
@@ -137,12 +135,9 @@ def reason(known: Collection[Unreadable]) -> str:
 
 def samples(known: Iterable[Unreadable]) -> list[Sample]:
     """Where they are; of what they hold nothing is known."""
-    chosen = sorted(known, key=lambda each: (each.side, each.partition, each.offset))
     return [
-        Sample(
-            record.side, record.partition, record.offset, record.timestamp_ms, "", "", None, None
-        )
-        for record in chosen
+        Sample(one.side, one.partition, one.offset, one.timestamp_ms, "", "", None, None)
+        for one in sorted(known, key=lambda each: (each.side, each.partition, each.offset))
     ]
 
 
@@ -164,14 +159,12 @@ def still_there(
 
 def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
     via, name = fed_by(record.flow, record.origin)
-    if via not in snapshots:
+    if via not in snapshots or name in snapshots[via].side(record.side).errors:
         return True
-    cluster = snapshots[via].side(record.side)
-    topic = cluster.topics.get(name)
-    log = topic.partitions.get(record.partition) if topic else None
-    if topic is None or log is None or topic.topic_id != record.topic_id:
-        return name in cluster.errors
-    return log.log_start <= record.offset < log.end or name in cluster.errors
+    topic = find(snapshots, record.flow, record.side, record.origin)
+    same = topic is not None and topic.topic_id == record.topic_id
+    log = topic.partitions.get(record.partition) if topic and same else None
+    return log is not None and log.log_start <= record.offset < log.end
 
 
 def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int, Side]]:
