@@ -58,15 +58,18 @@ class Track:
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Track:
         """What :meth:`dump` made."""
-        seen = plain["seen"]
+        seen = Cut(*plain["seen"]) if plain["seen"] else None
         cuts = tuple(Cut(*cut) for cut in plain["cuts"])
-        return cls(cuts, Cut(*seen) if seen else None, plain["barrier"], plain["raised"])
+        return cls(cuts, seen, plain["barrier"], plain["raised"])
 
     def dump(self) -> dict[str, Any]:
         """JSON types only."""
-        cuts = [list(cut) for cut in self.cuts]
-        seen = list(self.seen) if self.seen else None
-        return {"cuts": cuts, "seen": seen, "barrier": self.barrier, "raised": self.raised}
+        return {
+            "cuts": [list(cut) for cut in self.cuts],
+            "seen": list(self.seen) if self.seen else None,
+            "barrier": self.barrier,
+            "raised": self.raised,
+        }
 
 
 def advance(
@@ -115,9 +118,8 @@ def advance(
 def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
     """Cut at the ends of both logs, of a mirror that is known to be drained there."""
     last = track.cuts[-1]
-    if upstream < last.upstream or downstream < last.downstream:
-        return track
-    if (upstream, downstream) == last[:2]:
+    behind = upstream < last.upstream or downstream < last.downstream
+    if behind or (upstream, downstream) == last[:2]:
         return track
     end = Cut(upstream, downstream, max(now_ms, last.label + 1))
     return Track((*track.cuts, end), end, -1, 0)

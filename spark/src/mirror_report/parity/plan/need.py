@@ -16,15 +16,14 @@ VERIFY_AGAIN_IDLE_MS = 86_400_000
 
 def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> bool:
     """Whether there is something to read or to compare."""
-    if plan.ranges or plan.scans or plan.drops or manifest.open_work:
-        return True
-    if any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values()):
-        return True
-    if any(_may_be_early(manifest, removal) for removal in manifest.removals):
-        return True
     idle_ms = context.now_ms - manifest.verified_again_at_ms
     verified = context.settings.budget.scrub_bytes and manifest.digests
-    return bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS
+    return (
+        bool(plan.ranges or plan.scans or plan.drops or manifest.open_work)
+        or any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values())
+        or any(_may_be_early(manifest, removal) for removal in manifest.removals)
+        or (bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS)
+    )
 
 
 def within_limits(
@@ -58,8 +57,7 @@ def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[C
             snapshot = plan.snapshots[topic.flow]
             now = CompactedTopic.seen(snapshot, topic.topic, topic.origins, recorded)
             topics += [now] if now is not None else []
-    every_ms = context.settings.budget.compacted_hours * HOUR_MS
-    return waiting(topics, manifest.scans, every_ms)
+    return waiting(topics, manifest.scans, context.settings.budget.compacted_hours * HOUR_MS)
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:

@@ -162,8 +162,9 @@ def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
     if via not in snapshots or name in snapshots[via].side(record.side).errors:
         return True
     topic = find(snapshots, record.flow, record.side, record.origin)
-    same = topic is not None and topic.topic_id == record.topic_id
-    log = topic.partitions.get(record.partition) if topic and same else None
+    if topic is None or topic.topic_id != record.topic_id:
+        return False
+    log = topic.partitions.get(record.partition)
     return log is not None and log.log_start <= record.offset < log.end
 
 
