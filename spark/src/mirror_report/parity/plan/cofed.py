@@ -56,11 +56,13 @@ def _doubts(
     doubts: dict[TargetTopic, str] = {}
     for snapshot in snapshots.values():
         flow = snapshot.flow
-        for name in filter(flow.matches, snapshot.source.errors):
-            if name not in snapshot.source.topics:
-                doubts[flow.target, flow.target_topic(name)] = (
-                    f"topic {name} of flow {flow.name} feeds it too and could not be read"
-                )
+        unread = snapshot.source.errors.keys() - snapshot.source.topics.keys()
+        doubts |= {
+            (flow.target, flow.target_topic(name)): (
+                f"topic {name} of flow {flow.name} feeds it too and could not be read"
+            )
+            for name in filter(flow.matches, unread)
+        }
     for flow in flows:
         if flow.name not in snapshots:
             doubts |= {
@@ -91,12 +93,11 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
 
 def _may_feed(flow: Flow, topic: str, manifest: Manifest) -> bool:
     """Whether a flow that was not observed brings records to a topic: it did, or nobody knows."""
-    if flow.source_topic(topic) is None:
-        return False
-    if flow.name not in manifest.baselines:
-        return True
     feeds = (fed_by(owner, origin) for owner, side, origin in manifest.sides if side == "source")
-    return any(via == flow.name and flow.target_topic(name) == topic for via, name in feeds)
+    return flow.source_topic(topic) is not None and (
+        flow.name not in manifest.baselines
+        or any(via == flow.name and flow.target_topic(name) == topic for via, name in feeds)
+    )
 
 
 def misplaced(

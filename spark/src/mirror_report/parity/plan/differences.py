@@ -17,7 +17,6 @@ from mirror_report.parity.state import (
     SLACK_MS,
     Manifest,
     Side,
-    TopicKey,
     Unreadable,
     fed_by,
 )
@@ -74,16 +73,18 @@ class Differences:
         starts: dict[Key, int] = {}
         following: dict[Key, int] = {}
         ranges: list[Range] = []
-        for flow, topic, side, origin in self._sides(touched):
-            logs, known = self._logs(flow, side, origin)
-            for partition, offset in known.items():
-                starts[flow, side, origin, partition] = GONE
-                following[flow, side, origin, partition] = offset
-            for partition, log in logs.items():
-                starts[flow, side, origin, partition] = log.log_start
-                begin = max(log.log_start, known.get(partition, log.log_start))
-                end = self._end(log, flow, side, origin)
-                ranges.append(Range(flow, side, origin, topic, partition, begin, end))
+        there = (topic for topic in self.topics if topic.flow in self.snapshots)
+        for topic in (topic for topic in there if topic.key in touched):
+            for key in ((topic.flow, side, origin) for side, origin in topic.sides):
+                logs, known = self._logs(*key)
+                for partition, offset in known.items():
+                    starts[*key, partition] = GONE
+                    following[*key, partition] = offset
+                for partition, log in logs.items():
+                    starts[*key, partition] = log.log_start
+                    begin = max(log.log_start, known.get(partition, log.log_start))
+                    end = self._end(log, *key)
+                    ranges.append(Range(*key, topic.topic, partition, begin, end))
         return Newer(starts, following, ranges)
 
     def digested(self, rows: Rows) -> list[Range]:
@@ -162,13 +163,6 @@ class Differences:
                 for extent in self.extents[bucket_key(row)]
             ):
                 yield row
-
-    def _sides(self, touched: set[TopicKey]) -> Iterator[tuple[str, str, Side, str]]:
-        for topic in self.topics:
-            if topic.flow in self.snapshots and topic.key in touched:
-                for origin in topic.origins:
-                    yield topic.flow, topic.topic, "source", origin
-                yield topic.flow, topic.topic, "target", topic.topic
 
     def _logs(
         self, flow: str, side: Side, origin: str

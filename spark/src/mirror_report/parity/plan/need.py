@@ -49,15 +49,17 @@ def within_limits(
 
 def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[CompactedTopic]:
     """Compacted topics to compare as a whole, those first that were scanned longest ago."""
-    topics = []
-    for topic in plan.topics:
-        compacted = topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
-        if compacted and topic.flow not in plan.deferred:
-            recorded = context.baseline(topic.flow).get("topics", {})
-            snapshot = plan.snapshots[topic.flow]
-            now = CompactedTopic.seen(snapshot, topic.topic, topic.origins, recorded)
-            topics += [now] if now is not None else []
-    return waiting(topics, manifest.scans, context.settings.budget.compacted_hours * HOUR_MS)
+    seen = (
+        CompactedTopic.seen(
+            plan.snapshots[topic.flow], topic.topic, topic.origins,
+            context.baseline(topic.flow).get("topics", {}),
+        )
+        for topic in plan.topics
+        if topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
+        and topic.flow not in plan.deferred
+    )  # fmt: skip
+    every_ms = context.settings.budget.compacted_hours * HOUR_MS
+    return waiting((topic for topic in seen if topic is not None), manifest.scans, every_ms)
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:

@@ -5,6 +5,7 @@ after the last cut is in flight: the next sync closes it, or the ends of both lo
 mirror is drained, which takes a second snapshot of the source to know.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -180,19 +181,19 @@ def _position(
 
 def _waiting(known: TopicState | None, partition: int, newer: list[OffsetSync]) -> list[Cut]:
     """Syncs not used yet, in their order."""
-    before = known["pending"].get(str(partition), []) if known else []
-    new = [Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer]
-    return [*(Cut(*sync) for sync in before), *new]
+    before = [Cut(*sync) for sync in known["pending"].get(str(partition), [])] if known else []
+    return before + [Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer]
 
 
 def _since(track: Track, syncs: list[Cut]) -> list[Cut]:
     """Syncs of a recreated topic: from the first on that does not go on from the former ones."""
-    if track.seen is None:
+    if (seen := track.seen) is None:
         return syncs
-    for number, sync in enumerate(syncs):
-        if sync.upstream < track.seen.upstream or sync.downstream < track.seen.downstream:
-            return syncs[number:]
-    return []
+    return list(
+        itertools.dropwhile(
+            lambda one: one.upstream >= seen.upstream and one.downstream >= seen.downstream, syncs
+        )
+    )
 
 
 def _exact_start(
@@ -205,9 +206,8 @@ def _exact_start(
             log.log_start == 0 for topic in (ours, theirs) for log in topic.partitions.values()
         )
         return dict.fromkeys(ours.partitions, (0, 0)) if whole else {}
-    if recorded["source_id"] not in (None, ours.topic_id):
-        return {}
-    if recorded["target_id"] not in (None, theirs.topic_id):
+    ids = ((recorded["source_id"], ours.topic_id), (recorded["target_id"], theirs.topic_id))
+    if any(known not in (None, present) for known, present in ids):
         return {}
     here, there = offsets(recorded["source"]), offsets(recorded["target"])
     required = offsets(recorded["required"])

@@ -167,11 +167,8 @@ def waiting(
     every_ms: float,
 ) -> list[CompactedTopic]:
     """Topics whose scan is due, those first that were scanned longest ago."""
-    found = []
-    for topic in topics:
-        last = last_of(known, *topic.key)
-        if due(last, topic, every_ms):
-            found.append((last.at_ms if last else 0, topic))
+    scanned = [(last_of(known, *topic.key), topic) for topic in topics]
+    found = [(last.at_ms if last else 0, now) for last, now in scanned if due(last, now, every_ms)]
     return [topic for _, topic in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -179,9 +176,8 @@ def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
     """Whether a topic has to be scanned: something is new, and the last scan is old enough."""
     if last is None:
         return True
-    if last.state == now.state() and not last.total("in_flight"):
-        return False
-    return now.taken_at_ms - last.at_ms >= every_ms
+    news = last.state != now.state() or last.total("in_flight") > 0
+    return news and now.taken_at_ms - last.at_ms >= every_ms
 
 
 def affordable(

@@ -36,8 +36,7 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
     """What rests on another baseline than the present one, or on no flow at all."""
     flows = {flow.name: flow for flow in context.settings.flows}
     found = Superseded(manifest)
-    for name in sorted(manifest.baselines):
-        known = manifest.baselines[name]
+    for name, known in sorted(manifest.baselines.items()):
         if name not in flows or known != basis(flows[name], context.baseline(name)):
             found.manifest = changes.forget_flow(found.manifest, name)
             found.drops.append(Drop(name))
@@ -65,11 +64,10 @@ def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> N
 def origins_of(flows: Sequence[Flow], manifest: Manifest, flow: str, topic: str) -> list[str]:
     """Source topics that fed a topic of the target when it was last judged by a flow."""
     of_name = {each.name: each for each in flows}
-    found = []
-    for owner, side, origin in manifest.sides:
-        via, name = fed_by(owner, origin)
-        if (owner, side) != (flow, "source") or via not in of_name:
-            continue
-        if of_name[via].target_topic(name) == topic:
-            found.append(origin)
-    return found
+    origins = (key[2] for key in manifest.sides if key[:2] == (flow, "source"))
+    feeds = ((origin, *fed_by(flow, origin)) for origin in origins)
+    return [
+        origin
+        for origin, via, name in feeds
+        if via in of_name and of_name[via].target_topic(name) == topic
+    ]

@@ -11,6 +11,7 @@ from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, SidePlan, changed, plan_side
 from mirror_report.parity.state import (
     Manifest,
+    Side,
     TopicKey,
     fed_by,
     offsets,
@@ -40,6 +41,12 @@ class TopicPlan:
     def key(self) -> TopicKey:
         """Its flow and name."""
         return self.flow, self.topic
+
+    @property
+    def sides(self) -> list[tuple[Side, str]]:
+        """Both sides of it, and the names of its topics there."""
+        sources: list[tuple[Side, str]] = [("source", origin) for origin in self.origins]
+        return [*sources, ("target", self.topic)]
 
     @property
     def judged(self) -> bool:
@@ -110,9 +117,9 @@ def _plan_departed(
             left.setdefault(flow.target_topic(origin), []).append(origin)
     for topic, names in left.items():
         if topic not in planned:
-            done.departed.append(TopicPlan(flow.name, topic, tuple(names)))
-            done.drops += [Drop(flow.name, "source", name) for name in names]
-            done.drops.append(Drop(flow.name, "target", topic))
+            departed = TopicPlan(flow.name, topic, tuple(names))
+            done.departed.append(departed)
+            done.drops += [Drop(flow.name, *side) for side in departed.sides]
 
 
 def feed_of(
