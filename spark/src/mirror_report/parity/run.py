@@ -90,15 +90,13 @@ def _compare_content(
         f"(about {expected / 1e6:.0f} MB)"
     )
     rows = sum(file.stat().st_size for file in context.directory.rglob("*.parquet"))
-    hint = class_archive.hint(context.settings.spark)
-    if hint is not None:
+    if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
     with opened(context.settings.spark, expected + rows) as session, spark_errors():
         storage = RowStorage(session, context.directory, context.run_id)
-        state = _read(context, storage, state)
-        state = _compare(context, storage, state)
+        state = _compare(context, storage, _read(context, storage, state))
         return _scan(context, storage, state)
 
 
@@ -137,16 +135,20 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     gone = compare.removed_records(storage, state.manifest, compared, judged)
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
     state, samples = _classify(context, storage, state, compared, judged)
-    final = judged
-    if samples is not None:
-        final = compare.judge(context, storage, state.manifest, plan, compared)
+    # What was classified is judged again.
+    final = (
+        judged if samples is None
+        else compare.judge(context, storage, state.manifest, plan, compared)
+    )  # fmt: skip
     rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
     manifest = summaries.keep(state.manifest, state.plan, rows, samples or [], context.run_id)
-    manifest = replace(manifest, open_work=any(row["candidates"] for row in rows))
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
-    manifest = replace(manifest, digests=sealed.digests, sealed=sealed.sealed)
+    manifest = replace(
+        manifest, digests=sealed.digests, sealed=sealed.sealed,
+        open_work=any(row["candidates"] for row in rows),
+    )  # fmt: skip
     for frame in (final, judged, compared.buckets):
         frame.unpersist()
     return replace(state, manifest=manifest).with_positions()
@@ -226,13 +228,11 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     scanner = Scanner(context, storage, manifest, plan)
     try:
         found = scanner.scan(plan.scans)
-        again = found.differing
-        if again:
+        if again := found.differing:
             context.progress(
                 f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
             )
-            flows = {topic.flow.name for topic in again}
-            observed = observe.observe_again(context, plan, flows)
+            observed = observe.observe_again(context, plan, {topic.flow.name for topic in again})
             state = state.with_findings(observed.findings)
             found = found.replaced(scanner.confirm(again, observed.snapshots))
     except OutOfTimeError:

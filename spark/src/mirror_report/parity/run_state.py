@@ -30,8 +30,7 @@ class RunState:
     def with_new(self, findings: Iterable[Finding]) -> RunState:
         """Report what no later run will find again."""
         new = [found for found in dict.fromkeys(findings) if found not in self.findings]
-        known = (*self.manifest.new_findings, *new)
-        manifest = replace(self.manifest, new_findings=known)
+        manifest = replace(self.manifest, new_findings=(*self.manifest.new_findings, *new))
         return replace(self, manifest=manifest).with_findings(new)
 
     def with_unread(self, unread: Unread) -> RunState:
@@ -45,5 +44,5 @@ class RunState:
             name: relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()
         }
-        known = {**self.manifest.positions, **now}
-        return replace(self, manifest=replace(self.manifest, positions=known))
+        positions = {**self.manifest.positions, **now}
+        return replace(self, manifest=replace(self.manifest, positions=positions))

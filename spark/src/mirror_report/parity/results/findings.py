@@ -81,11 +81,10 @@ def deferred(flow: Flow, behind: int, bound: int) -> Finding:
 
 def unaffordable(topic: CompactedTopic) -> Finding:
     """A compacted topic that is larger than what the run may still read."""
-    size = total_bytes(topic.ranges()) / 1e6
     return Finding(
         "warning", "backlog", topic.flow.name, topic.topic, None, None,
         f"{topic.flow.name}/{topic.topic}: a compacted topic is read as a whole, and its "
-        f"{size:.0f} MB are more than this run may still read",
+        f"{total_bytes(topic.ranges()) / 1e6:.0f} MB are more than this run may still read",
         "mirror-report run again; if it stays, raise mirror_report_max_bytes or _max_records",
     )  # fmt: skip
 

@@ -38,7 +38,7 @@ def keep(
 def result(
     topic: CompactedTopic,
     run_id: str,
-    rows: Iterable[Mapping[str, Any]],
+    rows: Collection[Mapping[str, Any]],
     samples: Iterable[Mapping[str, Any]],
     last: Scan | None,
     unreported: Collection[str] = (),
@@ -50,14 +50,9 @@ def result(
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
     found = Scan(run_id, topic.taken_at_ms, topic.state())
-    newest: list[int] = []
-    source_keys = target_keys = 0
     for row in rows:
         found.keys.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
-        source_keys += row["source_keys"]
-        target_keys += row["target_keys"]
-        if row["class"] != "in_flight" and row["newest_ms"] is not None:
-            newest.append(row["newest_ms"])
+    due = (row["newest_ms"] for row in rows if row["class"] != "in_flight")
     for sample in samples:
         plain = {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
         found.samples.setdefault(sample["class"], []).append(plain)
@@ -67,9 +62,9 @@ def result(
     }
     return replace(
         found,
-        source_keys=source_keys,
-        target_keys=target_keys,
-        newest_ms=max(newest, default=None),
+        source_keys=sum(row["source_keys"] for row in rows),
+        target_keys=sum(row["target_keys"] for row in rows),
+        newest_ms=max((newest for newest in due if newest is not None), default=None),
         accounted=known,
     )
 

@@ -121,7 +121,7 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
         reason = (
             f"{expired} records expired before they were read"
             if expired
-            else ("records that differ can no longer be read")
+            else "records that differ can no longer be read"
         )
         return {"status": "unverifiable", "reason": reason}
     if unread:
@@ -147,8 +147,7 @@ def keep(
     :param samples: flow, topic, class, and the fields of a :class:`Sample`.
     """
     fresh: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for sample in samples:
-        plain = dict(sample)
+    for plain in map(dict, samples):
         key = (plain.pop("flow"), plain.pop("topic"), plain.pop("class"))
         fresh.setdefault(key, []).append(plain)
     planned = {topic.key for topic in plan.topics}
@@ -160,8 +159,7 @@ def keep(
         }
         for flow in {*manifest.summaries, *plan.snapshots}
     }
-    for row in rows:
-        numbers = dict(row)
+    for numbers in map(dict, rows):
         flow, topic = numbers.pop("flow"), numbers.pop("topic")
         known = summaries.get(flow, {}).get(topic, {})
         unreported = manifest.is_unreported(flow, str(known.get("run_id")))

@@ -213,10 +213,8 @@ def _with_retention(
     early, expired = retention.gone(entries, context.now_ms)
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     if early:
-        lanes: Counter[str] = Counter()
-        for partition, count in early.items():
-            lanes[str(partition) if keeps else WHOLE] += count
-        found = _more(found, "deleted_early", lanes)
+        by_partition = {str(partition): count for partition, count in early.items()}
+        found = _more(found, "deleted_early", by_partition if keeps else {WHOLE: early.total()})
     sources = (find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins)
     left = retention.breach_seconds(
         oldest,
@@ -237,9 +235,7 @@ def _not_compared(
     snapshot = plan.snapshots[topic.flow]
     recorded = context.baseline(topic.flow).get("topics", {})
     there = mirrored = 0
-    for via, name in topic.feeds:
-        if via != topic.flow:
-            continue
+    for name in (name for via, name in topic.feeds if via == topic.flow):
         begun = offsets(recorded.get(name, {}).get("source"))
         for partition, log in snapshot.source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))

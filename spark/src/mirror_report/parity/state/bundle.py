@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from mirror_report.engines import ENGINES
 from mirror_report.model import Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
-from mirror_report.parity.state.records import Side, TopicKey, Unreadable
+from mirror_report.parity.state.records import Side, TopicKey, Unreadable, offsets
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -80,8 +80,9 @@ class Bundle:
     @property
     def records(self) -> int:
         """Offsets in its ranges: an upper bound of its records."""
-        spans = [span for topic in self.topics.values() for span in topic.ranges.values()]
-        return sum(end - start for start, end in spans)
+        return sum(
+            end - start for topic in self.topics.values() for start, end in topic.ranges.values()
+        )
 
 
 def with_unreadable(
@@ -176,12 +177,8 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
         )
         for name, entry in plain["topics"].items()
     }
-    positions = plain["positions"]
-    if positions is not None:
-        positions = {
-            topic: {int(p): offset for p, offset in parts.items()}
-            for topic, parts in positions.items()
-        }
+    known = plain["positions"]
+    positions = None if known is None else {name: offsets(parts) for name, parts in known.items()}
     return Bundle(**{**plain, "topics": topics, "positions": positions})
 
 

@@ -76,10 +76,9 @@ def read_up_to(manifest: Manifest, ends: Iterable[tuple[Origin, int, int]]) -> M
 
 def forget_flow(manifest: Manifest, flow: str) -> Manifest:
     """Drop all that is known of a flow, except for its rows."""
-    by_flow = (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
     changes: dict[str, Any] = {
         name: {key: value for key, value in getattr(manifest, name).items() if key != flow}
-        for name in by_flow
+        for name in (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
     } | {
         name: tuple(record for record in getattr(manifest, name) if record.flow != flow)
         for name in (*LOST, "gaps", "unreadable")

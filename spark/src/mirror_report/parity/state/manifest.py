@@ -164,8 +164,7 @@ class Manifest:
         """Whether no record of a topic of the target carried a timestamp on the source."""
         if self.alignments.get(flow, {}).get(topic, {}).get("untimed"):
             return True
-        known = self.summaries.get(flow, {}).get(topic, {}).get("now", {})
-        newest = known.get("newest_due_ms")
+        newest = self.summaries.get(flow, {}).get(topic, {}).get("now", {}).get("newest_due_ms")
         return newest is not None and newest < 0
 
     def may_have_timestamps(self, flow: str, topic: str) -> bool:
