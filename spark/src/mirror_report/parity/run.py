@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content
 from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
-from mirror_report.parity.plan import RunPlan
-from mirror_report.parity.plan.need import spark_is_needed, within_limits
-from mirror_report.parity.plan.ranges import total_bytes, total_records
-from mirror_report.parity.plan.run_plan import plan_run
+from mirror_report.parity.plan import RunPlan, need, run_plan, total_bytes, total_records
 from mirror_report.parity.plan.superseded import superseded
-from mirror_report.parity.results import findings, scans, summaries
-from mirror_report.parity.results.topics import report_topic
+from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
@@ -42,7 +38,7 @@ def run_parity(
     """
     context = RunContext.begin(request, progress)
     state = _plan(context)
-    needed = spark_is_needed(context, state.manifest, state.plan)
+    needed = need.spark_is_needed(context, state.manifest, state.plan)
     if needed:
         state = _compare_content(context, state, open_session)
     else:
@@ -67,11 +63,11 @@ def _plan(context: RunContext) -> RunState:
     timed = observe.topics_with_timestamps(context, manifest, observed.snapshots)
     manifest = changes.with_timestamps(manifest, timed)
     syncs = observe.read_syncs(context, manifest, observed.snapshots)
-    plan, flows, manifest = plan_run(context, manifest, observed.snapshots, syncs, former)
+    plan, flows, manifest = run_plan.plan_run(context, manifest, observed.snapshots, syncs, former)
     plan = replace(plan, deferred=observed.deferred)
     once = (finding for flow in flows for finding in findings.of_plan(flow))
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
-    plan, large = within_limits(context, state.manifest, plan)
+    plan, large = need.within_limits(context, state.manifest, plan)
     return replace(state, plan=plan).with_findings(findings.unaffordable(topic) for topic in large)
 
 
@@ -250,19 +246,19 @@ def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
     """Save, and say what holds of each topic."""
     plan, settings = state.plan, context.settings
-    topics = [report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
+    rows = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     _saved(context, state, replace(state.manifest, finished=finished))
     found = list(state.findings)
-    for topic in topics:
+    for topic in rows:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:
         found.append(findings.backlog(left, state.left))
     return ParityResult(
-        topics=topics,
+        topics=rows,
         findings=found,
         backlog_records=total_records(plan.backlog),
         backlog_bytes=int(total_bytes(plan.backlog)),

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mirror_report.model import Finding
-from mirror_report.parity.plan import RunPlan, Unread
-from mirror_report.parity.plan.need import relevant_positions
+from mirror_report.parity.plan import RunPlan, Unread, need
 from mirror_report.parity.state import Manifest
 
 
@@ -41,7 +40,7 @@ class RunState:
     def with_positions(self) -> RunState:
         """Keep the positions that were judged by; those of other topics stay as they were."""
         now = {
-            name: relevant_positions(self.manifest, self.plan, snapshot)
+            name: need.relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()
         }
         positions = {**self.manifest.positions, **now}

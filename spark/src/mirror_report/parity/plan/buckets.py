@@ -7,7 +7,6 @@ from typing import Any
 
 from mirror_report.model import ClusterSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cuts
-from mirror_report.parity.plan.cuts import Span, Track
 from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
@@ -137,14 +136,14 @@ def spans(
         if topic.strategy != STRATEGY or state is None:
             continue
         for number, plain in state["tracks"].items():
-            track = Track.load(plain)
+            track = cuts.Track.load(plain)
             for side, origin in topic.sides:
                 rows += _spans_of((topic.flow, side, origin, int(number)), track, wanted)
     return rows
 
 
 def _spans_of(
-    log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
+    log: tuple[str, Side, str, int], track: cuts.Track, wanted: Sequence[Range] | None
 ) -> list[dict[str, Any]]:
     flow, side, origin, partition = log
     bounds = [(0, END)]
@@ -157,7 +156,7 @@ def _spans_of(
             "span_start": span.start, "span_end": span.end, "label": span.label,
         }
         # A log without spans is cut too: an empty one says so.
-        for span in sorted(found) or [Span(0, 0, 0)] * bool(bounds)
+        for span in sorted(found) or [cuts.Span(0, 0, 0)] * bool(bounds)
     ]  # fmt: skip
 
 

@@ -48,7 +48,6 @@ def within_limits(
 
 
 def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[CompactedTopic]:
-    """Compacted topics to compare as a whole, those first that were scanned longest ago."""
     seen = (
         CompactedTopic.seen(
             plan.snapshots[topic.flow], topic.topic, topic.origins,

@@ -6,10 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import buckets, cofed, offset_syncs, ranges, unreadable
-from mirror_report.parity.plan.cofed import CoFed
-from mirror_report.parity.plan.offset_syncs import Aligned, SyncsRead
-from mirror_report.parity.plan.ranges import Range, Spent
+from mirror_report.parity.plan import buckets, cofed, offset_syncs, unreadable
+from mirror_report.parity.plan.ranges import Range, Spent, joined
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
@@ -68,7 +66,7 @@ class RunPlan:
 
     def leaving(self, later: Iterable[Range]) -> RunPlan:
         """Leave more for a later run."""
-        return replace(self, backlog=tuple(ranges.joined([*later, *self.backlog])))
+        return replace(self, backlog=tuple(joined([*later, *self.backlog])))
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
@@ -85,7 +83,7 @@ def plan_run(
     context: RunContext,
     manifest: Manifest,
     snapshots: FlowSnapshots,
-    syncs: Mapping[str, SyncsRead],
+    syncs: Mapping[str, offset_syncs.SyncsRead],
     superseded: Superseded,
 ) -> tuple[RunPlan, list[FlowPlan], Manifest]:
     """What to read, and what no longer counts.
@@ -98,7 +96,7 @@ def plan_run(
     flows: list[FlowPlan] = []
     shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
     for name, snapshot in snapshots.items():
-        read, baseline = syncs.get(name, SyncsRead()), context.baseline(name)
+        read, baseline = syncs.get(name, offset_syncs.SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
         manifest = _with_alignment(manifest, aligned, syncs.get(name))
         plan = _plan_flow(context, manifest, snapshot, shared[name])
@@ -129,7 +127,7 @@ def plan_run(
 
 
 def _plan_flow(
-    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: CoFed
+    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: cofed.CoFed
 ) -> FlowPlan:
     feeds = {
         topic: [
@@ -147,7 +145,9 @@ def _plan_flow(
     )  # fmt: skip
 
 
-def _with_alignment(manifest: Manifest, aligned: Aligned, read: SyncsRead | None) -> Manifest:
+def _with_alignment(
+    manifest: Manifest, aligned: offset_syncs.Aligned, read: offset_syncs.SyncsRead | None
+) -> Manifest:
     flow, syncs = aligned.flow.name, manifest.syncs
     if read is not None and read.problem is None:
         syncs = {**syncs, flow: read.read}
@@ -176,7 +176,6 @@ def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
 
 
 def _with_baselines(manifest: Manifest, context: RunContext, snapshots: FlowSnapshots) -> Manifest:
-    """Keep what the state rests on by now."""
     bases = {
         name: basis(snapshot.flow, context.baseline(name)) for name, snapshot in snapshots.items()
     }

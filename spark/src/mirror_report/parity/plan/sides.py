@@ -211,7 +211,6 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
 
 
 def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal]:
-    """What was removed since the last run."""
     kept_ms = state.retention_ms
     retention_ms = None if kept_ms is None or kept_ms < 0 else kept_ms
     found = []

@@ -50,7 +50,6 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
 
 
 def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
-    """Begin a topic again, whoever judges it."""
     topic = flow.target_topic(origin)
     sides = found.manifest.sides
     judges = {judge for judge, side, name in sides if (side, name) == ("target", topic)}

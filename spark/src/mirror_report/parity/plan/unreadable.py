@@ -15,8 +15,7 @@ from typing import TypeVar
 
 from mirror_report.model import Sample
 from mirror_report.parity import WHOLE
-from mirror_report.parity.plan import ranges
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.ranges import Range, joined
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.state import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
@@ -64,7 +63,7 @@ def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
         places.setdefault(log, []).append(record.offset)
     return [
         part
-        for whole in ranges.joined(wanted)
+        for whole in joined(wanted)
         for part in _around(whole, places.get((*whole.key, whole.partition), ()))
     ]
 

@@ -2,8 +2,7 @@
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding
-from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan
-from mirror_report.parity.plan.ranges import total_bytes
+from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan, total_bytes
 from mirror_report.parity.state import Gap
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.parity import HARMLESS, REPORTED_ONCE
-from mirror_report.parity.plan import CompactedTopic, Scan
-from mirror_report.parity.plan.scans import last_of
+from mirror_report.parity.plan import CompactedTopic, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
 
@@ -28,7 +27,7 @@ def keep(
             [row for row in some if (row["flow"], row["topic"]) == topic.key]
             for some in (rows, samples)
         )
-        last = last_of(found, *topic.key)
+        last = scans.last_of(found, *topic.key)
         unreported = manifest.unreported.get(topic.flow.name, ())
         scan = result(topic, run_id, of_topic, shown, last, unreported)
         found = changes.with_topic(found, *topic.key, asdict(scan))

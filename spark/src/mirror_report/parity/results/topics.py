@@ -8,10 +8,16 @@ from typing import Any
 from mirror_report.model import CLASSES, ParityStatus, TopicParity
 from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import RunPlan, TopicPlan, buckets, offset_syncs, unreadable
-from mirror_report.parity.plan.ranges import total_records
+from mirror_report.parity.plan import (
+    RunPlan,
+    TopicPlan,
+    buckets,
+    offset_syncs,
+    snapshots,
+    total_records,
+    unreadable,
+)
 from mirror_report.parity.plan.scans import last_of
-from mirror_report.parity.plan.snapshots import find
 from mirror_report.parity.results import retention, scans, summaries
 from mirror_report.parity.state import Manifest, Unreadable, offsets
 
@@ -50,7 +56,6 @@ def _empty(topic: TopicPlan) -> TopicParity:
 def _by_bucket(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
 ) -> TopicParity:
-    """A topic whose digests are compared."""
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     beyond = unreadable.of_topic(manifest.unreadable, topic.key)
     backlog = [waiting for waiting in plan.backlog if waiting.topic_key == topic.key]
@@ -215,11 +220,13 @@ def _with_retention(
     if early:
         by_partition = {str(partition): count for partition, count in early.items()}
         found = _more(found, "deleted_early", by_partition if keeps else {WHOLE: early.total()})
-    sources = (find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins)
+    sources = (
+        snapshots.find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins
+    )
     left = retention.breach_seconds(
         oldest,
         [source for source in sources if source is not None],
-        find(plan.snapshots, topic.flow, "target", topic.topic),
+        snapshots.find(plan.snapshots, topic.flow, "target", topic.topic),
         context.now_ms,
     )
     return replace(found, breach_seconds=left, expired_records=expired.total())
