@@ -79,8 +79,9 @@ def _compare_content(
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    scanned = [wanted for topic in plan.scans for wanted in topic.ranges()]
-    expected = total_bytes((*plan.ranges, *scanned))
+    expected = total_bytes(
+        (*plan.ranges, *(wanted for topic in plan.scans for wanted in topic.ranges()))
+    )
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
@@ -112,9 +113,11 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
         state = replace(state, plan=replace(plan, spent=plan.spent.plus(piece.ranges)))
         if piece.digests is not None:
             ends = ((done.key, done.partition, done.end) for done in piece.ranges)
-            manifest = changes.read_up_to(state.manifest, ends)
-            digests = (*manifest.digests, piece.digests)
-            state = _saved(context, state, replace(manifest, digests=digests, open_work=True))
+            manifest = replace(
+                changes.read_up_to(state.manifest, ends),
+                digests=(*state.manifest.digests, piece.digests), open_work=True,
+            )  # fmt: skip
+            state = _saved(context, state, manifest)
     return state
 
 

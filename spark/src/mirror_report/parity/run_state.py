@@ -39,9 +39,8 @@ class RunState:
 
     def with_positions(self) -> RunState:
         """Keep the positions that were judged by; those of other topics stay as they were."""
-        now = {
+        positions = dict(self.manifest.positions) | {
             name: need.relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()
         }
-        positions = {**self.manifest.positions, **now}
         return replace(self, manifest=replace(self.manifest, positions=positions))

@@ -105,11 +105,10 @@ def advance(
             barrier = max(barrier, sync.upstream + SLACK * surplus)
             raised += 1
         last = cuts[-1]
+        further = sync.upstream > last.upstream and sync.downstream > last.downstream
         repeating = sync.upstream <= barrier and raised < MOST_RAISED
         wide = sync.upstream - last.upstream >= MOST_RECORDS
-        if sync.upstream <= last.upstream or sync.downstream <= last.downstream or repeating:
-            continue
-        if wide or sync.label - last.label >= every_ms:
+        if further and not repeating and (wide or sync.label - last.label >= every_ms):
             cuts.append(sync._replace(label=max(sync.label, last.label + 1)))
             raised = 0
     return Track(tuple(thinned(cuts)), seen, barrier, raised)

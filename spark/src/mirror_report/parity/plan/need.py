@@ -65,16 +65,18 @@ def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot
     """Positions to keep of a flow: of the topics that are judged in this run those of now."""
     flow = snapshot.flow.name
     mine = [name for topic in plan.judged for via, name in topic.feeds if via == flow]
-    before = manifest.positions.get(flow, {})
-    there = {name: parts for name, parts in before.items() if name in snapshot.source.topics}
+    there = {
+        name: parts
+        for name, parts in manifest.positions.get(flow, {}).items()
+        if name in snapshot.source.topics
+    }
     return there | {name: dict(snapshot.positions.get(name, {})) for name in mine}
 
 
 def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bool:
     """Whether the same digests may have another result by now."""
     flow = snapshot.flow.name
-    known = manifest.summaries.get(flow, {})
-    if known and flow in plan.expired:
+    if manifest.summaries.get(flow) and flow in plan.expired:
         return True
     moved = manifest.positions.get(flow, {}) != relevant_positions(manifest, plan, snapshot)
     return moved and any(

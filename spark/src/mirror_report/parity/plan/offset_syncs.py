@@ -143,8 +143,9 @@ def _align_topic(
             times = [snapshot.source.taken_at_ms, *(sync.label for sync in usable[:1])]
             first = cuts.Cut(*begin[partition], min(times) - 1)
             track = cuts.Track((first,), first)
-        repeats = snapshot.flow.target_isolation != "read_committed"
-        further = cuts.advance(track, usable, bucket_ms, repeats=repeats)
+        further = cuts.advance(
+            track, usable, bucket_ms, repeats=snapshot.flow.target_isolation != "read_committed"
+        )
         if further is None:
             again = True
             further = cuts.advance(cuts.Track(), usable[-1:], bucket_ms) or cuts.Track()

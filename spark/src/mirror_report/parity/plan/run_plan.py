@@ -61,8 +61,11 @@ class RunPlan:
         topics = (
             replace(topic, unknown=topic.unknown or unknown.get(topic.key)) for topic in self.topics
         )
-        left = tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown)
-        return replace(self, topics=tuple(topics), ranges=left)
+        return replace(
+            self,
+            topics=tuple(topics),
+            ranges=tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown),
+        )
 
     def leaving(self, later: Iterable[Range]) -> RunPlan:
         """Leave more for a later run."""
@@ -70,8 +73,7 @@ class RunPlan:
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
-        mine = (topic.feeds for topic in self.topics if topic.flow == flow)
-        return {flow, *(via for feeds in mine for via, _ in feeds)}
+        return {flow, *(via for one in self.topics if one.flow == flow for via, _ in one.feeds)}
 
     def topic_id(self, wanted: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""

@@ -136,10 +136,8 @@ def plan_side(
 
 def _reopened(now: SideNow, known: SideState | None, change: str | list[int]) -> list[Reopened]:
     if isinstance(change, str):
-        detail = f"{change} → {now.snapshot.topic_id}"
-        return [Reopened("topic_reset", *now.where, None, detail)]
-    read = known.next if known else now.floor
-    logs = now.snapshot.partitions
+        return [Reopened("topic_reset", *now.where, None, f"{change} → {now.snapshot.topic_id}")]
+    read, logs = known.next if known else now.floor, now.snapshot.partitions
     return [
         Reopened("rewind", *now.where, partition, f"{read[partition]} → {logs[partition].end}")
         for partition in change
@@ -186,8 +184,10 @@ def _baseline_offsets(
         return {"older": before.older} if before is not None and not change else {}
     if before is not None:
         return {name: getattr(before, name) for name in BASELINE_OFFSETS}
-    names = BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:]
-    return {name: offsets((now.recorded or {}).get(name)) for name in names}
+    return {
+        name: offsets((now.recorded or {}).get(name))
+        for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
+    }
 
 
 def _with_retention(state: SideState, now: SideNow, before: SideState | None) -> SideState:

@@ -26,7 +26,14 @@ class Superseded:
 
     def leave(self, flows: Sequence[Flow], flow: str, topic: str) -> None:
         """Forget a topic that another flow judges from now on, or that begins again."""
-        origins = origins_of(flows, self.manifest, flow, topic)
+        of_name = {each.name: each for each in flows}
+        known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
+        feeds = ((origin, *fed_by(flow, origin)) for origin in known)
+        origins = [
+            origin
+            for origin, via, name in feeds
+            if via in of_name and of_name[via].target_topic(name) == topic
+        ]
         self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
         self.drops += [Drop(flow, "source", origin) for origin in origins]
         self.drops.append(Drop(flow, "target", topic))
@@ -42,8 +49,7 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
             found.drops.append(Drop(name))
     for name in sorted(found.manifest.baselines):
         recorded = context.baseline(name).get("topics", {})
-        known_at = found.manifest.topic_baselines.get(name, {})
-        for origin, at_ms in sorted(known_at.items()):
+        for origin, at_ms in sorted(found.manifest.topic_baselines.get(name, {}).items()):
             if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
                 _renew(context, found, flows[name], origin)
     return found
@@ -51,22 +57,9 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
 
 def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
     topic = flow.target_topic(origin)
-    sides = found.manifest.sides
-    judges = {judge for judge, side, name in sides if (side, name) == ("target", topic)}
+    judges = {key[0] for key in found.manifest.sides if key[1:] == ("target", topic)}
     for judge in sorted(judges):
         if context.settings.flow(judge).target == flow.target:
             found.leave(context.settings.flows, judge, topic)
             found.rebuilt.append((judge, topic))
     found.renewed.append((flow.name, topic))
-
-
-def origins_of(flows: Sequence[Flow], manifest: Manifest, flow: str, topic: str) -> list[str]:
-    """Source topics that fed a topic of the target when it was last judged by a flow."""
-    of_name = {each.name: each for each in flows}
-    origins = (key[2] for key in manifest.sides if key[:2] == (flow, "source"))
-    feeds = ((origin, *fed_by(flow, origin)) for origin in origins)
-    return [
-        origin
-        for origin, via, name in feeds
-        if via in of_name and of_name[via].target_topic(name) == topic
-    ]

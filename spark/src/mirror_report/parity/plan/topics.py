@@ -45,8 +45,7 @@ class TopicPlan:
     @property
     def sides(self) -> list[tuple[Side, str]]:
         """Both sides of it, and the names of its topics there."""
-        sources: list[tuple[Side, str]] = [("source", origin) for origin in self.origins]
-        return [*sources, ("target", self.topic)]
+        return [*(("source", origin) for origin in self.origins), ("target", self.topic)]
 
     @property
     def judged(self) -> bool:
@@ -173,13 +172,19 @@ def _sides(
         return sides
     known = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
     start: Mapping[str, Any] | None = next(known, None)
-    if start is None and _lost_its_beginning(sides, manifest):
+    newer_part = any(
+        log.log_start > 0 for side in sides for log in side.snapshot.partitions.values()
+    )
+    if start is None and newer_part and all(side.key not in manifest.sides for side in sides):
+        # It is read for the first time, and the source has lost its beginning.
         start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
-    there = SideNow(
-        flow.name, "target", topic, topic, flow.target_isolation,
-        on_target, target.taken_at_ms, start, any(feed.based for feed in feeds),
-    )  # fmt: skip
-    return [*sides, there]
+    return [
+        *sides,
+        SideNow(
+            flow.name, "target", topic, topic, flow.target_isolation,
+            on_target, target.taken_at_ms, start, any(feed.based for feed in feeds),
+        ),
+    ]  # fmt: skip
 
 
 def _plan_sides(
@@ -199,13 +204,6 @@ def _plan_sides(
     recreated = deleted or any(isinstance(change, str) for change in changes)
     for side in sides:
         plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated)
-
-
-def _lost_its_beginning(sources: Sequence[SideNow], manifest: Manifest) -> bool:
-    """Whether a topic is read for the first time, and the source holds only its newer part."""
-    return all(side.key not in manifest.sides for side in sources) and any(
-        log.log_start > 0 for side in sources for log in side.snapshot.partitions.values()
-    )
 
 
 def behind(

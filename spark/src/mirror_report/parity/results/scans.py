@@ -27,9 +27,10 @@ def keep(
             [row for row in some if (row["flow"], row["topic"]) == topic.key]
             for some in (rows, samples)
         )
-        last = scans.last_of(found, *topic.key)
-        unreported = manifest.unreported.get(topic.flow.name, ())
-        scan = result(topic, run_id, of_topic, shown, last, unreported)
+        scan = result(
+            topic, run_id, of_topic, shown, scans.last_of(found, *topic.key),
+            manifest.unreported.get(topic.flow.name, ()),
+        )  # fmt: skip
         found = changes.with_topic(found, *topic.key, asdict(scan))
     return replace(manifest, scans=found)
 
@@ -55,16 +56,15 @@ def result(
     for sample in samples:
         plain = {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
         found.samples.setdefault(sample["class"], []).append(plain)
-    known = {
-        name: min(found.total(name), last.known(name, unreported) if last else 0)
-        for name in REPORTED_ONCE
-    }
     return replace(
         found,
         source_keys=sum(row["source_keys"] for row in rows),
         target_keys=sum(row["target_keys"] for row in rows),
         newest_ms=max((newest for newest in due if newest is not None), default=None),
-        accounted=known,
+        accounted={
+            name: min(found.total(name), last.known(name, unreported) if last else 0)
+            for name in REPORTED_ONCE
+        },
     )
 
 
@@ -78,11 +78,12 @@ def reported(
         new.
     """
     if scan is None:
-        reason = f"{why}: its first scan waits, it reads the whole topic"
-        return replace(empty, status="in_flight", reason=reason)
-    totals = {name: scan.total(name) for name in CLASSES}
+        return replace(
+            empty, status="in_flight",
+            reason=f"{why}: its first scan waits, it reads the whole topic",
+        )  # fmt: skip
     accounted = {name: scan.known(name, unreported) for name in REPORTED_ONCE}
-    counts = {name: number - accounted.get(name, 0) for name, number in totals.items()}
+    counts = {name: scan.total(name) - accounted.get(name, 0) for name in CLASSES}
     status = _status(scan, counts)
     whole = status == "verified" and not scan.total("in_flight")
     return replace(

@@ -171,12 +171,11 @@ def keep(
             both = [*found, *(sample for sample in old if sample not in found)]
             if both:
                 merged[name] = both[:SAMPLES]
-        summary = {
-            "run_id": run_id,
-            "now": numbers,
-            "next": as_next(numbers),
-            "samples": merged,
-            "buckets_in_flight": numbers["buckets_in_flight"],
-        }
-        summaries = changes.with_topic(summaries, flow, topic, summary)
+        summaries = changes.with_topic(
+            summaries, flow, topic,
+            {
+                "run_id": run_id, "now": numbers, "next": as_next(numbers), "samples": merged,
+                "buckets_in_flight": numbers["buckets_in_flight"],
+            },
+        )  # fmt: skip
     return replace(manifest, summaries=summaries)

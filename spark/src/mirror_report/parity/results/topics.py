@@ -26,7 +26,15 @@ def report_topic(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan
 ) -> TopicParity:
     """What the report says of one topic."""
-    empty = _empty(topic)
+    empty = TopicParity(
+        flow=topic.flow, source_topic=topic.origins[0], topic=topic.topic, status="unknown",
+        source_records=0, target_records=0, verified_records=0, in_flight_records=0,
+        skipped_records=0, counts=dict.fromkeys(CLASSES),
+        accounted=dict.fromkeys((*ACCOUNTABLE, "unverifiable"), 0),
+        buckets=dict.fromkeys(STATUSES, 0),
+        verified_through_ms=None, newest_due_ms=None, reason="", samples={},
+        strategy=topic.strategy,
+    )  # fmt: skip
     if topic.unknown is not None:
         return replace(empty, reason=topic.unknown)
     if topic.skip is not None:
@@ -39,18 +47,6 @@ def report_topic(
     if not topic.judged:
         return _with_coverage(_not_compared(context, plan, topic, empty), 0)
     return _by_bucket(context, manifest, plan, topic, empty)
-
-
-def _empty(topic: TopicPlan) -> TopicParity:
-    return TopicParity(
-        flow=topic.flow, source_topic=topic.origins[0], topic=topic.topic, status="unknown",
-        source_records=0, target_records=0, verified_records=0, in_flight_records=0,
-        skipped_records=0, counts=dict.fromkeys(CLASSES),
-        accounted=dict.fromkeys((*ACCOUNTABLE, "unverifiable"), 0),
-        buckets=dict.fromkeys(STATUSES, 0),
-        verified_through_ms=None, newest_due_ms=None, reason="", samples={},
-        strategy=topic.strategy,
-    )  # fmt: skip
 
 
 def _by_bucket(
@@ -70,8 +66,7 @@ def _by_bucket(
         found = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
         found = _with_unreadable(found, beyond)
     else:
-        kind = "now" if manifest.is_unreported(topic.flow, known["run_id"]) else "next"
-        numbers = known[kind]
+        numbers = known["now" if manifest.is_unreported(topic.flow, known["run_id"]) else "next"]
         found = summaries.filled(empty, numbers, known["samples"])
         found = _with_sealed(found, manifest.totals.get(topic.flow, {}).get(topic.topic))
         # Copies of what expired unread are on the target still: each record counts once.
@@ -117,8 +112,9 @@ def _outside_buckets(
     """Add what lies in no bucket of a topic that is cut by offsets."""
     if topic.strategy != offset_syncs.STRATEGY:
         return found
-    source = plan.snapshots[topic.flow].source
-    outside = buckets.outside(manifest, topic, context.baseline(topic.flow), source)
+    outside = buckets.outside(
+        manifest, topic, context.baseline(topic.flow), plan.snapshots[topic.flow].source
+    )
     harmless = found.status in ("verified", "in_flight", "skipped")
     unaligned = f"{outside.unaligned} records were mirrored before anything aligned them"
     return replace(

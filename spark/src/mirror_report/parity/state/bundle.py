@@ -97,15 +97,17 @@ def with_unreadable(
         beyond.setdefault(record.origin, []).append(
             (record.partition, record.offset, record.timestamp_ms)
         )
-    topics = {
-        name: replace(
-            topic,
-            unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
-            unreadable=tuple(sorted(beyond.get(name, ()))),
-        )
-        for name, topic in bundle.topics.items()
-    }
-    return replace(bundle, topics=topics)
+    return replace(
+        bundle,
+        topics={
+            name: replace(
+                topic,
+                unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
+                unreadable=tuple(sorted(beyond.get(name, ()))),
+            )
+            for name, topic in bundle.topics.items()
+        },
+    )
 
 
 def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:

@@ -179,8 +179,10 @@ def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
     Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
     gives topics other names; another isolation level reads other records.
     """
-    isolation = [flow.isolation(side) for side in SIDES]
-    return [baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""), *isolation]
+    return [
+        baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""),
+        *(flow.isolation(side) for side in SIDES),
+    ]  # fmt: skip
 
 
 def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
