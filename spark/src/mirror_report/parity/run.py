@@ -58,10 +58,12 @@ def _plan(context: RunContext) -> RunState:
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
     observed = observe.observe(context)
     state = state.with_findings(observed.findings)
-    away = names - observed.snapshots.keys()
-    manifest = changes.without_report(state.manifest, context.run_id, away)
-    timed = observe.topics_with_timestamps(context, manifest, observed.snapshots)
-    manifest = changes.with_timestamps(manifest, timed)
+    manifest = changes.without_report(
+        state.manifest, context.run_id, names - observed.snapshots.keys()
+    )
+    manifest = changes.with_timestamps(
+        manifest, observe.topics_with_timestamps(context, manifest, observed.snapshots)
+    )
     syncs = observe.read_syncs(context, manifest, observed.snapshots)
     plan, flows, manifest = run_plan.plan_run(context, manifest, observed.snapshots, syncs, former)
     plan = replace(plan, deferred=observed.deferred)
@@ -217,7 +219,6 @@ def _classify(
 
 
 def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
-    """Compare the compacted topics that are due, if there is time."""
     from mirror_report.parity.spark.deadline import OutOfTimeError  # noqa: PLC0415
     from mirror_report.parity.steps.scan import Scanner  # noqa: PLC0415
 

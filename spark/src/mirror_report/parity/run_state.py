@@ -34,8 +34,11 @@ class RunState:
 
     def with_unread(self, unread: Unread) -> RunState:
         """Keep what cannot be read, and leave alone topics that have too much of it."""
-        manifest = replace(self.manifest, unreadable=unread.records)
-        return replace(self, manifest=manifest, plan=self.plan.without(unread.topics))
+        return replace(
+            self,
+            manifest=replace(self.manifest, unreadable=unread.records),
+            plan=self.plan.without(unread.topics),
+        )
 
     def with_positions(self) -> RunState:
         """Keep the positions that were judged by; those of other topics stay as they were."""

@@ -39,9 +39,8 @@ def co_fed_topics(
     :param flows: all flows there are; those without a snapshot could not be observed.
     """
     rank = {flow.name: (flow.engine.keeps_partitions, number) for number, flow in enumerate(flows)}
-    ordered = sorted(snapshots.values(), key=lambda snapshot: rank[snapshot.flow.name])
     feeds: Feeds = {}
-    for snapshot in ordered:
+    for snapshot in sorted(snapshots.values(), key=lambda one: rank[one.flow.name]):
         flow = snapshot.flow
         for name in sorted(filter(flow.matches, snapshot.source.topics)):
             feeds.setdefault((flow.target, flow.target_topic(name)), []).append((snapshot, name))
@@ -81,11 +80,12 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
         if alias == target and any(feeding is snapshot for feeding, _ in some)
     }
     judged_here = {topic for topic, some in fed.items() if some[0][0] is snapshot}
-    others = {
-        topic: [feed for feed in fed[topic] if feed[0] is not snapshot] for topic in judged_here
-    }
     return CoFed(
-        {topic: some for topic, some in others.items() if some},
+        {
+            topic: others
+            for topic in judged_here
+            if (others := [feed for feed in fed[topic] if feed[0] is not snapshot])
+        },
         [topic for topic in fed if topic not in judged_here],
         {topic: doubts[target, topic] for topic in fed if (target, topic) in doubts},
     )

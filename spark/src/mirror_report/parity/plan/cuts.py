@@ -58,9 +58,12 @@ class Track:
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Track:
         """What :meth:`dump` made."""
-        seen = Cut(*plain["seen"]) if plain["seen"] else None
-        cuts = tuple(Cut(*cut) for cut in plain["cuts"])
-        return cls(cuts, seen, plain["barrier"], plain["raised"])
+        return cls(
+            tuple(Cut(*cut) for cut in plain["cuts"]),
+            Cut(*plain["seen"]) if plain["seen"] else None,
+            plain["barrier"],
+            plain["raised"],
+        )
 
     def dump(self) -> dict[str, Any]:
         """JSON types only."""

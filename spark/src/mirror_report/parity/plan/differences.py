@@ -148,8 +148,9 @@ class Differences:
                 "allowed_from_ms": target.kept_from_ms + SLACK_MS if target else None
             }
             for side in SIDES:
-                expired = row["bucket"] <= gaps.get((*topic, side), NEVER)
-                found[f"{side}_gap"] = expired or (*key, side) in beyond
+                found[f"{side}_gap"] = (
+                    row["bucket"] <= gaps.get((*topic, side), NEVER) or (*key, side) in beyond
+                )
                 found[f"{side}_gone"] = (*key, side) in gone
             yield found
 

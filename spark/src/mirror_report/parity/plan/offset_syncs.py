@@ -18,8 +18,6 @@ from mirror_report.parity.state import Manifest, offsets
 
 STRATEGY = "offset_syncs"
 
-# Topic on the target -> its only source topic, and itself.
-Pairs = Mapping[str, tuple[TopicSnapshot, TopicSnapshot]]
 # What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
 # recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition.
 TopicState = Mapping[str, Any]
@@ -56,8 +54,10 @@ class Aligned:
     problem: str | None = None
 
 
-def to_align(manifest: Manifest, snapshot: FlowSnapshot) -> Pairs:
-    """Topics of a flow to align."""
+def to_align(
+    manifest: Manifest, snapshot: FlowSnapshot
+) -> dict[str, tuple[TopicSnapshot, TopicSnapshot]]:
+    """Topics of a flow to align: name on the target -> its only source topic, and itself."""
     flow, found = snapshot.flow, {}
     for name, ours in snapshot.source.topics.items():
         theirs = snapshot.target.topics.get(flow.target_topic(name))

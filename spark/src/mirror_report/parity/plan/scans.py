@@ -124,28 +124,27 @@ class CompactedTopic:
 
     def places(self) -> list[dict[str, Any]]:
         """Rows of :data:`frames.latest_by_key.PLACES_SCHEMA`."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for side, topic in self.sides():
             origins = [topic.name] if side == "source" else [each.name for each in self.sources]
             known = [self.recorded[name] for name in origins if name in self.recorded]
             floors = offsets((known[-1] if known else {}).get(side))
-            for partition, log in topic.partitions.items():
-                committed = self.positions.get(topic.name, {}).get(partition, log.log_start)
-                rows.append(
-                    {
-                        "flow": self.flow.name, "side": side, "origin": topic.name,
-                        "partition": partition, "floor": floors.get(partition, 0),
-                        "position": committed if side == "source" else None,
-                    }
-                )  # fmt: skip
+            committed = self.positions.get(topic.name, {})
+            rows += [
+                {
+                    "flow": self.flow.name, "side": side, "origin": topic.name,
+                    "partition": p, "floor": floors.get(p, 0),
+                    "position": committed.get(p, log.log_start) if side == "source" else None,
+                }
+                for p, log in topic.partitions.items()
+            ]  # fmt: skip
         return rows
 
     def expiry(self) -> dict[str, Any]:
         """Row of :data:`frames.latest_by_key.EXPIRY_SCHEMA`."""
         row: dict[str, Any] = {"flow": self.flow.name, "topic": self.topic}
         for side, topic in self.sides():
-            until = _expired_ms(topic, self.taken_at_ms)
-            if until is not None:
+            if (until := _expired_ms(topic, self.taken_at_ms)) is not None:
                 row[f"{side}_expired_ms"] = max(until, row.get(f"{side}_expired_ms", until))
         return row
 

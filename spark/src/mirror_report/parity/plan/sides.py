@@ -100,8 +100,7 @@ def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
     known_id = known.topic_id if known else (now.recorded or {}).get(f"{now.side}_id")
     if known_id and known_id != now.snapshot.topic_id:
         return str(known_id)
-    read = known.next if known else now.floor
-    logs = now.snapshot.partitions
+    read, logs = known.next if known else now.floor, now.snapshot.partitions
     return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)
 
 

@@ -148,8 +148,10 @@ def _plan_topic(
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    untimed = manifest.untimed(flow.name, topic)
-    chosen = strategies.choose(flow, [feed.snapshot for feed in feeds], on_target, untimed=untimed)
+    chosen = strategies.choose(
+        flow, [feed.snapshot for feed in feeds], on_target,
+        untimed=manifest.untimed(flow.name, topic),
+    )  # fmt: skip
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
     if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
@@ -210,10 +212,9 @@ def behind(
     flow: Flow, baseline: Mapping[str, Any], positions: Positions, source: ClusterSnapshot
 ) -> int:
     """Source offsets the mirror has not copied yet; without a commit all since the baseline."""
-    recorded = baseline.get("topics", {})
     total = 0
     for name in filter(flow.matches, source.topics):
-        begun = offsets((recorded.get(name) or {}).get("source"))
+        begun = offsets((baseline.get("topics", {}).get(name) or {}).get("source"))
         for partition, log in source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = positions.get(name, {}).get(partition, start)

@@ -37,14 +37,9 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         )  # fmt: skip
         for name in ADDED:
             numbers[name] += row[name]
-        for name in NEWEST:
-            numbers[name] = max(
-                (value for value in (numbers[name], row[name]) if value is not None), default=None
-            )
-        for name in OLDEST:
-            numbers[name] = min(
-                (value for value in (numbers[name], row[name]) if value is not None), default=None
-            )
+        for name in (*NEWEST, *OLDEST):
+            known = (value for value in (numbers[name], row[name]) if value is not None)
+            numbers[name] = (max if name in NEWEST else min)(known, default=None)
         numbers["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
             "unmatched": row["unmatched_records"],
@@ -129,8 +124,10 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
     if topic.buckets["verified"]:
         return {"status": "verified", "reason": ""}
     if topic.skipped_records and not topic.buckets["in_flight"]:
-        reason = "all its records were mirrored about when the baseline was recorded"
-        return {"status": "skipped", "reason": reason}
+        return {
+            "status": "skipped",
+            "reason": "all its records were mirrored about when the baseline was recorded",
+        }
     return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
 
 
@@ -168,8 +165,7 @@ def keep(
             found = fresh.get((flow, topic, name), [])
             accounted = name in REPORTED_ONCE and not unreported
             old = [] if accounted else known.get("samples", {}).get(name, [])
-            both = [*found, *(sample for sample in old if sample not in found)]
-            if both:
+            if both := [*found, *(sample for sample in old if sample not in found)]:
                 merged[name] = both[:SAMPLES]
         summaries = changes.with_topic(
             summaries, flow, topic,

@@ -78,8 +78,9 @@ def _by_bucket(
             found = replace(found, verified_through_ms=min(found.verified_through_ms, since))
         found = replace(found, **summaries.status(found, unread, gone.total()))
         found = _with_unreadable(found, beyond, f"{found.reason}; " if gone.total() else "")
-    positions = {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
-    below = retention.unread_below(backlog, positions)
+    below = retention.unread_below(
+        backlog, {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
+    )
     found = _outside_buckets(context, manifest, plan, topic, found)
     return _with_coverage(found, gone.total() + below)
 
@@ -186,13 +187,15 @@ def _with_sealed(topic: TopicParity, total: Mapping[str, int] | None) -> TopicPa
             (topic.newest_due_ms, total["newest_ms"]),
         )
     )
-    verified = topic.buckets["verified"] + total["buckets_verified"]
     return replace(
         topic,
         source_records=topic.source_records + total["source_records"],
         target_records=topic.target_records + total["target_records"],
         verified_records=topic.verified_records + total["verified_records"],
-        buckets={**topic.buckets, "verified": verified},
+        buckets={
+            **topic.buckets,
+            "verified": topic.buckets["verified"] + total["buckets_verified"],
+        },
         verified_through_ms=through,
         newest_due_ms=newest,
     )

@@ -40,10 +40,10 @@ def begin_run(
 
 def without_report(manifest: Manifest, run_id: str, flows: Iterable[str]) -> Manifest:
     """A run whose report says nothing of some flows."""
-    left = {
+    unreported = dict(manifest.unreported) | {
         flow: tuple(run for run in manifest.unreported[flow] if run != run_id) for flow in flows
     }
-    return replace(manifest, unreported={**manifest.unreported, **left})
+    return replace(manifest, unreported=unreported)
 
 
 def with_topic(
