@@ -13,7 +13,6 @@ from mirror_report.checks import content
 from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
 from mirror_report.parity.plan import RunPlan, need, run_plan, total_bytes, total_records
-from mirror_report.parity.plan.superseded import superseded
 from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
@@ -53,7 +52,7 @@ def _plan(context: RunContext) -> RunState:
     manifest = files.load(context.store, context.bucket_ms)
     manifest = changes.begin_run(manifest, context.run_id, sorted(names), context.store.was_told)
     known = tuple(finding for finding in manifest.new_findings if finding.flow in names)
-    former = superseded(context, manifest)
+    former = run_plan.superseded(context, manifest)
     state = RunState(former.manifest, RunPlan({}), known)
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
     observed = observe.observe(context)

@@ -1,19 +1,19 @@
-"""What one run reads and compares, of all flows together."""
+"""What one run reads and compares, of all flows together, and what no longer counts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import buckets, cofed, offset_syncs, unreadable
 from mirror_report.parity.plan.ranges import Range, Spent, joined
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
-from mirror_report.parity.plan.superseded import Superseded
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, feed_of, plan_flow
-from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed
+from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed, fed_by
 
 
 @dataclass(frozen=True)
@@ -81,20 +81,76 @@ class RunPlan:
         return topic.topic_id if topic else ""
 
 
+@dataclass
+class Superseded:
+    """What no longer counts.
+
+    :param manifest: without it.
+    :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
+        that judged them.
+    :param renewed: topics that begin again because a further flow has come to feed them.
+    """
+
+    manifest: Manifest
+    drops: list[Drop] = field(default_factory=list)
+    rebuilt: list[TopicKey] = field(default_factory=list)
+    renewed: list[TopicKey] = field(default_factory=list)
+
+    def leave(self, flows: Sequence[Flow], flow: str, topic: str) -> None:
+        """Forget a topic that another flow judges from now on, or that begins again."""
+        of_name = {each.name: each for each in flows}
+        known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
+        feeds = ((origin, *fed_by(flow, origin)) for origin in known)
+        origins = [
+            origin
+            for origin, via, name in feeds
+            if via in of_name and of_name[via].target_topic(name) == topic
+        ]
+        self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
+        self.drops += [Drop(flow, "source", origin) for origin in origins]
+        self.drops.append(Drop(flow, "target", topic))
+
+
+def superseded(context: RunContext, manifest: Manifest) -> Superseded:
+    """What rests on another baseline than the present one, or on no flow at all."""
+    flows = {flow.name: flow for flow in context.settings.flows}
+    found = Superseded(manifest)
+    for name, known in sorted(manifest.baselines.items()):
+        if name not in flows or known != basis(flows[name], context.baseline(name)):
+            found.manifest = changes.forget_flow(found.manifest, name)
+            found.drops.append(Drop(name))
+    for name in sorted(found.manifest.baselines):
+        recorded = context.baseline(name).get("topics", {})
+        for origin, at_ms in sorted(found.manifest.topic_baselines.get(name, {}).items()):
+            if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
+                _renew(context, found, flows[name], origin)
+    return found
+
+
+def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
+    topic = flow.target_topic(origin)
+    judges = {key[0] for key in found.manifest.sides if key[1:] == ("target", topic)}
+    for judge in sorted(judges):
+        if context.settings.flow(judge).target == flow.target:
+            found.leave(context.settings.flows, judge, topic)
+            found.rebuilt.append((judge, topic))
+    found.renewed.append((flow.name, topic))
+
+
 def plan_run(
     context: RunContext,
     manifest: Manifest,
     snapshots: FlowSnapshots,
     syncs: Mapping[str, offset_syncs.SyncsRead],
-    superseded: Superseded,
+    former: Superseded,
 ) -> tuple[RunPlan, list[FlowPlan], Manifest]:
     """What to read, and what no longer counts.
 
     :param syncs: what was read to align topics, by flow.
-    :param superseded: what is known not to count any more.
+    :param former: what is known not to count any more.
     :returns: with what each flow brings to the plan, and the manifest by then.
     """
-    rebuilt = list(superseded.rebuilt)
+    rebuilt = list(former.rebuilt)
     flows: list[FlowPlan] = []
     shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
     for name, snapshot in snapshots.items():
@@ -109,7 +165,7 @@ def plan_run(
         rebuilt += again
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)
-    left = replace(superseded, manifest=manifest)
+    left = replace(former, manifest=manifest)
     for judge, name in cofed.misplaced(snapshots, topics, manifest):
         left.leave(context.settings.flows, judge, name)
     manifest, drops = left.manifest, left.drops
