@@ -123,12 +123,11 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
         recorded = context.baseline(name).get("topics", {})
         for origin, at_ms in sorted(found.manifest.topic_baselines.get(name, {}).items()):
             if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
-                _renew(context, found, flows[name], origin)
+                _renew(context, found, flows[name], flows[name].target_topic(origin))
     return found
 
 
-def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
-    topic = flow.target_topic(origin)
+def _renew(context: RunContext, found: Superseded, flow: Flow, topic: str) -> None:
     judges = {key[0] for key in found.manifest.sides if key[1:] == ("target", topic)}
     for judge in sorted(judges):
         if context.settings.flow(judge).target == flow.target:
@@ -180,8 +179,8 @@ def plan_run(
         snapshots, topics, tuple(wanted for plan in flows for wanted in plan.ranges),
         drops=tuple(drops), rebuilt=tuple(rebuilt),
         expired=frozenset(gap.flow for plan in flows for gap in plan.gaps),
-    ).without(unreadable.too_many(known))  # fmt: skip
-    return plan_of_all, flows, manifest
+    )  # fmt: skip
+    return plan_of_all.without(unreadable.too_many(known)), flows, manifest
 
 
 def _plan_flow(

@@ -50,8 +50,7 @@ class TopicPlan:
     @property
     def judged(self) -> bool:
         """Whether digests are compared, bucket by bucket."""
-        by_bucket = self.strategy in strategies.BY_BUCKET
-        return by_bucket and self.skip is None and self.unknown is None
+        return self.skip is None and self.unknown is None and self.strategy in strategies.BY_BUCKET
 
     @property
     def feeds(self) -> list[tuple[str, str]]:

@@ -40,8 +40,10 @@ def report_topic(
     if topic.skip is not None:
         return replace(empty, status="skipped", reason=topic.skip)
     if topic.strategy == "latest_by_key":
-        last = last_of(manifest.scans, *topic.key)
-        found = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
+        found = scans.reported(
+            empty, last_of(manifest.scans, *topic.key), manifest.unreported.get(topic.flow, ()),
+            topic.why,
+        )  # fmt: skip
         beyond = unreadable.of_topic(manifest.unreadable, topic.key)
         return _with_coverage(_with_unreadable(found, beyond), 0)
     if not topic.judged:
@@ -154,8 +156,7 @@ def _with_unreadable(
     if not beyond:
         return topic
     some = [*unreadable.samples(beyond), *topic.samples.get("unverifiable", [])]
-    counted = topic.strategy != "latest_by_key"
-    there = unreadable.by_side(beyond)
+    counted, there = topic.strategy != "latest_by_key", unreadable.by_side(beyond)
     reason = f"{also}{unreadable.reason(beyond)}"
     return replace(
         topic,
@@ -213,8 +214,9 @@ def _with_retention(
 
     :param oldest: of what is not verified yet, in milliseconds.
     """
-    entries = [gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key]
-    early, expired = retention.gone(entries, context.now_ms)
+    early, expired = retention.gone(
+        (gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key), context.now_ms
+    )
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     if early:
         by_partition = {str(partition): count for partition, count in early.items()}

@@ -93,9 +93,9 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     :param origins: the topics of the source that feed it.
     """
     forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
-    manifest = forget_numbers(manifest, flow, topic)
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
-    return _without(replace(manifest, sides=sides), ("gaps", "unreadable"), flow, topic)
+    manifest = replace(forget_numbers(manifest, flow, topic), sides=sides)
+    return _without(manifest, ("gaps", "unreadable"), flow, topic)
 
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
