@@ -37,8 +37,7 @@ def run_parity(
     """
     context = RunContext.begin(request, progress)
     state = _plan(context)
-    needed = need.spark_is_needed(context, state.manifest, state.plan)
-    if needed:
+    if needed := need.spark_is_needed(context, state.manifest, state.plan):
         state = _compare_content(context, state, open_session)
     else:
         context.progress("nothing new on either side: Spark is not started")
@@ -63,8 +62,10 @@ def _plan(context: RunContext) -> RunState:
     manifest = changes.with_timestamps(
         manifest, observe.topics_with_timestamps(context, manifest, observed.snapshots)
     )
-    syncs = observe.read_syncs(context, manifest, observed.snapshots)
-    plan, flows, manifest = run_plan.plan_run(context, manifest, observed.snapshots, syncs, former)
+    plan, flows, manifest = run_plan.plan_run(
+        context, manifest, observed.snapshots,
+        observe.read_syncs(context, manifest, observed.snapshots), former,
+    )  # fmt: skip
     plan = replace(plan, deferred=observed.deferred)
     once = (finding for flow in flows for finding in findings.of_plan(flow))
     state = replace(state, manifest=manifest, plan=plan).with_new(once)

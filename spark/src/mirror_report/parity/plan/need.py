@@ -43,8 +43,10 @@ def within_limits(
         None if budget.max_bytes is None else budget.max_bytes - total_bytes(now),
         None if budget.max_records is None else budget.max_records - total_records(now),
     )
-    left = replace(plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen))
-    return left, [topic for topic in due if topic not in chosen]
+    return (
+        replace(plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen)),
+        [topic for topic in due if topic not in chosen],
+    )
 
 
 def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[CompactedTopic]:

@@ -107,8 +107,7 @@ class Superseded:
             if via in of_name and of_name[via].target_topic(name) == topic
         ]
         self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
-        self.drops += [Drop(flow, "source", origin) for origin in origins]
-        self.drops.append(Drop(flow, "target", topic))
+        self.drops += [Drop(flow, *side) for side in TopicPlan(flow, topic, tuple(origins)).sides]
 
 
 def superseded(context: RunContext, manifest: Manifest) -> Superseded:
@@ -128,8 +127,7 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
 
 
 def _renew(context: RunContext, found: Superseded, flow: Flow, topic: str) -> None:
-    judges = {key[0] for key in found.manifest.sides if key[1:] == ("target", topic)}
-    for judge in sorted(judges):
+    for judge in sorted(key[0] for key in found.manifest.sides if key[1:] == ("target", topic)):
         if context.settings.flow(judge).target == flow.target:
             found.leave(context.settings.flows, judge, topic)
             found.rebuilt.append((judge, topic))

@@ -33,12 +33,12 @@ def breach_seconds(
     :param oldest_ms: its timestamp at the earliest; ``None``: nothing waits.
     :returns: ``None`` if nothing waits, or nothing is removed by age, or it is not known.
     """
-    configs = [topic.configs for topic in (*sources, target) if topic is not None]
     bounds = [
         kept_ms
-        for values in configs
-        if "delete" in values.get("cleanup.policy", "delete")
-        and (kept_ms := int(values.get("retention.ms", -1))) >= 0
+        for topic in (*sources, target)
+        if topic is not None
+        and "delete" in topic.configs.get("cleanup.policy", "delete")
+        and (kept_ms := int(topic.configs.get("retention.ms", -1))) >= 0
     ]
     if oldest_ms is None or oldest_ms < 0 or not bounds:
         return None

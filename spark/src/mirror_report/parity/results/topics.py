@@ -100,10 +100,12 @@ def _expired_unread(
 
 def _unmatched(numbers: Mapping[str, Any], uncompared: Counter[str]) -> Counter[str]:
     """Of what was not compared, that of which undecided buckets hold copies on the target."""
-    whole = numbers["unmatched_records"]
     return Counter(
         {
-            lane: min(uncompared[lane], known.get("unmatched", whole * (lane == WHOLE)))
+            lane: min(
+                uncompared[lane],
+                known.get("unmatched", numbers["unmatched_records"] if lane == WHOLE else 0),
+            )
             for lane, known in numbers["lanes"].items()
         }
     )

@@ -154,8 +154,7 @@ def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
         raise ParityError(
             f"{path} is no digest bundle, or damaged", "Make it again: mirror-report digest"
         ) from error
-    version = plain.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if (version := plain.get("schema_version")) != SCHEMA_VERSION:
         raise ParityError(
             f"{path} has schema {version}, this release reads {SCHEMA_VERSION}",
             "Make both bundles and compare them with one release",

@@ -32,8 +32,7 @@ def begin_run(
         runs = unreported.get(flow, ())
         reported = max((at for at, run in enumerate(runs) if was_reported(run)), default=-1)
         unreported[flow] = (*runs[reported + 1 :][-UNREPORTED_KEPT:], run_id)
-        last = finished.pop(flow, None)
-        if last is not None and was_reported(last):
+        if (last := finished.pop(flow, None)) is not None and was_reported(last):
             findings = tuple(finding for finding in findings if finding.flow != flow)
     return replace(manifest, unreported=unreported, finished=finished, new_findings=findings)
 
