@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content
 from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
-from mirror_report.parity.plan import RunPlan, need, run_plan, total_bytes, total_records
+from mirror_report.parity.plan import RunPlan, run_plan, total_bytes, total_records
+from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
@@ -37,7 +38,7 @@ def run_parity(
     """
     context = RunContext.begin(request, progress)
     state = _plan(context)
-    if needed := need.spark_is_needed(context, state.manifest, state.plan):
+    if needed := spark_is_needed(context, state.manifest, state.plan):
         state = _compare_content(context, state, open_session)
     else:
         context.progress("nothing new on either side: Spark is not started")
@@ -69,7 +70,7 @@ def _plan(context: RunContext) -> RunState:
     plan = replace(plan, deferred=observed.deferred)
     once = (finding for flow in flows for finding in findings.of_plan(flow))
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
-    plan, large = need.within_limits(context, state.manifest, plan)
+    plan, large = within_limits(context, state.manifest, plan)
     return replace(state, plan=plan).with_findings(findings.unaffordable(topic) for topic in large)
 
 

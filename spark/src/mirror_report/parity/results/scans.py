@@ -54,8 +54,9 @@ def result(
         found.keys.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
     due = (row["newest_ms"] for row in rows if row["class"] != "in_flight")
     for sample in samples:
-        plain = {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
-        found.samples.setdefault(sample["class"], []).append(plain)
+        found.samples.setdefault(sample["class"], []).append(
+            {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
+        )
     return replace(
         found,
         source_keys=sum(row["source_keys"] for row in rows),

@@ -103,8 +103,7 @@ def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
     for name in NUMBERS:
         known = getattr(manifest, name)
         if topic in known.get(flow, {}):
-            left = {key: value for key, value in known[flow].items() if key != topic}
-            changes[name] = {**known, flow: left}
+            changes[name] = {**known, flow: {k: v for k, v in known[flow].items() if k != topic}}
     return _without(replace(manifest, **changes), LOST, flow, topic)
 
 
