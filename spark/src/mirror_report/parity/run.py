@@ -251,19 +251,19 @@ def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
     """Save, and say what holds of each topic."""
     plan, settings = state.plan, context.settings
-    rows = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
+    told = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     _saved(context, state, replace(state.manifest, finished=finished))
     found = list(state.findings)
-    for topic in rows:
+    for topic in told:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:
         found.append(findings.backlog(left, state.left))
     return ParityResult(
-        topics=rows,
+        topics=told,
         findings=found,
         backlog_records=total_records(plan.backlog),
         backlog_bytes=int(total_bytes(plan.backlog)),
