@@ -5,6 +5,10 @@ compares it, ``spark`` reads and writes, ``steps`` puts these together, ``result
 reported, ``state`` is kept between runs. Only ``frames``, ``spark`` and ``steps`` import pyspark.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from mirror_report.model import ReportError
 from mirror_report.parity.classes import (
     ACCOUNTABLE,
     ADDED,
@@ -17,15 +21,6 @@ from mirror_report.parity.classes import (
     SAMPLES,
     STATUSES,
     WHOLE,
-)
-from mirror_report.parity.errors import ParityError, without_spark
-from mirror_report.parity.keys import (
-    BUCKET,
-    FINGERPRINT_VERSION,
-    PARTITION,
-    Key,
-    bucket_key,
-    partition_key,
 )
 
 __all__ = [
@@ -49,3 +44,36 @@ __all__ = [
     "partition_key",
     "without_spark",
 ]
+
+# The keys of a bucket and of a partition of one side.
+BUCKET = ("flow", "topic", "lane", "bucket")
+PARTITION = ("flow", "side", "origin", "partition")
+# Of the canonical encoding; part of the state: different encodings are never compared.
+FINGERPRINT_VERSION = 1
+
+Key = tuple[Any, ...]
+
+
+def bucket_key(row: Mapping[str, Any]) -> Key:
+    """Which bucket a row is of."""
+    return tuple(row[name] for name in BUCKET)
+
+
+def partition_key(row: Mapping[str, Any]) -> Key:
+    """Which partition of one side a row is of."""
+    return tuple(row[name] for name in PARTITION)
+
+
+class ParityError(ReportError):
+    """Content could not be compared as a whole; the message says why and what to do about it."""
+
+    kind = "parity_unavailable"
+
+
+def without_spark(error: ImportError) -> ParityError:
+    """The error of a report that was installed without Spark."""
+    return ParityError(
+        f"the Python package {error.name or 'pyspark'} is missing",
+        "Install the report with its Spark part: role mirror_report, or "
+        "pip install 'mirror-report[spark]' into its venv",
+    )

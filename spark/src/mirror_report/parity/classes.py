@@ -2,24 +2,27 @@
 
 from mirror_report.model import CLASSES, ParityStatus
 
+# What stands for the partitions of a topic whose mirror does not keep them.
 WHOLE = "*"
-"""What stands for the partitions of a topic whose mirror does not keep them."""
+# Statuses of a bucket, the worst last.
 STATUSES: tuple[ParityStatus, ...] = (
     "verified", "skipped", "in_flight", "unverifiable", "mismatch",
 )  # fmt: skip
-"""Statuses of a bucket, the worst last."""
+# Classes that do not make a topic differ.
 HARMLESS = ("unverifiable", "expired")
-"""Classes that do not make a topic differ."""
+# Classes that are wrong until they are mended or a new baseline is recorded.
 LASTING = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
-"""Classes that are wrong until they are mended or a new baseline is recorded."""
+# Classes that raise the verdict in the run that finds them and are accounted afterwards.
 REPORTED_ONCE = ("duplicate", "extra", "altered_timestamp")
-"""Classes that raise the verdict in the run that finds them and are accounted afterwards."""
+# Lasts where the mirror keeps partitions and with them the order; else it is reported once.
 BY_LANE = "reordered"
-"""Lasts where the mirror keeps partitions and with them the order; else it is reported once."""
 ACCOUNTABLE = (*REPORTED_ONCE, BY_LANE)
+# Records of a class of a topic that are shown.
 SAMPLES = 20
-"""Records of a class of a topic that are shown."""
 
+# Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
+# of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
+# on the target.
 ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
     "older_records", *CLASSES, *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
@@ -27,6 +30,3 @@ ADDED = (
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
 OLDEST = ("in_flight_since_ms",)
-"""Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
-of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
-on the target."""

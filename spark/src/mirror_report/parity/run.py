@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content
 from mirror_report.model import ParityResult
 from mirror_report.parity.context import ParityRequest, Progress, RunContext
-from mirror_report.parity.plan import RunPlan
+from mirror_report.parity.plan import RunPlan, run_plan, total_bytes, total_records
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
-from mirror_report.parity.plan.ranges import total_bytes, total_records
-from mirror_report.parity.plan.run_plan import plan_run
-from mirror_report.parity.plan.superseded import superseded
-from mirror_report.parity.results import findings, scans, summaries
-from mirror_report.parity.results.topics import report_topic
+from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.spark.errors import spark_errors
@@ -42,8 +38,7 @@ def run_parity(
     """
     context = RunContext.begin(request, progress)
     state = _plan(context)
-    needed = spark_is_needed(context, state.manifest, state.plan)
-    if needed:
+    if needed := spark_is_needed(context, state.manifest, state.plan):
         state = _compare_content(context, state, open_session)
     else:
         context.progress("nothing new on either side: Spark is not started")
@@ -57,20 +52,24 @@ def _plan(context: RunContext) -> RunState:
     manifest = files.load(context.store, context.bucket_ms)
     manifest = changes.begin_run(manifest, context.run_id, sorted(names), context.store.was_told)
     known = tuple(finding for finding in manifest.new_findings if finding.flow in names)
-    former = superseded(context, manifest)
+    former = run_plan.superseded(context, manifest)
     state = RunState(former.manifest, RunPlan({}), known)
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
     observed = observe.observe(context)
     state = state.with_findings(observed.findings)
-    away = names - observed.snapshots.keys()
-    manifest = changes.without_report(state.manifest, context.run_id, away)
-    timed = observe.topics_with_timestamps(context, manifest, observed.snapshots)
-    manifest = changes.with_timestamps(manifest, timed)
-    syncs = observe.read_syncs(context, manifest, observed.snapshots)
-    planned = plan_run(context, manifest, observed.snapshots, syncs, former)
-    plan = replace(planned.plan, deferred=observed.deferred)
-    once = (finding for flow in planned.flows for finding in findings.of_plan(flow))
-    state = replace(state, manifest=planned.manifest, plan=plan).with_new(once)
+    manifest = changes.without_report(
+        state.manifest, context.run_id, names - observed.snapshots.keys()
+    )
+    manifest = changes.with_timestamps(
+        manifest, observe.topics_with_timestamps(context, manifest, observed.snapshots)
+    )
+    plan, flows, manifest = run_plan.plan_run(
+        context, manifest, observed.snapshots,
+        observe.read_syncs(context, manifest, observed.snapshots), former,
+    )  # fmt: skip
+    plan = replace(plan, deferred=observed.deferred)
+    once = (finding for flow in flows for finding in findings.of_plan(flow))
+    state = replace(state, manifest=manifest, plan=plan).with_new(once)
     plan, large = within_limits(context, state.manifest, plan)
     return replace(state, plan=plan).with_findings(findings.unaffordable(topic) for topic in large)
 
@@ -83,22 +82,21 @@ def _compare_content(
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    scanned = [wanted for topic in plan.scans for wanted in topic.ranges()]
-    expected = total_bytes((*plan.ranges, *scanned))
+    expected = total_bytes(
+        (*plan.ranges, *(wanted for topic in plan.scans for wanted in topic.ranges()))
+    )
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
     )
     rows = sum(file.stat().st_size for file in context.directory.rglob("*.parquet"))
-    hint = class_archive.hint(context.settings.spark)
-    if hint is not None:
+    if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
     with opened(context.settings.spark, expected + rows) as session, spark_errors():
         storage = RowStorage(session, context.directory, context.run_id)
-        state = _read(context, storage, state)
-        state = _compare(context, storage, state)
+        state = _compare(context, storage, _read(context, storage, state))
         return _scan(context, storage, state)
 
 
@@ -118,9 +116,11 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
         state = replace(state, plan=replace(plan, spent=plan.spent.plus(piece.ranges)))
         if piece.digests is not None:
             ends = ((done.key, done.partition, done.end) for done in piece.ranges)
-            manifest = changes.read_up_to(state.manifest, ends)
-            digests = (*manifest.digests, piece.digests)
-            state = _saved(context, state, replace(manifest, digests=digests, open_work=True))
+            manifest = replace(
+                changes.read_up_to(state.manifest, ends),
+                digests=(*state.manifest.digests, piece.digests), open_work=True,
+            )  # fmt: skip
+            state = _saved(context, state, manifest)
     return state
 
 
@@ -137,16 +137,20 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     gone = compare.removed_records(storage, state.manifest, compared, judged)
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
     state, samples = _classify(context, storage, state, compared, judged)
-    final = judged
-    if samples is not None:
-        final = compare.judge(context, storage, state.manifest, plan, compared)
+    # What was classified is judged again.
+    final = (
+        judged if samples is None
+        else compare.judge(context, storage, state.manifest, plan, compared)
+    )  # fmt: skip
     rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
     manifest = summaries.keep(state.manifest, state.plan, rows, samples or [], context.run_id)
-    manifest = replace(manifest, open_work=any(row["candidates"] for row in rows))
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
-    manifest = replace(manifest, digests=sealed.digests, sealed=sealed.sealed)
+    manifest = replace(
+        manifest, digests=sealed.digests, sealed=sealed.sealed,
+        open_work=any(row["candidates"] for row in rows),
+    )  # fmt: skip
     for frame in (final, judged, compared.buckets):
         frame.unpersist()
     return replace(state, manifest=manifest).with_positions()
@@ -216,7 +220,6 @@ def _classify(
 
 
 def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
-    """Compare the compacted topics that are due, if there is time."""
     from mirror_report.parity.spark.deadline import OutOfTimeError  # noqa: PLC0415
     from mirror_report.parity.steps.scan import Scanner  # noqa: PLC0415
 
@@ -226,13 +229,11 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     scanner = Scanner(context, storage, manifest, plan)
     try:
         found = scanner.scan(plan.scans)
-        again = found.differing
-        if again:
+        if again := found.differing:
             context.progress(
                 f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
             )
-            flows = {topic.flow.name for topic in again}
-            observed = observe.observe_again(context, plan, flows)
+            observed = observe.observe_again(context, plan, {topic.flow.name for topic in again})
             state = state.with_findings(observed.findings)
             found = found.replaced(scanner.confirm(again, observed.snapshots))
     except OutOfTimeError:
@@ -250,19 +251,19 @@ def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
     """Save, and say what holds of each topic."""
     plan, settings = state.plan, context.settings
-    topics = [report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
+    told = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     _saved(context, state, replace(state.manifest, finished=finished))
     found = list(state.findings)
-    for topic in topics:
+    for topic in told:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:
         found.append(findings.backlog(left, state.left))
     return ParityResult(
-        topics=topics,
+        topics=told,
         findings=found,
         backlog_records=total_records(plan.backlog),
         backlog_bytes=int(total_bytes(plan.backlog)),

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mirror_report.model import Finding
-from mirror_report.parity.plan import RunPlan, Unread
-from mirror_report.parity.plan.need import relevant_positions
+from mirror_report.parity.plan import RunPlan, Unread, need
 from mirror_report.parity.state import Manifest
 
 
@@ -30,20 +29,21 @@ class RunState:
     def with_new(self, findings: Iterable[Finding]) -> RunState:
         """Report what no later run will find again."""
         new = [found for found in dict.fromkeys(findings) if found not in self.findings]
-        known = (*self.manifest.new_findings, *new)
-        manifest = replace(self.manifest, new_findings=known)
+        manifest = replace(self.manifest, new_findings=(*self.manifest.new_findings, *new))
         return replace(self, manifest=manifest).with_findings(new)
 
     def with_unread(self, unread: Unread) -> RunState:
         """Keep what cannot be read, and leave alone topics that have too much of it."""
-        manifest = replace(self.manifest, unreadable=unread.records)
-        return replace(self, manifest=manifest, plan=self.plan.without(unread.topics))
+        return replace(
+            self,
+            manifest=replace(self.manifest, unreadable=unread.records),
+            plan=self.plan.without(unread.topics),
+        )
 
     def with_positions(self) -> RunState:
         """Keep the positions that were judged by; those of other topics stay as they were."""
-        now = {
-            name: relevant_positions(self.manifest, self.plan, snapshot)
+        positions = dict(self.manifest.positions) | {
+            name: need.relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()
         }
-        known = {**self.manifest.positions, **now}
-        return replace(self, manifest=replace(self.manifest, positions=known))
+        return replace(self, manifest=replace(self.manifest, positions=positions))

@@ -1,9 +1,15 @@
 """What a run has to read and by which strategy. Pure: no Spark, no I/O."""
 
-from mirror_report.parity.plan.at_rest import TopicAtRest
 from mirror_report.parity.plan.differences import Differences, Rows
 from mirror_report.parity.plan.offset_syncs import SyncsRead
-from mirror_report.parity.plan.ranges import CHUNK_BYTES, Range, Spent
+from mirror_report.parity.plan.ranges import (
+    CHUNK_BYTES,
+    Range,
+    Spent,
+    TopicAtRest,
+    total_bytes,
+    total_records,
+)
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import CompactedTopic, Scan
 from mirror_report.parity.plan.sides import Reopened
@@ -31,4 +37,6 @@ __all__ = [
     "TopicPlan",
     "Unread",
     "Watch",
+    "total_bytes",
+    "total_records",
 ]

@@ -7,7 +7,6 @@ from typing import Any
 
 from mirror_report.model import ClusterSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cuts
-from mirror_report.parity.plan.cuts import Span, Track
 from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
@@ -15,8 +14,8 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
 from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable, offsets
 
+# An offset behind all others.
 END = 2**62
-"""An offset behind all others."""
 
 
 def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> None:
@@ -30,7 +29,7 @@ def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> None:
         ]
     for topic in plan.topics:
         rebuild = topic.topic in aligned.rebuild
-        for side, origin in _sides(topic):
+        for side, origin in topic.sides:
             if rebuild:
                 plan.drops.append(Drop(topic.flow, side, origin))
             key, there = (topic.flow, side, origin), snapshot.side(side).topics.get(origin)
@@ -51,9 +50,7 @@ def _limit_side(
     sized = {"record_bytes": same[0].record_bytes} if same else {}
     begun = plan.begin[topic.flow, side, there.name]
     state = aligned.topics.get(topic.topic)
-    plan.ranges = [
-        wanted for wanted in plan.ranges if (wanted.side, wanted.origin) != (side, there.name)
-    ]
+    plan.ranges = [wanted for wanted in plan.ranges if wanted not in same]
     for partition, log in sorted(there.partitions.items()):
         start = max(begun.next.get(partition, log.log_start), log.log_start)
         end = log.end_for(aligned.flow.isolation(side))
@@ -115,12 +112,15 @@ def outside(
 
 def labels(manifest: Manifest, known: Iterable[Unreadable]) -> dict[Unreadable, int]:
     """In which bucket records are, as far as their topics are cut by offsets."""
-    found = {}
-    for record in known:
-        track = track_of(_state(manifest, record.flow, record.topic), record.partition)
-        for span in cuts.spans(track.cuts, record.side, record.offset, record.offset + 1):
-            found[record] = span.label
-    return found
+    tracks = {
+        record: track_of(_state(manifest, record.flow, record.topic), record.partition)
+        for record in known
+    }
+    return {
+        record: span.label
+        for record, track in tracks.items()
+        for span in cuts.spans(track.cuts, record.side, record.offset, record.offset + 1)
+    }
 
 
 def spans(
@@ -136,34 +136,28 @@ def spans(
         if topic.strategy != STRATEGY or state is None:
             continue
         for number, plain in state["tracks"].items():
-            track = Track.load(plain)
-            for side, origin in _sides(topic):
+            track = cuts.Track.load(plain)
+            for side, origin in topic.sides:
                 rows += _spans_of((topic.flow, side, origin, int(number)), track, wanted)
     return rows
 
 
 def _spans_of(
-    log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
+    log: tuple[str, Side, str, int], track: cuts.Track, wanted: Sequence[Range] | None
 ) -> list[dict[str, Any]]:
     flow, side, origin, partition = log
     bounds = [(0, END)]
     if wanted is not None:
         bounds = [(part.start, part.end) for part in wanted if (*part.key, part.partition) == log]
     found = {span for start, end in bounds for span in cuts.spans(track.cuts, side, start, end)}
-    # A log without spans is cut too: an empty one says so.
-    shown = sorted(found) or [Span(0, 0, 0)] * bool(bounds)
     return [
         {
             "flow": flow, "side": side, "origin": origin, "partition": partition,
             "span_start": span.start, "span_end": span.end, "label": span.label,
         }
-        for span in shown
+        # A log without spans is cut too: an empty one says so.
+        for span in sorted(found) or [cuts.Span(0, 0, 0)] * bool(bounds)
     ]  # fmt: skip
-
-
-def _sides(topic: TopicPlan) -> list[tuple[Side, str]]:
-    sources: list[tuple[Side, str]] = [("source", origin) for origin in topic.origins]
-    return [*sources, ("target", topic.topic)]
 
 
 def _state(manifest: Manifest, flow: str, topic: str) -> TopicState | None:

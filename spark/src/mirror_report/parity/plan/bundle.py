@@ -24,8 +24,7 @@ def describe(
     topics = {}
     for name in sorted({*snapshot.topics, *snapshot.errors}):
         there = flow.target_topic(name) if side == "source" else name
-        topic = snapshot.topics.get(name)
-        if topic is None:
+        if (topic := snapshot.topics.get(name)) is None:
             topics[name] = BundleTopic(there, unknown=snapshot.errors[name])
             continue
         floor = floors.get(name, {})

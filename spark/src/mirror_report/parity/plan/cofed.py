@@ -8,10 +8,10 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import Manifest, TopicKey, fed_by
 
+# Alias of a target and the name of a topic there.
 TargetTopic = tuple[str, str]
-"""Alias of a target and the name of a topic there."""
+# Flows and their source topics that feed a topic, the flow that judges it first.
 Feeds = dict[TargetTopic, list[tuple[FlowSnapshot, str]]]
-"""Flows and their source topics that feed a topic, the flow that judges it first."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,8 @@ def co_fed_topics(
     :param flows: all flows there are; those without a snapshot could not be observed.
     """
     rank = {flow.name: (flow.engine.keeps_partitions, number) for number, flow in enumerate(flows)}
-    ordered = sorted(snapshots.values(), key=lambda snapshot: rank[snapshot.flow.name])
     feeds: Feeds = {}
-    for snapshot in ordered:
+    for snapshot in sorted(snapshots.values(), key=lambda one: rank[one.flow.name]):
         flow = snapshot.flow
         for name in sorted(filter(flow.matches, snapshot.source.topics)):
             feeds.setdefault((flow.target, flow.target_topic(name)), []).append((snapshot, name))
@@ -56,11 +55,13 @@ def _doubts(
     doubts: dict[TargetTopic, str] = {}
     for snapshot in snapshots.values():
         flow = snapshot.flow
-        for name in filter(flow.matches, snapshot.source.errors):
-            if name not in snapshot.source.topics:
-                doubts[flow.target, flow.target_topic(name)] = (
-                    f"topic {name} of flow {flow.name} feeds it too and could not be read"
-                )
+        unread = snapshot.source.errors.keys() - snapshot.source.topics.keys()
+        doubts |= {
+            (flow.target, flow.target_topic(name)): (
+                f"topic {name} of flow {flow.name} feeds it too and could not be read"
+            )
+            for name in filter(flow.matches, unread)
+        }
     for flow in flows:
         if flow.name not in snapshots:
             doubts |= {
@@ -79,11 +80,12 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
         if alias == target and any(feeding is snapshot for feeding, _ in some)
     }
     judged_here = {topic for topic, some in fed.items() if some[0][0] is snapshot}
-    others = {
-        topic: [feed for feed in fed[topic] if feed[0] is not snapshot] for topic in judged_here
-    }
     return CoFed(
-        {topic: some for topic, some in others.items() if some},
+        {
+            topic: others
+            for topic in judged_here
+            if (others := [feed for feed in fed[topic] if feed[0] is not snapshot])
+        },
         [topic for topic in fed if topic not in judged_here],
         {topic: doubts[target, topic] for topic in fed if (target, topic) in doubts},
     )
@@ -91,12 +93,11 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
 
 def _may_feed(flow: Flow, topic: str, manifest: Manifest) -> bool:
     """Whether a flow that was not observed brings records to a topic: it did, or nobody knows."""
-    if flow.source_topic(topic) is None:
-        return False
-    if flow.name not in manifest.baselines:
-        return True
     feeds = (fed_by(owner, origin) for owner, side, origin in manifest.sides if side == "source")
-    return any(via == flow.name and flow.target_topic(name) == topic for via, name in feeds)
+    return flow.source_topic(topic) is not None and (
+        flow.name not in manifest.baselines
+        or any(via == flow.name and flow.target_topic(name) == topic for via, name in feeds)
+    )
 
 
 def misplaced(

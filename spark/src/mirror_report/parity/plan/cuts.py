@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+# Source offsets after which a cut is made whatever the time: so much is read again at most.
 MOST_RECORDS = 100_000
-"""Source offsets after which a cut is made whatever the time: so much is read again at most."""
+# Per partition; of the oldest half every other one is given up then.
 MOST_CUTS = 4096
-"""Per partition; of the oldest half every other one is given up then."""
+# Source offsets per record that is too many on the target: markers lie between records.
 SLACK = 3
-"""Source offsets per record that is too many on the target: markers lie between records."""
+# Who adds to the target that often is no mirror that repeats itself: another writer.
 MOST_RAISED = 20
-"""Who adds to the target that often is no mirror that repeats itself: another writer."""
 
 
 class Cut(NamedTuple):
@@ -58,15 +58,21 @@ class Track:
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Track:
         """What :meth:`dump` made."""
-        seen = plain["seen"]
-        cuts = tuple(Cut(*cut) for cut in plain["cuts"])
-        return cls(cuts, Cut(*seen) if seen else None, plain["barrier"], plain["raised"])
+        return cls(
+            tuple(Cut(*cut) for cut in plain["cuts"]),
+            Cut(*plain["seen"]) if plain["seen"] else None,
+            plain["barrier"],
+            plain["raised"],
+        )
 
     def dump(self) -> dict[str, Any]:
         """JSON types only."""
-        cuts = [list(cut) for cut in self.cuts]
-        seen = list(self.seen) if self.seen else None
-        return {"cuts": cuts, "seen": seen, "barrier": self.barrier, "raised": self.raised}
+        return {
+            "cuts": [list(cut) for cut in self.cuts],
+            "seen": list(self.seen) if self.seen else None,
+            "barrier": self.barrier,
+            "raised": self.raised,
+        }
 
 
 def advance(
@@ -102,11 +108,10 @@ def advance(
             barrier = max(barrier, sync.upstream + SLACK * surplus)
             raised += 1
         last = cuts[-1]
+        further = sync.upstream > last.upstream and sync.downstream > last.downstream
         repeating = sync.upstream <= barrier and raised < MOST_RAISED
         wide = sync.upstream - last.upstream >= MOST_RECORDS
-        if sync.upstream <= last.upstream or sync.downstream <= last.downstream or repeating:
-            continue
-        if wide or sync.label - last.label >= every_ms:
+        if further and not repeating and (wide or sync.label - last.label >= every_ms):
             cuts.append(sync._replace(label=max(sync.label, last.label + 1)))
             raised = 0
     return Track(tuple(thinned(cuts)), seen, barrier, raised)
@@ -115,9 +120,8 @@ def advance(
 def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
     """Cut at the ends of both logs, of a mirror that is known to be drained there."""
     last = track.cuts[-1]
-    if upstream < last.upstream or downstream < last.downstream:
-        return track
-    if (upstream, downstream) == last[:2]:
+    behind = upstream < last.upstream or downstream < last.downstream
+    if behind or (upstream, downstream) == last[:2]:
         return track
     end = Cut(upstream, downstream, max(now_ms, last.label + 1))
     return Track((*track.cuts, end), end, -1, 0)

@@ -17,15 +17,14 @@ from mirror_report.parity.state import (
     SLACK_MS,
     Manifest,
     Side,
-    TopicKey,
     Unreadable,
     fed_by,
 )
 
+# Buckets as judged.
 Rows = Sequence[Mapping[str, Any]]
-"""Buckets as judged."""
+# First offset still there of a partition that is not there any more.
 GONE = 2**62
-"""First offset still there of a partition that is not there any more."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +73,18 @@ class Differences:
         starts: dict[Key, int] = {}
         following: dict[Key, int] = {}
         ranges: list[Range] = []
-        for flow, topic, side, origin in self._sides(touched):
-            logs, known = self._logs(flow, side, origin)
-            for partition, offset in known.items():
-                following[flow, side, origin, partition] = offset
-                if partition not in logs:
-                    starts[flow, side, origin, partition] = GONE
-            for partition, log in logs.items():
-                starts[flow, side, origin, partition] = log.log_start
-                begin = max(log.log_start, known.get(partition, log.log_start))
-                end = self._end(log, flow, side, origin)
-                ranges.append(Range(flow, side, origin, topic, partition, begin, end))
+        there = (topic for topic in self.topics if topic.flow in self.snapshots)
+        for topic in (topic for topic in there if topic.key in touched):
+            for key in ((topic.flow, side, origin) for side, origin in topic.sides):
+                logs, known = self._logs(*key)
+                for partition, offset in known.items():
+                    starts[*key, partition] = GONE
+                    following[*key, partition] = offset
+                for partition, log in logs.items():
+                    starts[*key, partition] = log.log_start
+                    begin = max(log.log_start, known.get(partition, log.log_start))
+                    end = self._end(log, *key)
+                    ranges.append(Range(*key, topic.topic, partition, begin, end))
         return Newer(starts, following, ranges)
 
     def digested(self, rows: Rows) -> list[Range]:
@@ -97,28 +97,31 @@ class Differences:
                 continue
             start = max(log.log_start, extent["off_min"])
             end = min(self._end(log, flow, side, origin), extent["off_max"] + 1)
-            if start < end:
-                found.append(
-                    Range(
-                        flow, side, origin, extent["topic"], extent["partition"], start, end,
-                        record_bytes(find(self.snapshots, flow, side, origin)),
-                    )
-                )  # fmt: skip
-        return found
+            found.append(
+                Range(
+                    flow, side, origin, extent["topic"], extent["partition"], start, end,
+                    record_bytes(find(self.snapshots, flow, side, origin)),
+                )
+            )  # fmt: skip
+        return [wanted for wanted in found if wanted.records > 0]
 
     def sought(self, rows: Rows) -> list[Range]:
         """What was copied last before the baseline, where records of these buckets may be there."""
         found = []
         for flow, topic in sorted({(row["flow"], row["topic"]) for row in self._untouched(rows)}):
             begun = self.manifest.sides.get((flow, "target", topic))
+            if begun is None:
+                continue
             logs = self._logs(flow, "target", topic)[0]
             size = record_bytes(find(self.snapshots, flow, "target", topic))
-            for partition, offset in (begun.sought if begun else {}).items():
-                if partition in logs and begun is not None:
-                    start = max(offset, logs[partition].log_start)
-                    end = begun.first[partition]
-                    sought = Range(flow, "target", topic, topic, partition, start, end, size)
-                    found.append(sought)
+            found += [
+                Range(
+                    flow, "target", topic, topic, partition,
+                    max(offset, logs[partition].log_start), begun.first[partition], size,
+                )
+                for partition, offset in begun.sought.items()
+                if partition in logs
+            ]  # fmt: skip
         return [wanted for wanted in found if wanted.records > 0]
 
     def hidden(
@@ -138,36 +141,29 @@ class Differences:
             if extent["off_min"] < starts.get(partition_key(extent), -1)
         }
         for row in rows:
-            key, target = (
-                bucket_key(row),
-                self.manifest.sides.get((row["flow"], "target", row["topic"])),
-            )
+            key, topic = bucket_key(row), (row["flow"], row["topic"])
+            target = self.manifest.sides.get((row["flow"], "target", row["topic"]))
             # No record of the topic younger than this had to be removed from the target.
             found: dict[str, Any] = {
                 "allowed_from_ms": target.kept_from_ms + SLACK_MS if target else None
             }
             for side in SIDES:
-                expired = row["bucket"] <= gaps.get((row["flow"], row["topic"], side), NEVER)
-                found[f"{side}_gap"] = expired or (*key, side) in beyond
+                found[f"{side}_gap"] = (
+                    row["bucket"] <= gaps.get((*topic, side), NEVER) or (*key, side) in beyond
+                )
                 found[f"{side}_gone"] = (*key, side) in gone
             yield found
 
     def _untouched(self, rows: Rows) -> Iterator[Mapping[str, Any]]:
         """Buckets of which records may have been copied before the baseline."""
+        sides = self.manifest.sides
         for row in rows:
-            for extent in self.extents[bucket_key(row)]:
-                key = (extent["flow"], extent["side"], extent["origin"])
-                begun = self.manifest.sides.get(key)
-                if begun and extent["off_min"] < begun.untouched.get(extent["partition"], 0):
-                    yield row
-                    break
-
-    def _sides(self, touched: set[TopicKey]) -> Iterator[tuple[str, str, Side, str]]:
-        for topic in self.topics:
-            if topic.flow in self.snapshots and topic.key in touched:
-                for origin in topic.origins:
-                    yield topic.flow, topic.topic, "source", origin
-                yield topic.flow, topic.topic, "target", topic.topic
+            if any(
+                (begun := sides.get((extent["flow"], extent["side"], extent["origin"])))
+                and extent["off_min"] < begun.untouched.get(extent["partition"], 0)
+                for extent in self.extents[bucket_key(row)]
+            ):
+                yield row
 
     def _logs(
         self, flow: str, side: Side, origin: str
@@ -181,5 +177,5 @@ class Differences:
         return topic.partitions, following
 
     def _end(self, log: PartitionSnapshot, flow: str, side: Side, origin: str) -> int:
-        via = fed_by(flow, origin)[0]
+        via, _ = fed_by(flow, origin)
         return log.end_for(self.snapshots[via].flow.isolation(side))

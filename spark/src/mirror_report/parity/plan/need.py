@@ -10,21 +10,20 @@ from mirror_report.parity.plan.scans import HOUR_MS, CompactedTopic, affordable,
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, Removal
 
+# Nothing new for so long: Spark is started all the same, to read again what was verified.
 VERIFY_AGAIN_IDLE_MS = 86_400_000
-"""Nothing new for so long: Spark is started all the same, to read again what was verified."""
 
 
 def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> bool:
     """Whether there is something to read or to compare."""
-    if plan.ranges or plan.scans or plan.drops or manifest.open_work:
-        return True
-    if any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values()):
-        return True
-    if any(_may_be_early(manifest, removal) for removal in manifest.removals):
-        return True
     idle_ms = context.now_ms - manifest.verified_again_at_ms
     verified = context.settings.budget.scrub_bytes and manifest.digests
-    return bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS
+    return (
+        bool(plan.ranges or plan.scans or plan.drops or manifest.open_work)
+        or any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values())
+        or any(_may_be_early(manifest, removal) for removal in manifest.removals)
+        or (bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS)
+    )
 
 
 def within_limits(
@@ -44,38 +43,42 @@ def within_limits(
         None if budget.max_bytes is None else budget.max_bytes - total_bytes(now),
         None if budget.max_records is None else budget.max_records - total_records(now),
     )
-    left = replace(plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen))
-    return left, [topic for topic in due if topic not in chosen]
+    return (
+        replace(plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen)),
+        [topic for topic in due if topic not in chosen],
+    )
 
 
 def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[CompactedTopic]:
-    """Compacted topics to compare as a whole, those first that were scanned longest ago."""
-    topics = []
-    for topic in plan.topics:
-        compacted = topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
-        if compacted and topic.flow not in plan.deferred:
-            recorded = context.baseline(topic.flow).get("topics", {})
-            snapshot = plan.snapshots[topic.flow]
-            now = CompactedTopic.seen(snapshot, topic.topic, topic.origins, recorded)
-            topics += [now] if now is not None else []
+    seen = (
+        CompactedTopic.seen(
+            plan.snapshots[topic.flow], topic.topic, topic.origins,
+            context.baseline(topic.flow).get("topics", {}),
+        )
+        for topic in plan.topics
+        if topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
+        and topic.flow not in plan.deferred
+    )  # fmt: skip
     every_ms = context.settings.budget.compacted_hours * HOUR_MS
-    return waiting(topics, manifest.scans, every_ms)
+    return waiting((topic for topic in seen if topic is not None), manifest.scans, every_ms)
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:
     """Positions to keep of a flow: of the topics that are judged in this run those of now."""
     flow = snapshot.flow.name
     mine = [name for topic in plan.judged for via, name in topic.feeds if via == flow]
-    before = manifest.positions.get(flow, {})
-    there = {name: parts for name, parts in before.items() if name in snapshot.source.topics}
+    there = {
+        name: parts
+        for name, parts in manifest.positions.get(flow, {}).items()
+        if name in snapshot.source.topics
+    }
     return there | {name: dict(snapshot.positions.get(name, {})) for name in mine}
 
 
 def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bool:
     """Whether the same digests may have another result by now."""
     flow = snapshot.flow.name
-    known = manifest.summaries.get(flow, {})
-    if known and flow in plan.expired:
+    if manifest.summaries.get(flow) and flow in plan.expired:
         return True
     moved = manifest.positions.get(flow, {}) != relevant_positions(manifest, plan, snapshot)
     return moved and any(

@@ -5,6 +5,7 @@ after the last cut is in flight: the next sync closes it, or the ends of both lo
 mirror is drained, which takes a second snapshot of the source to know.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,17 +13,14 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapshot
 from mirror_report.parity.plan import cuts, strategies
-from mirror_report.parity.plan.cuts import Cut, Track
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, offsets
 
 STRATEGY = "offset_syncs"
 
-Pairs = Mapping[str, tuple[TopicSnapshot, TopicSnapshot]]
-"""Topic on the target -> its only source topic, and itself."""
+# What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
+# recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition.
 TopicState = Mapping[str, Any]
-"""What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
-recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,10 @@ class Aligned:
     problem: str | None = None
 
 
-def to_align(manifest: Manifest, snapshot: FlowSnapshot) -> Pairs:
-    """Topics of a flow to align."""
+def to_align(
+    manifest: Manifest, snapshot: FlowSnapshot
+) -> dict[str, tuple[TopicSnapshot, TopicSnapshot]]:
+    """Topics of a flow to align: name on the target -> its only source topic, and itself."""
     flow, found = snapshot.flow, {}
     for name, ours in snapshot.source.topics.items():
         theirs = snapshot.target.topics.get(flow.target_topic(name))
@@ -76,8 +76,8 @@ def seems_drained(manifest: Manifest, snapshot: FlowSnapshot) -> bool:
     for topic, pair in to_align(manifest, snapshot).items():
         for partition in _partitions(pair):
             ends = _ends(flow, pair, partition)
-            track = track_of(known.get(topic), partition)
-            last = track.cuts[-1][:2] if track.cuts else (0, 0)
+            closed = track_of(known.get(topic), partition).cuts
+            last = closed[-1][:2] if closed else (0, 0)
             if _position(snapshot, pair, partition) == ends[0] and last != ends:
                 return True
     return False
@@ -107,9 +107,8 @@ def align(
     if read.problem is not None:
         return Aligned(flow, topics, frozenset(rebuild), read.problem)
     for topic, pair in pairs.items():
-        untimed = manifest.untimed(flow.name, topic)
         state, again = _align_topic(known.get(topic), pair, snapshot, baseline, read, bucket_ms)
-        topics[topic] = {**state, "untimed": untimed}
+        topics[topic] = {**state, "untimed": manifest.untimed(flow.name, topic)}
         rebuild |= {topic} if again else set()
     return Aligned(flow, topics, frozenset(rebuild))
 
@@ -135,30 +134,31 @@ def _align_topic(
         track = track_of(known, partition)
         waiting = _waiting(known, partition, read.syncs.get((pair[0].name, partition), []))
         if renewed:
-            waiting, track = _since(track, waiting), Track()
+            waiting, track = _since(track, waiting), cuts.Track()
         usable = [
             sync for sync in waiting if sync.upstream <= ends[0] and sync.downstream <= ends[1]
         ]
         pending[str(partition)] = [list(sync) for sync in waiting if sync not in usable]
         if not track.cuts and partition in begin:
             times = [snapshot.source.taken_at_ms, *(sync.label for sync in usable[:1])]
-            first = Cut(*begin[partition], min(times) - 1)
-            track = Track((first,), first)
-        repeats = snapshot.flow.target_isolation != "read_committed"
-        further = cuts.advance(track, usable, bucket_ms, repeats=repeats)
+            first = cuts.Cut(*begin[partition], min(times) - 1)
+            track = cuts.Track((first,), first)
+        further = cuts.advance(
+            track, usable, bucket_ms, repeats=snapshot.flow.target_isolation != "read_committed"
+        )
         if further is None:
             again = True
-            further = cuts.advance(Track(), usable[-1:], bucket_ms) or Track()
+            further = cuts.advance(cuts.Track(), usable[-1:], bucket_ms) or cuts.Track()
         if further.cuts and _drained(snapshot, pair, partition, read.source):
             further = cuts.closed(further, *ends, snapshot.source.taken_at_ms)
         tracks[str(partition)] = further.dump()
     return {"ids": ids, "anew": recreated, "tracks": tracks, "pending": pending}, again
 
 
-def track_of(state: TopicState | None, partition: int) -> Track:
+def track_of(state: TopicState | None, partition: int) -> cuts.Track:
     """The cuts of a partition of a topic that is aligned; none if nothing is known."""
     plain = state["tracks"].get(str(partition)) if state else None
-    return Track.load(plain) if plain else Track()
+    return cuts.Track.load(plain) if plain else cuts.Track()
 
 
 def _partitions(pair: tuple[TopicSnapshot, TopicSnapshot]) -> list[int]:
@@ -178,21 +178,21 @@ def _position(
     return snapshot.positions.get(pair[0].name, {}).get(partition)
 
 
-def _waiting(known: TopicState | None, partition: int, newer: list[OffsetSync]) -> list[Cut]:
+def _waiting(known: TopicState | None, partition: int, newer: list[OffsetSync]) -> list[cuts.Cut]:
     """Syncs not used yet, in their order."""
-    before = known["pending"].get(str(partition), []) if known else []
-    new = [Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer]
-    return [*(Cut(*sync) for sync in before), *new]
+    before = [cuts.Cut(*sync) for sync in known["pending"].get(str(partition), [])] if known else []
+    return before + [cuts.Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer]
 
 
-def _since(track: Track, syncs: list[Cut]) -> list[Cut]:
+def _since(track: cuts.Track, syncs: list[cuts.Cut]) -> list[cuts.Cut]:
     """Syncs of a recreated topic: from the first on that does not go on from the former ones."""
-    if track.seen is None:
+    if (seen := track.seen) is None:
         return syncs
-    for number, sync in enumerate(syncs):
-        if sync.upstream < track.seen.upstream or sync.downstream < track.seen.downstream:
-            return syncs[number:]
-    return []
+    return list(
+        itertools.dropwhile(
+            lambda one: one.upstream >= seen.upstream and one.downstream >= seen.downstream, syncs
+        )
+    )
 
 
 def _exact_start(
@@ -205,9 +205,8 @@ def _exact_start(
             log.log_start == 0 for topic in (ours, theirs) for log in topic.partitions.values()
         )
         return dict.fromkeys(ours.partitions, (0, 0)) if whole else {}
-    if recorded["source_id"] not in (None, ours.topic_id):
-        return {}
-    if recorded["target_id"] not in (None, theirs.topic_id):
+    ids = ((recorded["source_id"], ours.topic_id), (recorded["target_id"], theirs.topic_id))
+    if any(known not in (None, present) for known, present in ids):
         return {}
     here, there = offsets(recorded["source"]), offsets(recorded["target"])
     required = offsets(recorded["required"])
@@ -225,13 +224,12 @@ def _drained(
     later: ClusterSnapshot | None,
 ) -> bool:
     """Whether nothing was on its way when the target was observed."""
-    flow = snapshot.flow
-    end = _ends(flow, pair, partition)[0]
+    end, _ = _ends(snapshot.flow, pair, partition)
     now = later.topics.get(pair[0].name) if later is not None else None
     return (
         now is not None
         and now.topic_id == pair[0].topic_id
         and partition in now.partitions
-        and now.partitions[partition].end_for(flow.isolation("source")) == end
+        and now.partitions[partition].end_for(snapshot.flow.isolation("source")) == end
         and _position(snapshot, pair, partition) == end
     )

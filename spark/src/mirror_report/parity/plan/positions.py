@@ -6,10 +6,10 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.state import Manifest, Origin, SideState, fed_by
+from mirror_report.parity.state import Manifest, SideState, fed_by
 
+# A position behind every record.
 ALL = 2**62
-"""A position behind every record."""
 
 
 def position_rows(
@@ -27,30 +27,30 @@ def position_rows(
     for (flow, side, origin), begun in manifest.sides.items():
         if flow not in snapshots:
             continue
-        where = {"flow": flow, "side": side, "origin": origin}
-        if side == "source":
-            some = _of_source((flow, side, origin), begun, snapshots, names)
-        else:
-            some = [
+        some = (
+            _of_source(*fed_by(flow, origin), begun, snapshots, names)
+            if side == "source"
+            else [
                 {"partition": p, "first": begun.first.get(p), "older": begun.older.get(p)}
                 for p in begun.sought.keys() | begun.older.keys()
             ]
-        rows += [where | row for row in some]
+        )
+        rows += [{"flow": flow, "side": side, "origin": origin} | row for row in some]
     return rows
 
 
 def _of_source(
-    key: Origin, begun: SideState, snapshots: FlowSnapshots, flows: Collection[str]
+    via: str, name: str, begun: SideState, snapshots: FlowSnapshots, flows: Collection[str]
 ) -> list[dict[str, Any]]:
-    via, name = fed_by(key[0], key[2])
-    committed: dict[int, int] = {}
-    if via not in flows or (via in snapshots and name not in snapshots[via].source.topics):
-        # Nothing more comes of it: what was read is due.
-        committed = dict.fromkeys(begun.first, ALL)
-    elif via in snapshots:
-        committed = snapshots[via].positions.get(name, {})
-    else:
+    gone = via in snapshots and name not in snapshots[via].source.topics
+    if via in flows and via not in snapshots:
         return []
+    # Nothing more comes of what is gone: what was read is due.
+    committed = (
+        dict.fromkeys(begun.first, ALL)
+        if gone or via not in flows
+        else snapshots[via].positions.get(name, {})
+    )
     return [
         {
             "partition": partition,

@@ -10,12 +10,12 @@ from mirror_report.config import Budget
 from mirror_report.model import TopicSnapshot
 from mirror_report.parity.state import Origin, Side, TopicKey, fed_by
 
+# Assumed size of a record where the cluster does not tell how large a topic is.
 RECORD_BYTES = 1024.0
-"""Assumed size of a record where the cluster does not tell how large a topic is."""
+# The rest of a budget that does not suffice is for confirming what differs.
 READING_SHARE = 0.9
-"""The rest of a budget that does not suffice is for confirming what differs."""
+# About as much is read in one job.
 CHUNK_BYTES = 1024**3
-"""About as much is read in one job."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,39 @@ class Range:
 
 
 @dataclass(frozen=True)
+class TopicAtRest:
+    """A topic at rest, which can be proved whole.
+
+    :param ranges: everything both sides hold.
+    :param keeps_time: whether timestamps have to be the same.
+    :param source_gap: records of the source had expired; ``target_gap``: of the target.
+    """
+
+    flow: str
+    topic: str
+    ranges: tuple[Range, ...]
+    keeps_time: bool = True
+    source_gap: bool = False
+    target_gap: bool = False
+
+    @property
+    def key(self) -> TopicKey:
+        """Its flow and name."""
+        return self.flow, self.topic
+
+
+@dataclass(frozen=True)
 class Spent:
     """What a run has read of its budget."""
 
     bytes: float = 0.0
     records: int = 0
 
-    def plus(self, ranges: Iterable[Range]) -> Spent:
+    def plus(self, ranges: Sequence[Range]) -> Spent:
         """With some ranges read as well."""
-        some = list(ranges)
-        return Spent(self.bytes + total_bytes(some), self.records + total_records(some))
+        return Spent(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
 
-    def allows(self, budget: Budget, ranges: Iterable[Range]) -> bool:
+    def allows(self, budget: Budget, ranges: Sequence[Range]) -> bool:
         """Whether some ranges may be read besides."""
         total = self.plus(ranges)
         return (budget.max_bytes is None or total.bytes <= budget.max_bytes) and (
@@ -103,15 +124,13 @@ def within_budget(
 
     :returns: (now, backlog); at least one record per range is read, so every run gets on.
     """
-    shares = [1.0]
-    for bound, total in (
-        (max_bytes, total_bytes(ranges)),
-        (max_records, total_records(ranges)),
-    ):
-        if bound is not None and total > bound:
-            shares.append(READING_SHARE * bound / total)
-    share = min(shares)
-    return (list(ranges), []) if share == 1.0 else _split(ranges, share)
+    sizes = ((max_bytes, total_bytes(ranges)), (max_records, total_records(ranges)))
+    shares = [
+        READING_SHARE * bound / total
+        for bound, total in sizes
+        if bound is not None and total > bound
+    ]
+    return _split(ranges, min(shares)) if shares else (list(ranges), [])
 
 
 def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
@@ -142,11 +161,9 @@ def join(ranges: Iterable[Range]) -> list[list[Range]]:
     Ranges of one partition that touch or overlap are read as one.
     """
     merged: dict[tuple[str, Side, str, int], list[Range]] = {}
-    for wanted in sorted(ranges, key=lambda each: each.start):
-        if wanted.records <= 0:
-            continue
-        log = (wanted.flow, wanted.side, wanted.origin, wanted.partition)
-        same = merged.setdefault(log, [])
+    filled = (wanted for wanted in ranges if wanted.records > 0)
+    for wanted in sorted(filled, key=lambda each: each.start):
+        same = merged.setdefault((*wanted.key, wanted.partition), [])
         if same and wanted.start <= same[-1].end:
             same[-1] = replace(same[-1], end=max(same[-1].end, wanted.end))
         else:

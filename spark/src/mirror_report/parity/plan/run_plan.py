@@ -1,21 +1,19 @@
-"""What one run reads and compares, of all flows together."""
+"""What one run reads and compares, of all flows together, and what no longer counts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import buckets, cofed, offset_syncs, ranges, unreadable
-from mirror_report.parity.plan.cofed import CoFed
-from mirror_report.parity.plan.offset_syncs import Aligned, SyncsRead
-from mirror_report.parity.plan.ranges import Range, Spent
+from mirror_report.parity.plan import buckets, cofed, offset_syncs, unreadable
+from mirror_report.parity.plan.ranges import Range, Spent, joined
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
-from mirror_report.parity.plan.superseded import Superseded
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, feed_of, plan_flow
-from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed
+from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed, fed_by
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,19 @@ class RunPlan:
         topics = (
             replace(topic, unknown=topic.unknown or unknown.get(topic.key)) for topic in self.topics
         )
-        left = (wanted for wanted in self.ranges if wanted.topic_key not in unknown)
-        return replace(self, topics=tuple(topics), ranges=tuple(left))
+        return replace(
+            self,
+            topics=tuple(topics),
+            ranges=tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown),
+        )
 
     def leaving(self, later: Iterable[Range]) -> RunPlan:
         """Leave more for a later run."""
-        return replace(self, backlog=tuple(ranges.joined([*later, *self.backlog])))
+        return replace(self, backlog=tuple(joined([*later, *self.backlog])))
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
-        topics = [topic for topic in self.topics if topic.flow == flow]
-        return {flow, *(via for topic in topics for via, _ in topic.feeds)}
+        return {flow, *(via for one in self.topics if one.flow == flow for via, _ in one.feeds)}
 
     def topic_id(self, wanted: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""
@@ -81,33 +81,77 @@ class RunPlan:
         return topic.topic_id if topic else ""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A plan, what each flow brings to it, and what the manifest holds by then."""
+@dataclass
+class Superseded:
+    """What no longer counts.
 
-    plan: RunPlan
-    flows: tuple[FlowPlan, ...]
+    :param manifest: without it.
+    :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
+        that judged them.
+    :param renewed: topics that begin again because a further flow has come to feed them.
+    """
+
     manifest: Manifest
+    drops: list[Drop] = field(default_factory=list)
+    rebuilt: list[TopicKey] = field(default_factory=list)
+    renewed: list[TopicKey] = field(default_factory=list)
+
+    def leave(self, flows: Sequence[Flow], flow: str, topic: str) -> None:
+        """Forget a topic that another flow judges from now on, or that begins again."""
+        of_name = {each.name: each for each in flows}
+        known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
+        feeds = ((origin, *fed_by(flow, origin)) for origin in known)
+        origins = [
+            origin
+            for origin, via, name in feeds
+            if via in of_name and of_name[via].target_topic(name) == topic
+        ]
+        self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
+        self.drops += [Drop(flow, *side) for side in TopicPlan(flow, topic, tuple(origins)).sides]
+
+
+def superseded(context: RunContext, manifest: Manifest) -> Superseded:
+    """What rests on another baseline than the present one, or on no flow at all."""
+    flows = {flow.name: flow for flow in context.settings.flows}
+    found = Superseded(manifest)
+    for name, known in sorted(manifest.baselines.items()):
+        if name not in flows or known != basis(flows[name], context.baseline(name)):
+            found.manifest = changes.forget_flow(found.manifest, name)
+            found.drops.append(Drop(name))
+    for name in sorted(found.manifest.baselines):
+        recorded = context.baseline(name).get("topics", {})
+        for origin, at_ms in sorted(found.manifest.topic_baselines.get(name, {}).items()):
+            if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
+                _renew(context, found, flows[name], flows[name].target_topic(origin))
+    return found
+
+
+def _renew(context: RunContext, found: Superseded, flow: Flow, topic: str) -> None:
+    for judge in sorted(key[0] for key in found.manifest.sides if key[1:] == ("target", topic)):
+        if context.settings.flow(judge).target == flow.target:
+            found.leave(context.settings.flows, judge, topic)
+            found.rebuilt.append((judge, topic))
+    found.renewed.append((flow.name, topic))
 
 
 def plan_run(
     context: RunContext,
     manifest: Manifest,
     snapshots: FlowSnapshots,
-    syncs: Mapping[str, SyncsRead],
-    superseded: Superseded,
-) -> Planned:
+    syncs: Mapping[str, offset_syncs.SyncsRead],
+    former: Superseded,
+) -> tuple[RunPlan, list[FlowPlan], Manifest]:
     """What to read, and what no longer counts.
 
     :param syncs: what was read to align topics, by flow.
-    :param superseded: what is known not to count any more.
+    :param former: what is known not to count any more.
+    :returns: with what each flow brings to the plan, and the manifest by then.
     """
-    rebuilt = list(superseded.rebuilt)
+    rebuilt = list(former.rebuilt)
     flows: list[FlowPlan] = []
     shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
     for name, snapshot in snapshots.items():
-        read = syncs.get(name, SyncsRead())
-        baseline = context.baseline(name)
+        read, baseline = syncs.get(name, offset_syncs.SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
         manifest = _with_alignment(manifest, aligned, syncs.get(name))
         plan = _plan_flow(context, manifest, snapshot, shared[name])
@@ -118,7 +162,7 @@ def plan_run(
         rebuilt += again
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)
-    left = replace(superseded, manifest=manifest)
+    left = replace(former, manifest=manifest)
     for judge, name in cofed.misplaced(snapshots, topics, manifest):
         left.leave(context.settings.flows, judge, name)
     manifest, drops = left.manifest, left.drops
@@ -133,14 +177,12 @@ def plan_run(
         snapshots, topics, tuple(wanted for plan in flows for wanted in plan.ranges),
         drops=tuple(drops), rebuilt=tuple(rebuilt),
         expired=frozenset(gap.flow for plan in flows for gap in plan.gaps),
-    ).without(unreadable.too_many(known))  # fmt: skip
-    begin = {key: state for plan in flows for key, state in plan.begin.items()}
-    manifest = replace(manifest, sides={**manifest.sides, **begin})
-    return Planned(plan_of_all, tuple(flows), manifest)
+    )  # fmt: skip
+    return plan_of_all.without(unreadable.too_many(known)), flows, manifest
 
 
 def _plan_flow(
-    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: CoFed
+    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: cofed.CoFed
 ) -> FlowPlan:
     feeds = {
         topic: [
@@ -158,7 +200,9 @@ def _plan_flow(
     )  # fmt: skip
 
 
-def _with_alignment(manifest: Manifest, aligned: Aligned, read: SyncsRead | None) -> Manifest:
+def _with_alignment(
+    manifest: Manifest, aligned: offset_syncs.Aligned, read: offset_syncs.SyncsRead | None
+) -> Manifest:
     flow, syncs = aligned.flow.name, manifest.syncs
     if read is not None and read.problem is None:
         syncs = {**syncs, flow: read.read}
@@ -166,7 +210,7 @@ def _with_alignment(manifest: Manifest, aligned: Aligned, read: SyncsRead | None
 
 
 def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
-    """Forget what no longer holds of a flow, and keep what is known of records that are gone."""
+    """Forget what no longer holds of a flow, keep where it goes on and which records are gone."""
     reopened = {(topic.flow, topic.topic) for topic in plan.reopened}
     for topic in reopened:
         manifest = changes.forget_numbers(manifest, *topic)
@@ -183,11 +227,10 @@ def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:
     )
     for departed in plan.departed:
         manifest = changes.forget_topic(manifest, *departed.key, departed.origins)
-    return manifest
+    return replace(manifest, sides={**manifest.sides, **plan.begin})
 
 
 def _with_baselines(manifest: Manifest, context: RunContext, snapshots: FlowSnapshots) -> Manifest:
-    """Keep what the state rests on by now."""
     bases = {
         name: basis(snapshot.flow, context.baseline(name)) for name, snapshot in snapshots.items()
     }

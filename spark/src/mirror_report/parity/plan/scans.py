@@ -18,8 +18,8 @@ from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Side, TopicKey, offsets
 
 HOUR_MS = 3_600_000
+# What retention is about to remove may be gone before it is read.
 MARGIN_MS = HOUR_MS
-"""What retention is about to remove may be gone before it is read."""
 
 
 @dataclass(frozen=True)
@@ -124,28 +124,27 @@ class CompactedTopic:
 
     def places(self) -> list[dict[str, Any]]:
         """Rows of :data:`frames.latest_by_key.PLACES_SCHEMA`."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for side, topic in self.sides():
             origins = [topic.name] if side == "source" else [each.name for each in self.sources]
             known = [self.recorded[name] for name in origins if name in self.recorded]
             floors = offsets((known[-1] if known else {}).get(side))
-            for partition, log in topic.partitions.items():
-                committed = self.positions.get(topic.name, {}).get(partition, log.log_start)
-                rows.append(
-                    {
-                        "flow": self.flow.name, "side": side, "origin": topic.name,
-                        "partition": partition, "floor": floors.get(partition, 0),
-                        "position": committed if side == "source" else None,
-                    }
-                )  # fmt: skip
+            committed = self.positions.get(topic.name, {})
+            rows += [
+                {
+                    "flow": self.flow.name, "side": side, "origin": topic.name,
+                    "partition": p, "floor": floors.get(p, 0),
+                    "position": committed.get(p, log.log_start) if side == "source" else None,
+                }
+                for p, log in topic.partitions.items()
+            ]  # fmt: skip
         return rows
 
     def expiry(self) -> dict[str, Any]:
         """Row of :data:`frames.latest_by_key.EXPIRY_SCHEMA`."""
         row: dict[str, Any] = {"flow": self.flow.name, "topic": self.topic}
         for side, topic in self.sides():
-            until = _expired_ms(topic, self.taken_at_ms)
-            if until is not None:
+            if (until := _expired_ms(topic, self.taken_at_ms)) is not None:
                 row[f"{side}_expired_ms"] = max(until, row.get(f"{side}_expired_ms", until))
         return row
 
@@ -167,11 +166,8 @@ def waiting(
     every_ms: float,
 ) -> list[CompactedTopic]:
     """Topics whose scan is due, those first that were scanned longest ago."""
-    found = []
-    for topic in topics:
-        last = last_of(known, *topic.key)
-        if due(last, topic, every_ms):
-            found.append((last.at_ms if last else 0, topic))
+    scanned = [(last_of(known, *topic.key), topic) for topic in topics]
+    found = [(last.at_ms if last else 0, now) for last, now in scanned if due(last, now, every_ms)]
     return [topic for _, topic in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -179,9 +175,8 @@ def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
     """Whether a topic has to be scanned: something is new, and the last scan is old enough."""
     if last is None:
         return True
-    if last.state == now.state() and not last.total("in_flight"):
-        return False
-    return now.taken_at_ms - last.at_ms >= every_ms
+    news = last.state != now.state() or last.total("in_flight") > 0
+    return news and now.taken_at_ms - last.at_ms >= every_ms
 
 
 def affordable(

@@ -73,29 +73,24 @@ class SideNow:
         return self.flow, self.side, self.topic, self.origin
 
     @property
-    def drop(self) -> Drop:
-        """Its digest rows."""
-        return Drop(*self.key)
-
-    @property
     def floor(self) -> dict[int, int]:
         """Where the baseline begins."""
         return offsets((self.recorded or {}).get(self.side))
 
 
-@dataclass(frozen=True)
+@dataclass
 class SidePlan:
-    """What one side needs in this run.
+    """What sides of topics need in this run.
 
-    :param state: how far it was read before, with its id as it is now.
+    :param begin: how far each side of each topic had been read before, ids as they are now.
     :param removals: what the target no longer holds of what was read there.
     """
 
-    state: SideState
     ranges: list[Range] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     reopened: list[Reopened] = field(default_factory=list)
     drops: list[Drop] = field(default_factory=list)
+    begin: dict[Origin, SideState] = field(default_factory=dict)
     removals: list[Removal] = field(default_factory=list)
 
 
@@ -105,45 +100,43 @@ def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
     known_id = known.topic_id if known else (now.recorded or {}).get(f"{now.side}_id")
     if known_id and known_id != now.snapshot.topic_id:
         return str(known_id)
-    read = known.next if known else now.floor
-    logs = now.snapshot.partitions
+    read, logs = known.next if known else now.floor, now.snapshot.partitions
     return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)
 
 
-def plan_side(now: SideNow, manifest: Manifest, *, rebuild: bool, recreated: bool) -> SidePlan:
-    """What one side needs.
+def plan_side(
+    done: SidePlan, now: SideNow, manifest: Manifest, *, rebuild: bool, recreated: bool
+) -> None:
+    """Add what one side needs.
 
     :param rebuild: the whole log has to be read again, because the other side was recreated.
     :param recreated: a log of either side is another one than before.
     """
-    before = manifest.sides.get(now.key)
-    change = changed(now, manifest)
+    before, change = manifest.sides.get(now.key), changed(now, manifest)
     reset = isinstance(change, str)
     known, floor = before, now.floor
-    gaps: list[Gap] = []
-    drops = [now.drop] if change or (rebuild and known is not None) else []
+    if change or (rebuild and before is not None):
+        done.drops.append(Drop(*now.key))
     if change:
-        if now.side == "source" and (reset or known is not None):
+        if now.side == "source" and (reset or before is not None):
             # What the old log held may be on the target and can no longer be read here.
-            gaps.append(Gap(*now.where, -1, 0, 0, now.taken_at_ms))
+            done.gaps.append(Gap(*now.where, -1, 0, 0, now.taken_at_ms))
         known, floor = None, {} if reset else floor
     elif rebuild and before is not None:
         known, floor = None, dict(before.first)
-    state, ranges = _to_read(now, known, floor, gaps, reset=reset)
+    state = _to_read(done, now, known, floor, reset=reset)
     state = replace(state, **_baseline_offsets(now, before, change, recreated=recreated))
-    if now.side == "source":
-        return SidePlan(state, ranges, gaps, _reopened(now, before, change), drops)
-    state = _with_retention(state, now, known)
-    removals = _removals(now, known, state) if known is not None else []
-    return SidePlan(state, ranges, gaps, _reopened(now, before, change), drops, removals)
+    if now.side == "target":
+        state = _with_retention(state, now, known)
+        done.removals += _removals(now, known, state) if known is not None else []
+    done.begin[now.key] = state
+    done.reopened += _reopened(now, before, change)
 
 
 def _reopened(now: SideNow, known: SideState | None, change: str | list[int]) -> list[Reopened]:
     if isinstance(change, str):
-        detail = f"{change} → {now.snapshot.topic_id}"
-        return [Reopened("topic_reset", *now.where, None, detail)]
-    read = known.next if known else now.floor
-    logs = now.snapshot.partitions
+        return [Reopened("topic_reset", *now.where, None, f"{change} → {now.snapshot.topic_id}")]
+    read, logs = known.next if known else now.floor, now.snapshot.partitions
     return [
         Reopened("rewind", *now.where, partition, f"{read[partition]} → {logs[partition].end}")
         for partition in change
@@ -151,38 +144,33 @@ def _reopened(now: SideNow, known: SideState | None, change: str | list[int]) ->
 
 
 def _to_read(
+    done: SidePlan,
     now: SideNow,
     known: SideState | None,
     floor: Mapping[int, int],
-    gaps: list[Gap],
     *,
     reset: bool,
-) -> tuple[SideState, list[Range]]:
-    """How far each partition was read, and what is new there.
-
-    :param gaps: what expired unread is added.
-    """
+) -> SideState:
+    """How far each partition was read; what is new there, and what expired unread, is added."""
     first: dict[int, int] = {}
     following: dict[int, int] = {}
-    ranges: list[Range] = []
     for partition, log in sorted(now.snapshot.partitions.items()):
         # Without a baseline, history begins with what is there in the first run.
         begin = floor.get(partition, 0 if now.based and not reset else log.log_start)
         wanted = known.next.get(partition, begin) if known else min(begin, log.end)
         if log.log_start > wanted:
-            gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
+            done.gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
         read = max(wanted, log.log_start)
         first[partition] = known.first.get(partition, read) if known else read
         following[partition] = read
-        end = log.end_for(now.isolation)
-        if end > read:
-            ranges.append(
+        if (end := log.end_for(now.isolation)) > read:
+            done.ranges.append(
                 Range(
                     now.flow, now.side, now.origin, now.topic, partition, read, end,
                     record_bytes(now.snapshot),
                 )
             )  # fmt: skip
-    return SideState(now.snapshot.topic_id, first, following), ranges
+    return SideState(now.snapshot.topic_id, first, following)
 
 
 def _baseline_offsets(
@@ -195,8 +183,10 @@ def _baseline_offsets(
         return {"older": before.older} if before is not None and not change else {}
     if before is not None:
         return {name: getattr(before, name) for name in BASELINE_OFFSETS}
-    names = BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:]
-    return {name: offsets((now.recorded or {}).get(name)) for name in names}
+    return {
+        name: offsets((now.recorded or {}).get(name))
+        for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
+    }
 
 
 def _with_retention(state: SideState, now: SideNow, before: SideState | None) -> SideState:
@@ -206,22 +196,11 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
     stays allowed when the retention grows.
     """
     configs = now.snapshot.configs
-    size = configs.get("retention.bytes")
-    retention = int(configs["retention.ms"]) if "retention.ms" in configs else None
-    if size is None or int(size) >= 0:
-        retention = None
+    only_by_age = "retention.ms" in configs and int(configs.get("retention.bytes", 0)) < 0
+    retention = int(configs["retention.ms"]) if only_by_age else None
     known = [retention] if before is None else [retention, before.retention_ms]
-    if None in known:
-        kept_from = now.taken_at_ms
-    else:
-        kept_from = max(
-            (
-                now.taken_at_ms - kept_ms
-                for kept_ms in known
-                if kept_ms is not None and kept_ms >= 0
-            ),
-            default=NEVER,
-        )
+    bounds = (now.taken_at_ms - ms for ms in known if ms is not None and ms >= 0)
+    kept_from = now.taken_at_ms if None in known else max(bounds, default=NEVER)
     return replace(
         state,
         log_start={p: log.log_start for p, log in now.snapshot.partitions.items()},
@@ -231,9 +210,8 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
 
 
 def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal]:
-    """What was removed since the last run."""
-    lasting = state.retention_ms is None or state.retention_ms < 0
-    retention_ms = None if lasting else state.retention_ms
+    kept_ms = state.retention_ms
+    retention_ms = None if kept_ms is None or kept_ms < 0 else kept_ms
     found = []
     for partition, start in sorted(state.log_start.items()):
         end = min(start, before.next.get(partition, 0))

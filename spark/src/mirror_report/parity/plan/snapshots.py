@@ -25,8 +25,8 @@ class FlowSnapshot:
         return self.source if side == "source" else self.target
 
 
+# By the name of the flow; flows that could not be observed are missing.
 FlowSnapshots = Mapping[str, FlowSnapshot]
-"""By the name of the flow; flows that could not be observed are missing."""
 
 
 def find(snapshots: FlowSnapshots, flow: str, side: Side, origin: str) -> TopicSnapshot | None:

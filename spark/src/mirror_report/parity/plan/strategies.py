@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from mirror_report.config import Flow
 from mirror_report.model import Strategy, TopicSnapshot
 
+# Strategies that compare what is new, bucket by bucket.
 BY_BUCKET: tuple[Strategy, ...] = ("timestamp", "offset_syncs")
-"""Strategies that compare what is new, bucket by bucket."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ def choose(
     else:
         return Choice("timestamp")
     if not flow.engine.has_offset_syncs:
-        says = f"{flow.engine.title} says nothing of offsets on the target"
-        return Choice("none", f"{reason}, and {says}")
+        return Choice(
+            "none", f"{reason}, and {flow.engine.title} says nothing of offsets on the target"
+        )
     if len(sources) > 1:
         return Choice("none", f"{reason}, and several topics feed this one")
     return Choice("offset_syncs", reason)

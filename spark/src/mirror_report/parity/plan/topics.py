@@ -6,16 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, Strategy, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Positions, Strategy
 from mirror_report.parity.plan import strategies
-from mirror_report.parity.plan.ranges import Range
-from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, changed, plan_side
+from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, SidePlan, changed, plan_side
 from mirror_report.parity.state import (
-    Gap,
     Manifest,
-    Origin,
-    Removal,
-    SideState,
+    Side,
     TopicKey,
     fed_by,
     offsets,
@@ -47,10 +43,14 @@ class TopicPlan:
         return self.flow, self.topic
 
     @property
+    def sides(self) -> list[tuple[Side, str]]:
+        """Both sides of it, and the names of its topics there."""
+        return [*(("source", origin) for origin in self.origins), ("target", self.topic)]
+
+    @property
     def judged(self) -> bool:
         """Whether digests are compared, bucket by bucket."""
-        known = self.skip is None and self.unknown is None
-        return known and self.strategy in strategies.BY_BUCKET
+        return self.skip is None and self.unknown is None and self.strategy in strategies.BY_BUCKET
 
     @property
     def feeds(self) -> list[tuple[str, str]]:
@@ -58,40 +58,15 @@ class TopicPlan:
         return [fed_by(self.flow, origin) for origin in self.origins]
 
 
-@dataclass(frozen=True)
-class Feed:
-    """A source topic that feeds a topic of the target.
-
-    :param origin: its name, or a co-fed one (:func:`state.records.co_fed`).
-    :param recorded: what the baseline holds of it; ``based``: whether its flow has a baseline.
-    :param isolation: which of its records count.
-    """
-
-    origin: str
-    topic: TopicSnapshot
-    taken_at_ms: int
-    recorded: Mapping[str, Any] | None
-    based: bool
-    isolation: str
-
-
 @dataclass
-class FlowPlan:
+class FlowPlan(SidePlan):
     """What one flow needs in this run.
 
     :param departed: topics that are no longer on the source, with what fed them.
-    :param begin: how far each side of each topic had been read before, ids as they are now.
-    :param removals: what the target no longer holds of what was read there.
     """
 
     topics: list[TopicPlan] = field(default_factory=list)
     departed: list[TopicPlan] = field(default_factory=list)
-    ranges: list[Range] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    reopened: list[Reopened] = field(default_factory=list)
-    drops: list[Drop] = field(default_factory=list)
-    begin: dict[Origin, SideState] = field(default_factory=dict)
-    removals: list[Removal] = field(default_factory=list)
 
 
 def plan_flow(
@@ -101,7 +76,7 @@ def plan_flow(
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     *,
-    co_fed: Mapping[str, Sequence[Feed]] = NOTHING,
+    co_fed: Mapping[str, Sequence[SideNow]] = NOTHING,
     elsewhere: Collection[str] = (),
     doubtful: Mapping[str, str] = NOTHING,
 ) -> FlowPlan:
@@ -114,21 +89,17 @@ def plan_flow(
     :param doubtful: topic of the target -> why it cannot be judged now.
     """
     done = FlowPlan()
-    feeds: dict[str, list[Feed]] = {}
+    feeds: dict[str, list[SideNow]] = {}
     for name in sorted(filter(flow.matches, source.topics)):
-        feed = feed_of(flow, name, baseline, source)
-        feeds.setdefault(flow.target_topic(name), []).append(feed)
-    for name in sorted(filter(flow.matches, source.errors)):
-        if name not in source.topics:
-            topic = flow.target_topic(name)
-            unknown = f"source: {source.errors[name]}"
-            done.topics.append(TopicPlan(flow.name, topic, (name,), unknown=unknown))
-            feeds.pop(topic, None)
+        feeds.setdefault(flow.target_topic(name), []).append(feed_of(flow, name, baseline, source))
+    for name in sorted(filter(flow.matches, source.errors.keys() - source.topics.keys())):
+        topic, unknown = flow.target_topic(name), f"source: {source.errors[name]}"
+        done.topics.append(TopicPlan(flow.name, topic, (name,), unknown=unknown))
+        feeds.pop(topic, None)
     for topic, own in feeds.items():
-        origins = tuple(feed.origin for feed in own)
         if topic in doubtful:
-            plan = TopicPlan(flow.name, topic, origins, unknown=doubtful[topic])
-            done.topics.append(plan)
+            origins = tuple(feed.origin for feed in own)
+            done.topics.append(TopicPlan(flow.name, topic, origins, unknown=doubtful[topic]))
         elif topic not in elsewhere:
             _plan_topic(done, flow, topic, [*own, *co_fed.get(topic, ())], manifest, target)
     _plan_departed(done, flow, {*elsewhere, *(plan.topic for plan in done.topics)}, manifest)
@@ -144,22 +115,22 @@ def _plan_departed(
             left.setdefault(flow.target_topic(origin), []).append(origin)
     for topic, names in left.items():
         if topic not in planned:
-            done.departed.append(TopicPlan(flow.name, topic, tuple(names)))
-            done.drops += [Drop(flow.name, "source", name) for name in names]
-            done.drops.append(Drop(flow.name, "target", topic))
+            departed = TopicPlan(flow.name, topic, tuple(names))
+            done.departed.append(departed)
+            done.drops += [Drop(flow.name, *side) for side in departed.sides]
 
 
 def feed_of(
     flow: Flow, name: str, baseline: Mapping[str, Any], source: ClusterSnapshot, origin: str = ""
-) -> Feed:
+) -> SideNow:
     """One source topic of a flow.
 
     :param origin: what the judging flow calls it, if that is another.
     """
-    recorded = baseline.get("topics", {}).get(name)
-    return Feed(
-        origin or name, source.topics[name], source.taken_at_ms, recorded, bool(baseline),
-        flow.source_isolation,
+    return SideNow(
+        flow.name, "source", origin or name, flow.target_topic(name), flow.source_isolation,
+        source.topics[name], source.taken_at_ms, baseline.get("topics", {}).get(name),
+        bool(baseline),
     )  # fmt: skip
 
 
@@ -167,7 +138,7 @@ def _plan_topic(
     done: FlowPlan,
     flow: Flow,
     topic: str,
-    feeds: Sequence[Feed],
+    feeds: Sequence[SideNow],
     manifest: Manifest,
     target: ClusterSnapshot,
 ) -> None:
@@ -176,8 +147,10 @@ def _plan_topic(
     if topic in target.errors and on_target is None:
         done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
         return
-    untimed = manifest.untimed(flow.name, topic)
-    chosen = strategies.choose(flow, [feed.topic for feed in feeds], on_target, untimed=untimed)
+    chosen = strategies.choose(
+        flow, [feed.snapshot for feed in feeds], on_target,
+        untimed=manifest.untimed(flow.name, topic),
+    )  # fmt: skip
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
     if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
@@ -189,30 +162,30 @@ def _plan_topic(
 def _sides(
     flow: Flow,
     topic: str,
-    feeds: Sequence[Feed],
+    feeds: Sequence[SideNow],
     manifest: Manifest,
     target: ClusterSnapshot,
 ) -> list[SideNow]:
-    """Both sides of a topic; without the target's if it is not there."""
-    sides = [
-        SideNow(
-            flow.name, "source", feed.origin, topic, feed.isolation,
-            feed.topic, feed.taken_at_ms, feed.recorded, feed.based,
-        )
-        for feed in feeds
-    ]  # fmt: skip
+    """Both sides of a topic, under its judge's name; without the target's if it is not there."""
+    sides = [replace(feed, flow=flow.name) for feed in feeds]
     on_target = target.topics.get(topic)
     if on_target is None:
         return sides
-    known = [feed.recorded for feed in feeds if feed.recorded is not None]
-    start: Mapping[str, Any] | None = known[-1] if known else None
-    if start is None and _lost_its_beginning(sides, manifest):
+    known = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
+    start: Mapping[str, Any] | None = next(known, None)
+    newer_part = any(
+        log.log_start > 0 for side in sides for log in side.snapshot.partitions.values()
+    )
+    if start is None and newer_part and all(side.key not in manifest.sides for side in sides):
+        # It is read for the first time, and the source has lost its beginning.
         start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
-    there = SideNow(
-        flow.name, "target", topic, topic, flow.target_isolation,
-        on_target, target.taken_at_ms, start, any(feed.based for feed in feeds),
-    )  # fmt: skip
-    return [*sides, there]
+    return [
+        *sides,
+        SideNow(
+            flow.name, "target", topic, topic, flow.target_isolation,
+            on_target, target.taken_at_ms, start, any(feed.based for feed in feeds),
+        ),
+    ]  # fmt: skip
 
 
 def _plan_sides(
@@ -231,33 +204,17 @@ def _plan_sides(
     # What may have been copied before the baseline is in logs that are no longer there.
     recreated = deleted or any(isinstance(change, str) for change in changes)
     for side in sides:
-        found = plan_side(side, manifest, rebuild=rebuild, recreated=recreated)
-        done.begin[side.key] = found.state
-        done.ranges += found.ranges
-        done.gaps += found.gaps
-        done.reopened += found.reopened
-        done.drops += found.drops
-        done.removals += found.removals
-
-
-def _lost_its_beginning(sources: Sequence[SideNow], manifest: Manifest) -> bool:
-    """Whether a topic is read for the first time, and the source holds only its newer part."""
-    return all(side.key not in manifest.sides for side in sources) and any(
-        log.log_start > 0 for side in sources for log in side.snapshot.partitions.values()
-    )
+        plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated)
 
 
 def behind(
     flow: Flow, baseline: Mapping[str, Any], positions: Positions, source: ClusterSnapshot
 ) -> int:
     """Source offsets the mirror has not copied yet; without a commit all since the baseline."""
-    recorded = baseline.get("topics", {})
     total = 0
-    for name, topic in source.topics.items():
-        if not flow.matches(name):
-            continue
-        begun = offsets((recorded.get(name) or {}).get("source"))
-        for partition, log in topic.partitions.items():
+    for name in filter(flow.matches, source.topics):
+        begun = offsets((baseline.get("topics", {}).get(name) or {}).get("source"))
+        for partition, log in source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = positions.get(name, {}).get(partition, start)
             total += max(0, log.end_for(flow.source_isolation) - position)

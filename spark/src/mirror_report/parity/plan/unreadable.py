@@ -15,16 +15,15 @@ from typing import TypeVar
 
 from mirror_report.model import Sample
 from mirror_report.parity import WHOLE
-from mirror_report.parity.plan import ranges
-from mirror_report.parity.plan.ranges import Range
+from mirror_report.parity.plan.ranges import Range, joined
 from mirror_report.parity.plan.sides import Drop
-from mirror_report.parity.plan.snapshots import FlowSnapshots
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.state import SIDES, Removal, Side, TopicKey, Unreadable, fed_by
 
+# Unreadable records of one side of a topic; with more of them the topic is unknown.
 MOST = 20
-"""Unreadable records of one side of a topic; with more of them the topic is unknown."""
+# Timestamps further from 1970 do not fit into microseconds.
 LIMIT_MS = (2**63 - 1) // 1000
-"""Timestamps further from 1970 do not fit into microseconds."""
 
 T = TypeVar("T", Range, Removal)
 
@@ -64,10 +63,8 @@ def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
         places.setdefault(log, []).append(record.offset)
     return [
         part
-        for whole in ranges.joined(wanted)
-        for part in _around(
-            whole, places.get((whole.flow, whole.side, whole.origin, whole.partition), ())
-        )
+        for whole in joined(wanted)
+        for part in _around(whole, places.get((*whole.key, whole.partition), ()))
     ]
 
 
@@ -137,12 +134,9 @@ def reason(known: Collection[Unreadable]) -> str:
 
 def samples(known: Iterable[Unreadable]) -> list[Sample]:
     """Where they are; of what they hold nothing is known."""
-    chosen = sorted(known, key=lambda each: (each.side, each.partition, each.offset))
     return [
-        Sample(
-            record.side, record.partition, record.offset, record.timestamp_ms, "", "", None, None
-        )
-        for record in chosen
+        Sample(one.side, one.partition, one.offset, one.timestamp_ms, "", "", None, None)
+        for one in sorted(known, key=lambda each: (each.side, each.partition, each.offset))
     ]
 
 
@@ -164,14 +158,13 @@ def still_there(
 
 def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
     via, name = fed_by(record.flow, record.origin)
-    if via not in snapshots:
+    if via not in snapshots or name in snapshots[via].side(record.side).errors:
         return True
-    cluster = snapshots[via].side(record.side)
-    topic = cluster.topics.get(name)
-    log = topic.partitions.get(record.partition) if topic else None
-    if topic is None or log is None or topic.topic_id != record.topic_id:
-        return name in cluster.errors
-    return log.log_start <= record.offset < log.end or name in cluster.errors
+    topic = find(snapshots, record.flow, record.side, record.origin)
+    if topic is None or topic.topic_id != record.topic_id:
+        return False
+    log = topic.partitions.get(record.partition)
+    return log is not None and log.log_start <= record.offset < log.end
 
 
 def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int, Side]]:

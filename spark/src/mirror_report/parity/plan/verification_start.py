@@ -9,6 +9,7 @@ copied later than that. So is every record from the position of a mirror that do
 continues there. Nothing from the end of the source on was copied before it was written.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,12 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
 
+# Of a position, until it is past all that was copied when the target was observed.
 CHANGES = 2
-"""Of a position, until it is past all that was copied when the target was observed."""
+# Target offsets below its ends that are kept in reach, per partition: what was copied past the
+# positions, twice, for a mirror may repeat itself, and this slack; never more than the most.
 SLACK = 10_000
 MOST_SOUGHT = 1_000_000
-"""Target offsets below its ends that are kept in reach, per partition: what was copied past the
-positions, twice, for a mirror may repeat itself, and this slack; never more than the most."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,14 @@ class Observation:
 
     def starts(self) -> dict[Place, int]:
         """First source offset to read, by topic and partition."""
-        found = {}
-        for name, topic in self.source.topics.items():
-            for number, log in topic.partitions.items():
-                position = self.positions.get(name, {}).get(number)
-                if position is None:
-                    waits = self.flow.start == "latest" and not self.alive
-                    position = log.end if waits else log.log_start
-                found[name, number] = position
-        return found
+        waits = self.flow.start == "latest" and not self.alive
+        return {
+            (name, number): self.positions.get(name, {}).get(
+                number, log.end if waits else log.log_start
+            )
+            for name, topic in self.source.topics.items()
+            for number, log in topic.partitions.items()
+        }
 
     def ends(self) -> dict[Place, int]:
         """End of the source, by topic and partition."""
@@ -105,11 +105,11 @@ class Watch:
 
 def _starts_empty(seen: Observation, name: str, number: int) -> bool:
     """Whether nothing was committed and nothing is on the target, so that all is to come."""
-    on_target = seen.on_target(name)
-    empty = on_target is None or all(
-        log.end <= log.log_start for log in on_target.partitions.values()
+    there = seen.on_target(name)
+    logs = there.partitions.values() if there else ()
+    return number not in seen.positions.get(name, {}) and all(
+        log.end <= log.log_start for log in logs
     )
-    return empty and number not in seen.positions.get(name, {})
 
 
 def entries(
@@ -134,7 +134,8 @@ def entries(
             "log_start": {str(p): topic.partitions[p].log_start for p in numbers},
             "target": {str(p): log.end for p, log in logs.items()},
             "sought": {
-                str(p): max(log.log_start, log.end - _reach(ahead(p))) for p, log in logs.items()
+                str(p): max(log.log_start, log.end - _reach(ahead[None] + ahead[p]))
+                for p, log in logs.items()
             },
         }
     return found
@@ -172,20 +173,20 @@ def _entry(
     }  # fmt: skip
 
 
-def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Any:
-    """How many records past the positions may be in a partition of the target: a function of it."""
-    topic = seen.flow.target_topic(name)
-    counts: dict[int | None, int] = {}
-    for other in feeding:
-        if other.flow.target != seen.flow.target:
-            continue
-        starts, ends = other.starts(), other.ends()
-        for place, start in starts.items():
-            if other.flow.target_topic(place[0]) == topic:
+def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Counter[int | None]:
+    """How many records past the positions may be in each partition of the target.
+
+    :returns: by partition; ``None``: in any of them.
+    """
+    counts: Counter[int | None] = Counter()
+    for other in (other for other in feeding if other.flow.target == seen.flow.target):
+        ends = other.ends()
+        for place, start in other.starts().items():
+            if other.flow.target_topic(place[0]) == seen.flow.target_topic(name):
                 # A mirror that keeps no partitions may have put them all into other.
                 number = place[1] if other.flow.engine.keeps_partitions else None
-                counts[number] = counts.get(number, 0) + max(0, ends[place] - start)
-    return lambda number: counts.get(None, 0) + counts.get(number, 0)
+                counts[number] += max(0, ends[place] - start)
+    return counts
 
 
 def _reach(ahead: int) -> int:

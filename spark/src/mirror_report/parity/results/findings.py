@@ -2,8 +2,7 @@
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding
-from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan
-from mirror_report.parity.plan.ranges import total_bytes
+from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan, total_bytes
 from mirror_report.parity.state import Gap
 
 
@@ -81,11 +80,10 @@ def deferred(flow: Flow, behind: int, bound: int) -> Finding:
 
 def unaffordable(topic: CompactedTopic) -> Finding:
     """A compacted topic that is larger than what the run may still read."""
-    size = total_bytes(topic.ranges()) / 1e6
     return Finding(
         "warning", "backlog", topic.flow.name, topic.topic, None, None,
         f"{topic.flow.name}/{topic.topic}: a compacted topic is read as a whole, and its "
-        f"{size:.0f} MB are more than this run may still read",
+        f"{total_bytes(topic.ranges()) / 1e6:.0f} MB are more than this run may still read",
         "mirror-report run again; if it stays, raise mirror_report_max_bytes or _max_records",
     )  # fmt: skip
 

@@ -33,13 +33,13 @@ def breach_seconds(
     :param oldest_ms: its timestamp at the earliest; ``None``: nothing waits.
     :returns: ``None`` if nothing waits, or nothing is removed by age, or it is not known.
     """
-    configs = [topic.configs for topic in (*sources, target) if topic is not None]
-    kept_ms = [
-        int(values["retention.ms"])
-        for values in configs
-        if "delete" in values.get("cleanup.policy", "delete") and "retention.ms" in values
+    bounds = [
+        kept_ms
+        for topic in (*sources, target)
+        if topic is not None
+        and "delete" in topic.configs.get("cleanup.policy", "delete")
+        and (kept_ms := int(topic.configs.get("retention.ms", -1))) >= 0
     ]
-    bounds = [kept for kept in kept_ms if kept >= 0]
     if oldest_ms is None or oldest_ms < 0 or not bounds:
         return None
     return (oldest_ms + min(bounds) - now_ms) / 1000
@@ -51,9 +51,8 @@ def unread_below(backlog: Iterable[Range], positions: Mapping[str, Positions]) -
     :param positions: by flow.
     """
     found = 0
-    for waiting in backlog:
-        if waiting.side == "source":
-            via, name = fed_by(waiting.flow, waiting.origin)
-            position = positions.get(via, {}).get(name, {}).get(waiting.partition, 0)
-            found += max(0, min(waiting.end, position) - waiting.start)
+    for waiting in (waiting for waiting in backlog if waiting.side == "source"):
+        via, name = fed_by(waiting.flow, waiting.origin)
+        position = positions.get(via, {}).get(name, {}).get(waiting.partition, 0)
+        found += max(0, min(waiting.end, position) - waiting.start)
     return found

@@ -6,8 +6,7 @@ from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.parity import HARMLESS, REPORTED_ONCE
-from mirror_report.parity.plan import CompactedTopic, Scan
-from mirror_report.parity.plan.scans import last_of
+from mirror_report.parity.plan import CompactedTopic, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
 
@@ -28,9 +27,10 @@ def keep(
             [row for row in some if (row["flow"], row["topic"]) == topic.key]
             for some in (rows, samples)
         )
-        last = last_of(found, *topic.key)
-        unreported = manifest.unreported.get(topic.flow.name, ())
-        scan = result(topic, run_id, of_topic, shown, last, unreported)
+        scan = result(
+            topic, run_id, of_topic, shown, scans.last_of(found, *topic.key),
+            manifest.unreported.get(topic.flow.name, ()),
+        )  # fmt: skip
         found = changes.with_topic(found, *topic.key, asdict(scan))
     return replace(manifest, scans=found)
 
@@ -38,7 +38,7 @@ def keep(
 def result(
     topic: CompactedTopic,
     run_id: str,
-    rows: Iterable[Mapping[str, Any]],
+    rows: Collection[Mapping[str, Any]],
     samples: Iterable[Mapping[str, Any]],
     last: Scan | None,
     unreported: Collection[str] = (),
@@ -50,27 +50,22 @@ def result(
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
     found = Scan(run_id, topic.taken_at_ms, topic.state())
-    newest: list[int] = []
-    source_keys = target_keys = 0
     for row in rows:
         found.keys.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
-        source_keys += row["source_keys"]
-        target_keys += row["target_keys"]
-        if row["class"] != "in_flight" and row["newest_ms"] is not None:
-            newest.append(row["newest_ms"])
+    due = (row["newest_ms"] for row in rows if row["class"] != "in_flight")
     for sample in samples:
-        plain = {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
-        found.samples.setdefault(sample["class"], []).append(plain)
-    known = {
-        name: min(found.total(name), last.known(name, unreported) if last else 0)
-        for name in REPORTED_ONCE
-    }
+        found.samples.setdefault(sample["class"], []).append(
+            {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
+        )
     return replace(
         found,
-        source_keys=source_keys,
-        target_keys=target_keys,
-        newest_ms=max(newest, default=None),
-        accounted=known,
+        source_keys=sum(row["source_keys"] for row in rows),
+        target_keys=sum(row["target_keys"] for row in rows),
+        newest_ms=max((newest for newest in due if newest is not None), default=None),
+        accounted={
+            name: min(found.total(name), last.known(name, unreported) if last else 0)
+            for name in REPORTED_ONCE
+        },
     )
 
 
@@ -84,11 +79,12 @@ def reported(
         new.
     """
     if scan is None:
-        reason = f"{why}: its first scan waits, it reads the whole topic"
-        return replace(empty, status="in_flight", reason=reason)
-    totals = {name: scan.total(name) for name in CLASSES}
+        return replace(
+            empty, status="in_flight",
+            reason=f"{why}: its first scan waits, it reads the whole topic",
+        )  # fmt: skip
     accounted = {name: scan.known(name, unreported) for name in REPORTED_ONCE}
-    counts = {name: number - accounted.get(name, 0) for name, number in totals.items()}
+    counts = {name: scan.total(name) - accounted.get(name, 0) for name in CLASSES}
     status = _status(scan, counts)
     whole = status == "verified" and not scan.total("in_flight")
     return replace(

@@ -37,14 +37,9 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         )  # fmt: skip
         for name in ADDED:
             numbers[name] += row[name]
-        for name in NEWEST:
-            numbers[name] = max(
-                (value for value in (numbers[name], row[name]) if value is not None), default=None
-            )
-        for name in OLDEST:
-            numbers[name] = min(
-                (value for value in (numbers[name], row[name]) if value is not None), default=None
-            )
+        for name in (*NEWEST, *OLDEST):
+            known = (value for value in (numbers[name], row[name]) if value is not None)
+            numbers[name] = (max if name in NEWEST else min)(known, default=None)
         numbers["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
             "unmatched": row["unmatched_records"],
@@ -121,7 +116,7 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
         reason = (
             f"{expired} records expired before they were read"
             if expired
-            else ("records that differ can no longer be read")
+            else "records that differ can no longer be read"
         )
         return {"status": "unverifiable", "reason": reason}
     if unread:
@@ -129,8 +124,10 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
     if topic.buckets["verified"]:
         return {"status": "verified", "reason": ""}
     if topic.skipped_records and not topic.buckets["in_flight"]:
-        reason = "all its records were mirrored about when the baseline was recorded"
-        return {"status": "skipped", "reason": reason}
+        return {
+            "status": "skipped",
+            "reason": "all its records were mirrored about when the baseline was recorded",
+        }
     return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
 
 
@@ -147,8 +144,7 @@ def keep(
     :param samples: flow, topic, class, and the fields of a :class:`Sample`.
     """
     fresh: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for sample in samples:
-        plain = dict(sample)
+    for plain in map(dict, samples):
         key = (plain.pop("flow"), plain.pop("topic"), plain.pop("class"))
         fresh.setdefault(key, []).append(plain)
     planned = {topic.key for topic in plan.topics}
@@ -160,8 +156,7 @@ def keep(
         }
         for flow in {*manifest.summaries, *plan.snapshots}
     }
-    for row in rows:
-        numbers = dict(row)
+    for numbers in map(dict, rows):
         flow, topic = numbers.pop("flow"), numbers.pop("topic")
         known = summaries.get(flow, {}).get(topic, {})
         unreported = manifest.is_unreported(flow, str(known.get("run_id")))
@@ -170,15 +165,13 @@ def keep(
             found = fresh.get((flow, topic, name), [])
             accounted = name in REPORTED_ONCE and not unreported
             old = [] if accounted else known.get("samples", {}).get(name, [])
-            both = [*found, *(sample for sample in old if sample not in found)]
-            if both:
+            if both := [*found, *(sample for sample in old if sample not in found)]:
                 merged[name] = both[:SAMPLES]
-        summary = {
-            "run_id": run_id,
-            "now": numbers,
-            "next": as_next(numbers),
-            "samples": merged,
-            "buckets_in_flight": numbers["buckets_in_flight"],
-        }
-        summaries = changes.with_topic(summaries, flow, topic, summary)
+        summaries = changes.with_topic(
+            summaries, flow, topic,
+            {
+                "run_id": run_id, "now": numbers, "next": as_next(numbers), "samples": merged,
+                "buckets_in_flight": numbers["buckets_in_flight"],
+            },
+        )  # fmt: skip
     return replace(manifest, summaries=summaries)

@@ -8,10 +8,16 @@ from typing import Any
 from mirror_report.model import CLASSES, ParityStatus, TopicParity
 from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import RunPlan, TopicPlan, buckets, offset_syncs, unreadable
-from mirror_report.parity.plan.ranges import total_records
+from mirror_report.parity.plan import (
+    RunPlan,
+    TopicPlan,
+    buckets,
+    offset_syncs,
+    snapshots,
+    total_records,
+    unreadable,
+)
 from mirror_report.parity.plan.scans import last_of
-from mirror_report.parity.plan.snapshots import find
 from mirror_report.parity.results import retention, scans, summaries
 from mirror_report.parity.state import Manifest, Unreadable, offsets
 
@@ -20,23 +26,7 @@ def report_topic(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan
 ) -> TopicParity:
     """What the report says of one topic."""
-    empty = _empty(topic)
-    if topic.unknown is not None:
-        return replace(empty, reason=topic.unknown)
-    if topic.skip is not None:
-        return replace(empty, status="skipped", reason=topic.skip)
-    if topic.strategy == "latest_by_key":
-        last = last_of(manifest.scans, *topic.key)
-        found = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
-        beyond = unreadable.of_topic(manifest.unreadable, topic.key)
-        return _with_coverage(_with_unreadable(found, beyond), 0)
-    if not topic.judged:
-        return _with_coverage(_not_compared(context, plan, topic, empty), 0)
-    return _by_bucket(context, manifest, plan, topic, empty)
-
-
-def _empty(topic: TopicPlan) -> TopicParity:
-    return TopicParity(
+    empty = TopicParity(
         flow=topic.flow, source_topic=topic.origins[0], topic=topic.topic, status="unknown",
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
         skipped_records=0, counts=dict.fromkeys(CLASSES),
@@ -45,12 +35,25 @@ def _empty(topic: TopicPlan) -> TopicParity:
         verified_through_ms=None, newest_due_ms=None, reason="", samples={},
         strategy=topic.strategy,
     )  # fmt: skip
+    if topic.unknown is not None:
+        return replace(empty, reason=topic.unknown)
+    if topic.skip is not None:
+        return replace(empty, status="skipped", reason=topic.skip)
+    if topic.strategy == "latest_by_key":
+        found = scans.reported(
+            empty, last_of(manifest.scans, *topic.key), manifest.unreported.get(topic.flow, ()),
+            topic.why,
+        )  # fmt: skip
+        beyond = unreadable.of_topic(manifest.unreadable, topic.key)
+        return _with_coverage(_with_unreadable(found, beyond), 0)
+    if not topic.judged:
+        return _with_coverage(_not_compared(context, plan, topic, empty), 0)
+    return _by_bucket(context, manifest, plan, topic, empty)
 
 
 def _by_bucket(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
 ) -> TopicParity:
-    """A topic whose digests are compared."""
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     beyond = unreadable.of_topic(manifest.unreadable, topic.key)
     backlog = [waiting for waiting in plan.backlog if waiting.topic_key == topic.key]
@@ -65,8 +68,7 @@ def _by_bucket(
         found = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
         found = _with_unreadable(found, beyond)
     else:
-        kind = "now" if manifest.is_unreported(topic.flow, known["run_id"]) else "next"
-        numbers = known[kind]
+        numbers = known["now" if manifest.is_unreported(topic.flow, known["run_id"]) else "next"]
         found = summaries.filled(empty, numbers, known["samples"])
         found = _with_sealed(found, manifest.totals.get(topic.flow, {}).get(topic.topic))
         # Copies of what expired unread are on the target still: each record counts once.
@@ -78,8 +80,9 @@ def _by_bucket(
             found = replace(found, verified_through_ms=min(found.verified_through_ms, since))
         found = replace(found, **summaries.status(found, unread, gone.total()))
         found = _with_unreadable(found, beyond, f"{found.reason}; " if gone.total() else "")
-    positions = {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
-    below = retention.unread_below(backlog, positions)
+    below = retention.unread_below(
+        backlog, {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
+    )
     found = _outside_buckets(context, manifest, plan, topic, found)
     return _with_coverage(found, gone.total() + below)
 
@@ -97,10 +100,12 @@ def _expired_unread(
 
 def _unmatched(numbers: Mapping[str, Any], uncompared: Counter[str]) -> Counter[str]:
     """Of what was not compared, that of which undecided buckets hold copies on the target."""
-    whole = numbers["unmatched_records"]
     return Counter(
         {
-            lane: min(uncompared[lane], known.get("unmatched", whole * (lane == WHOLE)))
+            lane: min(
+                uncompared[lane],
+                known.get("unmatched", numbers["unmatched_records"] if lane == WHOLE else 0),
+            )
             for lane, known in numbers["lanes"].items()
         }
     )
@@ -112,8 +117,9 @@ def _outside_buckets(
     """Add what lies in no bucket of a topic that is cut by offsets."""
     if topic.strategy != offset_syncs.STRATEGY:
         return found
-    source = plan.snapshots[topic.flow].source
-    outside = buckets.outside(manifest, topic, context.baseline(topic.flow), source)
+    outside = buckets.outside(
+        manifest, topic, context.baseline(topic.flow), plan.snapshots[topic.flow].source
+    )
     harmless = found.status in ("verified", "in_flight", "skipped")
     unaligned = f"{outside.unaligned} records were mirrored before anything aligned them"
     return replace(
@@ -152,8 +158,7 @@ def _with_unreadable(
     if not beyond:
         return topic
     some = [*unreadable.samples(beyond), *topic.samples.get("unverifiable", [])]
-    counted = topic.strategy != "latest_by_key"
-    there = unreadable.by_side(beyond)
+    counted, there = topic.strategy != "latest_by_key", unreadable.by_side(beyond)
     reason = f"{also}{unreadable.reason(beyond)}"
     return replace(
         topic,
@@ -185,13 +190,15 @@ def _with_sealed(topic: TopicParity, total: Mapping[str, int] | None) -> TopicPa
             (topic.newest_due_ms, total["newest_ms"]),
         )
     )
-    verified = topic.buckets["verified"] + total["buckets_verified"]
     return replace(
         topic,
         source_records=topic.source_records + total["source_records"],
         target_records=topic.target_records + total["target_records"],
         verified_records=topic.verified_records + total["verified_records"],
-        buckets={**topic.buckets, "verified": verified},
+        buckets={
+            **topic.buckets,
+            "verified": topic.buckets["verified"] + total["buckets_verified"],
+        },
         verified_through_ms=through,
         newest_due_ms=newest,
     )
@@ -209,19 +216,20 @@ def _with_retention(
 
     :param oldest: of what is not verified yet, in milliseconds.
     """
-    entries = [gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key]
-    early, expired = retention.gone(entries, context.now_ms)
+    early, expired = retention.gone(
+        (gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key), context.now_ms
+    )
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     if early:
-        lanes: Counter[str] = Counter()
-        for partition, count in early.items():
-            lanes[str(partition) if keeps else WHOLE] += count
-        found = _more(found, "deleted_early", lanes)
-    sources = (find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins)
+        by_partition = {str(partition): count for partition, count in early.items()}
+        found = _more(found, "deleted_early", by_partition if keeps else {WHOLE: early.total()})
+    sources = (
+        snapshots.find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins
+    )
     left = retention.breach_seconds(
         oldest,
         [source for source in sources if source is not None],
-        find(plan.snapshots, topic.flow, "target", topic.topic),
+        snapshots.find(plan.snapshots, topic.flow, "target", topic.topic),
         context.now_ms,
     )
     return replace(found, breach_seconds=left, expired_records=expired.total())
@@ -237,9 +245,7 @@ def _not_compared(
     snapshot = plan.snapshots[topic.flow]
     recorded = context.baseline(topic.flow).get("topics", {})
     there = mirrored = 0
-    for via, name in topic.feeds:
-        if via != topic.flow:
-            continue
+    for name in (name for via, name in topic.feeds if via == topic.flow):
         begun = offsets(recorded.get(name, {}).get("source"))
         for partition, log in snapshot.source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))

@@ -13,11 +13,12 @@ from typing import Any, BinaryIO
 from mirror_report.engines import ENGINES
 from mirror_report.model import Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
-from mirror_report.parity.state.records import Side, TopicKey, Unreadable
+from mirror_report.parity.state.records import Side, TopicKey, Unreadable, offsets
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 ROWS = "rows/"
+# What both bundles must have in common, and what it means if they do not.
 SAME = {
     "fingerprint_version": "they were made by releases that fingerprint records differently",
     "bucket_ms": "their buckets differ in width (bucket_seconds)",
@@ -27,7 +28,6 @@ SAME = {
     "source": "their flow has two sources",
     "target": "their flow has two targets",
 }
-"""What both bundles must have in common, and what it means if they do not."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ class Bundle:
     @property
     def records(self) -> int:
         """Offsets in its ranges: an upper bound of its records."""
-        spans = [span for topic in self.topics.values() for span in topic.ranges.values()]
-        return sum(end - start for start, end in spans)
+        return sum(
+            end - start for topic in self.topics.values() for start, end in topic.ranges.values()
+        )
 
 
 def with_unreadable(
@@ -96,15 +97,17 @@ def with_unreadable(
         beyond.setdefault(record.origin, []).append(
             (record.partition, record.offset, record.timestamp_ms)
         )
-    topics = {
-        name: replace(
-            topic,
-            unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
-            unreadable=tuple(sorted(beyond.get(name, ()))),
-        )
-        for name, topic in bundle.topics.items()
-    }
-    return replace(bundle, topics=topics)
+    return replace(
+        bundle,
+        topics={
+            name: replace(
+                topic,
+                unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
+                unreadable=tuple(sorted(beyond.get(name, ()))),
+            )
+            for name, topic in bundle.topics.items()
+        },
+    )
 
 
 def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:
@@ -151,8 +154,7 @@ def unpack(path: Path, directory: Path) -> tuple[Bundle, list[Path]]:
         raise ParityError(
             f"{path} is no digest bundle, or damaged", "Make it again: mirror-report digest"
         ) from error
-    version = plain.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if (version := plain.get("schema_version")) != SCHEMA_VERSION:
         raise ParityError(
             f"{path} has schema {version}, this release reads {SCHEMA_VERSION}",
             "Make both bundles and compare them with one release",
@@ -176,12 +178,8 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
         )
         for name, entry in plain["topics"].items()
     }
-    positions = plain["positions"]
-    if positions is not None:
-        positions = {
-            topic: {int(p): offset for p, offset in parts.items()}
-            for topic, parts in positions.items()
-        }
+    known = plain["positions"]
+    positions = None if known is None else {name: offsets(parts) for name, parts in known.items()}
     return Bundle(**{**plain, "topics": topics, "positions": positions})
 
 

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from mirror_report.parity.state.manifest import Manifest
 from mirror_report.parity.state.records import Origin, TopicKey
 
+# Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100
-"""Runs of a flow in a row without a report of which the findings are kept."""
+# What is known of a topic by its numbers, by flow and topic.
 NUMBERS = ("summaries", "scans", "totals", "verified_again")
-"""What is known of a topic by its numbers, by flow and topic."""
+# What is known of records that left a topic.
 LOST = ("gone", "removals")
-"""What is known of records that left a topic."""
+# Numbers of a topic that sealed hours add to.
 SEALED = ("source_records", "target_records", "verified_records", "buckets_verified")
-"""Numbers of a topic that sealed hours add to."""
 
 T = TypeVar("T")
 
@@ -32,18 +32,17 @@ def begin_run(
         runs = unreported.get(flow, ())
         reported = max((at for at, run in enumerate(runs) if was_reported(run)), default=-1)
         unreported[flow] = (*runs[reported + 1 :][-UNREPORTED_KEPT:], run_id)
-        last = finished.pop(flow, None)
-        if last is not None and was_reported(last):
+        if (last := finished.pop(flow, None)) is not None and was_reported(last):
             findings = tuple(finding for finding in findings if finding.flow != flow)
     return replace(manifest, unreported=unreported, finished=finished, new_findings=findings)
 
 
 def without_report(manifest: Manifest, run_id: str, flows: Iterable[str]) -> Manifest:
     """A run whose report says nothing of some flows."""
-    left = {
+    unreported = dict(manifest.unreported) | {
         flow: tuple(run for run in manifest.unreported[flow] if run != run_id) for flow in flows
     }
-    return replace(manifest, unreported={**manifest.unreported, **left})
+    return replace(manifest, unreported=unreported)
 
 
 def with_topic(
@@ -76,10 +75,9 @@ def read_up_to(manifest: Manifest, ends: Iterable[tuple[Origin, int, int]]) -> M
 
 def forget_flow(manifest: Manifest, flow: str) -> Manifest:
     """Drop all that is known of a flow, except for its rows."""
-    by_flow = (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
     changes: dict[str, Any] = {
         name: {key: value for key, value in getattr(manifest, name).items() if key != flow}
-        for name in by_flow
+        for name in (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
     } | {
         name: tuple(record for record in getattr(manifest, name) if record.flow != flow)
         for name in (*LOST, "gaps", "unreadable")
@@ -94,9 +92,9 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     :param origins: the topics of the source that feed it.
     """
     forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
-    manifest = forget_numbers(manifest, flow, topic)
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
-    return _without(replace(manifest, sides=sides), ("gaps", "unreadable"), flow, topic)
+    manifest = replace(forget_numbers(manifest, flow, topic), sides=sides)
+    return _without(manifest, ("gaps", "unreadable"), flow, topic)
 
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
@@ -105,8 +103,7 @@ def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
     for name in NUMBERS:
         known = getattr(manifest, name)
         if topic in known.get(flow, {}):
-            left = {key: value for key, value in known[flow].items() if key != topic}
-            changes[name] = {**known, flow: left}
+            changes[name] = {**known, flow: {k: v for k, v in known[flow].items() if k != topic}}
     return _without(replace(manifest, **changes), LOST, flow, topic)
 
 

@@ -6,7 +6,6 @@ is renamed into place, then what it no longer names is removed.
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 from mirror_report.parity import ParityError
 from mirror_report.parity.state.manifest import Manifest
@@ -45,7 +44,10 @@ def save(store: Store, manifest: Manifest) -> Manifest:
     """
     directory = store.parity_directory
     needed = manifest.rows()
-    written = {name: _sizes(directory / name) for name in needed - manifest.files.keys()}
+    written = {
+        name: {file.name: file.stat().st_size for file in (directory / name).glob("*.parquet")}
+        for name in needed - manifest.files.keys()
+    }
     manifest = replace(manifest, files={**manifest.files, **written})
     store.commit(MANIFEST, manifest.dump())
     for run in directory.iterdir() if directory.is_dir() else ():
@@ -56,7 +58,3 @@ def save(store: Store, manifest: Manifest) -> Manifest:
         if not kept:
             shutil.rmtree(run, ignore_errors=True)
     return manifest
-
-
-def _sizes(directory: Path) -> dict[str, int]:
-    return {file.name: file.stat().st_size for file in directory.glob("*.parquet")}

@@ -28,20 +28,23 @@ from mirror_report.parity.state.records import (
 )
 from mirror_report.state.store import anew
 
+# Of the manifest itself.
 FORMAT = 3
-"""Of the manifest itself."""
 
+# Fields of :class:`Manifest` that have another key in the file.
 KEYS = {
     "verified_again": "scrubbed",
     "verified_again_at_ms": "scrubbed_at_ms",
     "unreported": "untold",
     "new_findings": "news",
 }
-"""Fields of :class:`Manifest` that have another key in the file."""
+# Keys that came later than the format, and what they were without.
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
 }  # fmt: skip
-"""Keys that came later than the format, and what they were without."""
+
+# Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
+# of which all but ``files`` are by flow and then by topic.
 RECORDS: Mapping[str, Any] = {
     "gaps": Gap,
     "gone": Gone,
@@ -54,8 +57,6 @@ BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
 )  # fmt: skip
-"""Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
-of which all but ``files`` are by flow and then by topic."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,7 @@ class Manifest:
         """Whether no record of a topic of the target carried a timestamp on the source."""
         if self.alignments.get(flow, {}).get(topic, {}).get("untimed"):
             return True
-        known = self.summaries.get(flow, {}).get(topic, {}).get("now", {})
-        newest = known.get("newest_due_ms")
+        newest = self.summaries.get(flow, {}).get(topic, {}).get("now", {}).get("newest_due_ms")
         return newest is not None and newest < 0
 
     def may_have_timestamps(self, flow: str, topic: str) -> bool:
@@ -179,8 +179,10 @@ def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
     Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
     gives topics other names; another isolation level reads other records.
     """
-    isolation = [flow.isolation(side) for side in SIDES]
-    return [baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""), *isolation]
+    return [
+        baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""),
+        *(flow.isolation(side) for side in SIDES),
+    ]  # fmt: skip
 
 
 def _typed(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import Any, Literal
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
+# A time before all others, in milliseconds.
 NEVER = -(2**62)
-"""A time before all others, in milliseconds."""
+# Clocks of brokers and of this host may differ by so much.
 SLACK_MS = 60_000
-"""Clocks of brokers and of this host may differ by so much."""
 
+# Flow, and name on the target.
 TopicKey = tuple[str, str]
-"""Flow, and name on the target."""
 
+# Flow, side, and the topic's name there (of a co-fed source topic: :func:`co_fed`).
 Origin = tuple[str, Side, str]
-"""Flow, side, and the topic's name there (of a co-fed source topic: :func:`co_fed`)."""
 
 
 def co_fed(flow: str, name: str) -> str:
@@ -106,10 +106,10 @@ class Unreadable:
     topic_id: str = ""
 
 
+# Fields of :class:`SideState` that come from a baseline: two of the source, two of the target.
 BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
-"""Fields of :class:`SideState` that come from a baseline: two of the source, two of the target."""
+# Fields of :class:`SideState` that hold an offset per partition.
 OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start")
-"""Fields of :class:`SideState` that hold an offset per partition."""
 
 
 @dataclass(frozen=True)
