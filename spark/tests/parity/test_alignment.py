@@ -11,7 +11,7 @@ from parity_records import MINUTE, Record, frame
 from pyspark.sql import SparkSession
 
 from mirror_report.parity.frames import align, digest
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames.sql import table
 
 TIME = 1_700_000_000_000
 # Spans of very different widths, some of them within one block of offsets and some across many.

@@ -20,7 +20,7 @@ from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING
 from mirror_report.parity.frames import classify, compare, digest, judge, totals
 from mirror_report.parity.frames.leftovers import leftovers
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames.sql import table
 from mirror_report.parity.results import summaries
 
 CLASSES = tuple(one for one in CLASSES if one != "unverifiable")

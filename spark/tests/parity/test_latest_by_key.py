@@ -11,7 +11,7 @@ from parity_records import KEPT, Record, placed
 from pyspark.sql import SparkSession
 
 from mirror_report.parity.frames import compare, latest_by_key
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames.sql import table
 
 TIME = 1_700_000_000_000
 

@@ -195,20 +195,20 @@ def _classify(
 
     :returns: with samples; ``None``: nothing had to be classified.
     """
-    from mirror_report.parity.steps import classify, confirm  # noqa: PLC0415
+    from mirror_report.parity.steps import classify  # noqa: PLC0415
 
     manifest, plan = state.manifest, state.plan
-    rows, left = confirm.differing(judged)
+    rows, left = classify.differing(judged)
     earlier = classify.earlier_results(storage, manifest, plan, judged)
     if not rows:
         results = classify.keep_earlier(storage, manifest, earlier)
         return replace(state, manifest=replace(manifest, results=results)), None
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
-    differences, rows = confirm.confirm(
+    differences, rows = classify.confirm(
         storage, manifest, plan, observed.snapshots, compared.digests, rows
     )
-    classifier = classify.Classifier(context, storage, manifest, plan, differences)
+    classifier = classify.Classifier(context, storage, plan, differences)
     found = classifier.classify(rows, earlier)
     state = replace(
         state,
@@ -220,7 +220,8 @@ def _classify(
 
 
 def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
-    from mirror_report.parity.spark.deadline import OutOfTimeError  # noqa: PLC0415
+    """Compare the compacted topics that are due, if there is time."""
+    from mirror_report.parity.spark.records import OutOfTimeError  # noqa: PLC0415
     from mirror_report.parity.steps.scan import Scanner  # noqa: PLC0415
 
     manifest, plan = state.manifest, state.plan

@@ -6,27 +6,33 @@ be the same. Where it does not, both logs are cut at offsets that are known to b
 (:mod:`plan.cuts`). A topic at rest can be cut by the hash of its records instead.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import BUCKET, PARTITION, Key
 from mirror_report.parity.frames import fingerprint
+from mirror_report.parity.frames.compare import BUCKET_SCHEMA
+from mirror_report.parity.frames.sql import table
 
+# What :func:`place` adds: start of the bucket in milliseconds, and the timestamp in milliseconds as
+# far as it has to be the same on both sides (null: it is not compared).
 PLACE = ("bucket", "compared_ms")
-"""What :func:`place` adds: start of the bucket in milliseconds, and the timestamp in milliseconds
-as far as it has to be the same on both sides (null: it is not compared)."""
-
-
+# Buckets of topics whose timestamps say nothing: offsets of one side, and what they are called.
 SPANS_SCHEMA = (
     "flow string, side string, origin string, partition int, "
     "span_start bigint, span_end bigint, label bigint"
 )
-"""Buckets of topics whose timestamps say nothing: offsets of one side, and what they are called."""
-
-LOG = ("flow", "side", "origin", "partition")
+# Offsets that are found together.
 BLOCK = 4096
-"""Offsets that are found together."""
+# Extent of one bucket in one partition: offsets, both inclusive.
+EXTENTS_SCHEMA = (
+    f"{BUCKET_SCHEMA}, side string, origin string, partition int, off_min bigint, off_max bigint"
+)
+# How far each partition was digested.
+FOLLOWING_SCHEMA = "flow string, side string, origin string, partition int, following bigint"
 
 
 def place(records: DataFrame, bucket_ms: int, spans: DataFrame | None = None) -> DataFrame:
@@ -44,18 +50,8 @@ def place(records: DataFrame, bucket_ms: int, spans: DataFrame | None = None) ->
     )
     if spans is None:
         return placed
-    cut = spans.groupBy(*LOG).agg(F.lit(True).alias("cut"))
-    return (
-        _labelled(placed, spans, "offset")
-        .join(F.broadcast(cut), on=list(LOG), how="left")
-        .withColumns(
-            {
-                "bucket": F.when(F.col("cut"), F.col("label")).otherwise(F.col("bucket")),
-                "compared_ms": F.when(F.col("cut").isNull(), F.col("compared_ms")),
-            }
-        )
-        .drop("cut", "label")
-    )
+    compared = F.when(F.col("cut").isNull(), F.col("compared_ms"))
+    return _cut(placed, spans, "offset").withColumn("compared_ms", compared).drop("cut", "label")
 
 
 def realign(digests: DataFrame, spans: DataFrame) -> DataFrame:
@@ -66,35 +62,32 @@ def realign(digests: DataFrame, spans: DataFrame) -> DataFrame:
     :param digests: :data:`frames.digest.COLUMNS`, maybe with others.
     :param spans: :data:`SPANS_SCHEMA` of all logs that are cut by offsets.
     """
-    cut = spans.groupBy(*LOG).agg(F.lit(True).alias("cut"))
-    return (
-        _labelled(digests, spans, "off_min")
-        .join(F.broadcast(cut), on=list(LOG), how="left")
-        .withColumn("bucket", F.when(F.col("cut"), F.col("label")).otherwise(F.col("bucket")))
-        .drop("cut", "label")
-        .filter(F.col("bucket").isNotNull())
-    )
+    return _cut(digests, spans, "off_min").drop("cut", "label").filter(F.col("bucket").isNotNull())
 
 
-def _labelled(rows: DataFrame, spans: DataFrame, offset: str) -> DataFrame:
-    """Rows with the label of the span their offset lies in, or null."""
+def _cut(rows: DataFrame, spans: DataFrame, offset: str) -> DataFrame:
+    """Rows with the buckets of the spans their offsets lie in, where their log is ``cut``."""
     block = F.expr(f"sequence(span_start div {BLOCK}, (span_end - 1) div {BLOCK})")
     blocks = spans.filter("span_start < span_end").select(
-        *(F.col(name).alias(f"span_{name}") for name in LOG),
+        *(F.col(name).alias(f"span_{name}") for name in PARTITION),
         "span_start",
         "span_end",
         "label",
         F.explode(block).alias("span_block"),
     )
     # An equality lets Spark hash the spans, where comparisons alone would try each of them.
-    same = [F.col(name) == F.col(f"span_{name}") for name in LOG]
     within = [
+        *(F.col(name) == F.col(f"span_{name}") for name in PARTITION),
         F.expr(f"{offset} div {BLOCK}") == F.col("span_block"),
         F.col(offset) >= F.col("span_start"),
         F.col(offset) < F.col("span_end"),
     ]
-    return rows.join(F.broadcast(blocks), on=[*same, *within], how="left").select(
-        *rows.columns, "label"
+    cut = spans.groupBy(*PARTITION).agg(F.lit(True).alias("cut"))
+    return (
+        rows.join(F.broadcast(blocks), on=within, how="left")
+        .select(*rows.columns, "label")
+        .join(F.broadcast(cut), on=list(PARTITION), how="left")
+        .withColumn("bucket", F.when(F.col("cut"), F.col("label")).otherwise(F.col("bucket")))
     )
 
 
@@ -109,3 +102,37 @@ def place_by_hash(records: DataFrame, untimed: Collection[str], buckets: int) ->
     time = F.when(~F.col("topic").isin(*untimed), fingerprint.timestamp_ms())
     compared = records.withColumn("compared_ms", time)
     return compared.withColumn("bucket", F.pmod(fingerprint.record_hash(1), F.lit(buckets)))
+
+
+def bounded(
+    session: SparkSession,
+    records: DataFrame,
+    extents: Iterable[Mapping[str, Any]],
+    following: Mapping[Key, int] | None,
+) -> DataFrame:
+    """Records that the digests of some buckets stand for, and those that are new.
+
+    One read serves many buckets; what it meets of a bucket beside that was sealed before.
+
+    :param records: with lanes and buckets.
+    :param extents: rows of :data:`EXTENTS_SCHEMA`.
+    :param following: partition -> first offset that is new; one that is not named is all new;
+        ``None``: nothing is.
+    """
+    where = (*BUCKET, "side", "origin", "partition")
+    rows = [{name: row[name] for name in (*where, "off_min", "off_max")} for row in extents]
+    bounds = F.broadcast(table(session, EXTENTS_SCHEMA, rows))
+    found = records.join(bounds, on=list(where), how="left")
+    digested = F.coalesce(F.col("offset").between(F.col("off_min"), F.col("off_max")), F.lit(False))
+    if following is None:
+        return found.filter(digested).drop("off_min", "off_max")
+    ends = table(
+        session, FOLLOWING_SCHEMA,
+        [{**dict(zip(PARTITION, log, strict=True)), "following": offset}
+         for log, offset in following.items()],
+    )  # fmt: skip
+    return (
+        found.join(F.broadcast(ends), on=list(PARTITION), how="left")
+        .filter(digested | (F.col("offset") >= F.coalesce("following", F.lit(0))))
+        .drop("off_min", "off_max", "following")
+    )

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET
 from mirror_report.parity.frames import compare, digest
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames.sql import table
 from mirror_report.parity.state import Bundle
 
 STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
@@ -31,13 +31,10 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
     :returns: flow, topic, lane, bucket, n_source, n_target, status (:data:`STATUSES`).
     """
     kept = [ours.flow] if ours.keeps_partitions else []
-    merged = digest.merge(rows).join(
-        F.broadcast(table(session, TOPICS_SCHEMA, topics(ours, theirs))),
-        on=["flow", "topic"],
-        how="left_semi",
+    chosen = F.broadcast(table(session, TOPICS_SCHEMA, topics(ours, theirs)))
+    merged = compare.with_lanes(
+        digest.merge(rows).join(chosen, on=["flow", "topic"], how="left_semi"), kept
     )
-    merged = compare.with_lanes(merged, kept)
-    known = table(session, compare.POSITIONS_SCHEMA, positions(ours, theirs))
     begun = compare.with_lanes(table(session, STARTS_SCHEMA, starts(ours, theirs)), kept)
     first = merged.groupBy("flow", "side", "origin", "partition").agg(
         F.min_by("bucket", "off_min").alias("first")
@@ -47,9 +44,9 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
         .groupBy("flow", "topic", "lane")
         .agg(F.max(F.coalesce("first", F.lit(ALL))).alias("skip_through"))
     )
-    buckets = compare.by_bucket(merged, known).join(
-        F.broadcast(skips), on=["flow", "topic", "lane"], how="left"
-    )
+    buckets = compare.by_bucket(
+        merged, table(session, compare.POSITIONS_SCHEMA, positions(ours, theirs))
+    ).join(F.broadcast(skips), on=["flow", "topic", "lane"], how="left")
     ended = F.col("bucket") + F.lit(ours.bucket_ms) <= F.lit(ours.taken_at_ms)
     return buckets.withColumn(
         "status",

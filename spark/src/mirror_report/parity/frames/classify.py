@@ -14,28 +14,29 @@ from mirror_report.parity.frames.judge import BESIDE
 from mirror_report.parity.frames.leftovers import total
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 
+# Buckets to classify. ``disordered``: the digests hold the same records in another order;
+# ``*_gap``: records of that side had expired before they were ever read; ``*_gone``: digested
+# records of the bucket can no longer be read; ``allowed_from_ms``: where records of the target are
+# gone, retention allows that for those with an earlier timestamp (null: not known); ``known_*``:
+# already reported.
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
     "source_gap boolean, target_gap boolean, source_gone boolean, target_gone boolean, "
     "allowed_from_ms bigint, " + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
 )
-"""Buckets to classify. ``disordered``: the digests hold the same records in another order;
-``*_gap``: records of that side had expired before they were ever read; ``*_gone``: digested records
-of the bucket can no longer be read; ``allowed_from_ms``: where records of the target are gone,
-retention allows that for those with an earlier timestamp (null: not known); ``known_*``:
-already reported."""
 
 PAIRS = tuple(name for name in STAGES if name != DISPLACED)
+# Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen.
 COUNTS = ("missing", "duplicate", *PAIRS, "reordered", "extra", "deleted_early", "expired")
-"""Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen."""
 _SUMS = ("n_source", "n_target", *COUNTS, *BESIDE, "balance", "unseen")
 
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
     """Row of :data:`CANDIDATES_SCHEMA` of a judged bucket; what is hidden has to be added."""
     names = (*BUCKET, "pair", "n_source", "n_target", "disordered")
-    known = {f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE}
-    return {name: bucket[name] for name in names} | known
+    return {name: bucket[name] for name in names} | {
+        f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE
+    }
 
 
 def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
@@ -54,9 +55,10 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     )
     counts = _counts()
     # Records newer than the digests were seen: the next run has to classify this bucket again.
-    more_on_source = F.col("seen_n_source") != F.col("n_source")
-    more_on_target = F.col("seen_n_target") != F.col("n_target")
-    newer = ~_gone() & (more_on_source | more_on_target)
+    newer = ~_gone() & (
+        (F.col("seen_n_source") != F.col("n_source"))
+        | (F.col("seen_n_target") != F.col("n_target"))
+    )
     return found.select(
         *BUCKET,
         "pair",
@@ -78,7 +80,6 @@ def _gone() -> Column:
 
 
 def _counts() -> dict[str, Column]:
-    """Records of each class in a candidate."""
     hidden = _gone() | F.col("source_gap") | F.col("target_gap")
     disordered = F.col("disordered") & ~hidden & (F.col("lane") != WHOLE_TOPIC)
     found = total([f"seen_{name}" for name in COUNTS])

@@ -7,28 +7,29 @@ A mirror that keeps partitions is compared partition by partition: each is a *la
 that does not has a single lane per topic.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET
 from mirror_report.parity.frames.digest import LOW_39, SUMS_64, normalise
-from mirror_report.parity.frames.sql import derived, named
+from mirror_report.parity.frames.sql import derived, named, table
 
 BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
+# The lane of a topic whose partitions the mirror does not keep.
 WHOLE_TOPIC = -1
-"""The lane of a topic whose partitions the mirror does not keep."""
 KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 
+# Offsets that decide, per partition. Of the source: ``position``, the next to mirror, and
+# ``required``, below which a record may have been copied before the baseline. Of the target:
+# ``first``, the first digested, and ``older``, below which records may be copies of what the source
+# had lost when it was first read. Null: there is no such offset.
 POSITIONS_SCHEMA = (
     "flow string, side string, origin string, partition int, position bigint, "
     "required bigint, first bigint, older bigint"
 )
-"""Offsets that decide, per partition. Of the source: ``position``, the next to mirror, and
-``required``, below which a record may have been copied before the baseline. Of the target:
-``first``, the first digested, and ``older``, below which records may be copies of what the source
-had lost when it was first read. Null: there is no such offset."""
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
 _SIDES = ("source", "target")
@@ -38,6 +39,12 @@ _KINDS = {
     "min": ("off_min",),
     "max": ("off_max",),
 }
+
+
+def some_buckets(session: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """The buckets that some rows are of, to join with: :data:`BUCKET_SCHEMA`, broadcast."""
+    names = [{name: row[name] for name in BUCKET} for row in rows]
+    return F.broadcast(table(session, BUCKET_SCHEMA, names))
 
 
 def with_lanes(rows: DataFrame, by_partition: Collection[str]) -> DataFrame:
@@ -97,19 +104,27 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
             for kind, names in _KINDS.items()
             for name in names
         },
-        **_halves_of(SUMS_64),
+        **{
+            f"{name}_{side}_{half}": f"coalesce(sum({_on(side, f'{name}_{half}')}), 0L)"
+            for side in _SIDES
+            for name in SUMS_64
+            for half in ("lo", "hi")
+        },
     }
     partitions = (
         digests.join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
         .groupBy(*BUCKET, "partition")
         .agg(*named(sums))
     )
-    one_log = "coalesce(one_origin = other_origin, false)"
-    side_by_side = f"{_side_by_side('source')} and {_side_by_side('target')}"
-    other_order = f"{_order('source')} <> {_order('target')}"
+    disordered = (
+        _same(),
+        "coalesce(one_origin = other_origin, false)",
+        _side_by_side("source"),
+        _side_by_side("target"),
+        f"{_order('source')} <> {_order('target')}",
+    )
     return derived(
-        normalise(partitions, _of_sides(SUMS_64)),
-        {"disordered": f"{_same()} and {one_log} and {side_by_side} and {other_order}"},
+        normalise(partitions, _of_sides(SUMS_64)), {"disordered": " and ".join(disordered)}
     )
 
 
@@ -125,7 +140,11 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
             for side in _SIDES
             for name, kind in {"n": "sum", "x1": "bit_xor", "x2": "bit_xor"}.items()
         },
-        **{name: f"sum({name})" for name in _half_names(_SUMS)},
+        **{
+            f"{name}_{half}": f"sum({name}_{half})"
+            for name in _of_sides(_SUMS)
+            for half in ("lo", "hi")
+        },
     }
     return normalise(partitions.groupBy(*BUCKET).agg(*named(sums)), _of_sides(_SUMS))
 
@@ -134,21 +153,8 @@ def _on(side: str, name: str) -> str:
     return f"if(side = '{side}', {name}, null)"
 
 
-def _half_names(names: Collection[str]) -> list[str]:
-    return [f"{name}_{half}" for name in _of_sides(names) for half in ("lo", "hi")]
-
-
 def _of_sides(names: Collection[str]) -> tuple[str, ...]:
     return tuple(f"{name}_{side}" for side in _SIDES for name in names)
-
-
-def _halves_of(names: Collection[str]) -> dict[str, str]:
-    return {
-        f"{name}_{side}_{half}": f"coalesce(sum({_on(side, f'{name}_{half}')}), 0L)"
-        for side in _SIDES
-        for name in names
-        for half in ("lo", "hi")
-    }
 
 
 def _parts() -> list[str]:

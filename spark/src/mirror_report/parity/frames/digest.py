@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.sql import derived, named
 
+# A record: ``topic`` is the name on the target, ``origin`` the name where it was read.
 RECORD_COLUMNS = (
     "flow",
     "side",
@@ -24,7 +25,6 @@ RECORD_COLUMNS = (
     "timestamp",
     "headers",
 )
-"""A record: ``topic`` is the name on the target, ``origin`` the name where it was read."""
 
 KEYS = ("flow", "side", "topic", "origin", "partition", "bucket")
 SUMS_64 = ("s1", "s2", "order")
@@ -66,10 +66,6 @@ def digest(records: DataFrame) -> DataFrame:
     """
     # 24 bits of hash times 39 bits of offset stay below 2**63: no overflow under ANSI.
     weight = f"(h1 & {LOW_24})"
-    headers = (
-        "if(headers is null, 0L, aggregate(headers, 0L, (total, header) -> total"
-        " + octet_length(header.key) + coalesce(octet_length(header.value), 0)))"
-    )
     hashed = records.select(
         *KEYS,
         "offset",
@@ -81,7 +77,8 @@ def digest(records: DataFrame) -> DataFrame:
                 "ts": "coalesce(compared_ms, bucket)",
                 "key_length": "cast(length(key) as bigint)",
                 "value_length": "cast(length(value) as bigint)",
-                "header_length": headers,
+                "header_length": "if(headers is null, 0L, aggregate(headers, 0L, (total, header)"
+                " -> total + octet_length(header.key) + coalesce(octet_length(header.value), 0)))",
             }
         ),
     )
@@ -115,8 +112,8 @@ def merge(digests: DataFrame) -> DataFrame:
         **dict.fromkeys(MINIMA, "min"),
         **dict.fromkeys(MAXIMA, "max"),
     }
-    texts = {name: f"{kind}({name})" for name, kind in kinds.items()}
-    return normalise(digests.groupBy(*KEYS).agg(*named(texts)), SUMS_64).select(*COLUMNS)
+    merged = named({name: f"{kind}({name})" for name, kind in kinds.items()})
+    return normalise(digests.groupBy(*KEYS).agg(*merged), SUMS_64).select(*COLUMNS)
 
 
 def normalise(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:

@@ -35,8 +35,9 @@ def value_hash() -> Column:
 
 def content_hash() -> Column:
     """64-bit hash of all that a record holds but its timestamp."""
-    count = F.expr("coalesce(size(headers), -1)")
-    return F.xxhash64(key_hash(), value_hash(), count, F.col("headers"))
+    return F.xxhash64(
+        key_hash(), value_hash(), F.expr("coalesce(size(headers), -1)"), F.col("headers")
+    )
 
 
 def timestamp_ms() -> Column:

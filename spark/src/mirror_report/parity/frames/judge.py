@@ -11,27 +11,27 @@ from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
+# How far from what is new leftovers are classified again.
 NEAR_MS = 3_600_000
-"""How far from what is new leftovers are classified again."""
 
+# Topics to judge: whether records are unread, and until when records of a side expired before they
+# were read.
 TOPICS_SCHEMA = "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint"
-"""Topics to judge: whether records are unread, and until when records of a side expired before
-they were read."""
 
+# What is counted beside the classes. ``skipped``: source records that may have been copied before
+# the baseline, and were not found; ``older``: target records that may be copies of what the source
+# had lost when it was first read; ``halves``: records that were paired with one that may lie in
+# another bucket.
 BESIDE = ("in_flight", "skipped", "older", "halves")
-"""What is counted beside the classes. ``skipped``: source records that may have been copied
-before the baseline, and were not found; ``older``: target records that may be copies of what the
-source had lost when it was first read; ``halves``: records that were paired with one that may
-lie in another bucket."""
 
+# What was found in one bucket, valid for one pair of digests. ``new_*``: the part that no report
+# had held.
 RESULTS_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, run_id string, "
     + ", ".join(f"{name} bigint" for name in (*CLASSES, *BESIDE))
     + ", "
     + ", ".join(f"new_{name} bigint" for name in ACCOUNTABLE)
 )
-"""What was found in one bucket, valid for one pair of digests. ``new_*``: the part that no report
-had held."""
 
 _KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in ACCOUNTABLE))
 
@@ -67,7 +67,6 @@ def _with_results(
     run_id: str,
     unreported: Mapping[str, Collection[str]],
 ) -> DataFrame:
-    """Buckets of the topics, and what was found in them."""
     run = F.col("run_id")
     unread = [f"{flow}/{run_of_flow}" for flow, runs in unreported.items() for run_of_flow in runs]
     old = results.select(
@@ -86,14 +85,12 @@ def _with_results(
 
 
 def _with_due(known: DataFrame) -> DataFrame:
-    """Whether a bucket is due, and differs."""
-    source_gone = "n_source = 0 and bucket <= source_gap"
-    target_gone = "n_target = 0 and bucket <= target_gap"
     state = derived(
         known,
         {
             "only_older": "n_source = 0 and all_older",
-            "nothing_to_compare": f"coalesce(({source_gone}) or ({target_gone}), false)",
+            "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
+            " or (n_target = 0 and bucket <= target_gap), false)",
             "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
         },
     )
@@ -106,7 +103,6 @@ def _with_due(known: DataFrame) -> DataFrame:
 
 
 def _with_candidates(state: DataFrame) -> DataFrame:
-    """Whether the records of a bucket have to be classified."""
     # What was left over here may be the other half of what is new elsewhere in the topic, and a
     # bucket whose other half is classified again has to be there.
     fresh = "(if(differs and not settled, bucket, null)) over (partition by flow, topic)"
@@ -116,7 +112,6 @@ def _with_candidates(state: DataFrame) -> DataFrame:
 
 
 def _with_counts(state: DataFrame) -> DataFrame:
-    """How many records of a bucket are of each class."""
     # An old result holds while its bucket differs: settled, or not due to be classified again.
     carried = "unequal and not blind"
     counted = derived(
@@ -137,15 +132,13 @@ def _with_counts(state: DataFrame) -> DataFrame:
 
 def _with_status(counted: DataFrame) -> DataFrame:
     """Status of a bucket, and whether the next run will call it verified if nothing changes."""
-    nothing_compared = "due and skipped + older > 0 and n_source <= skipped"
-    verified = "due and (equal or settled) and in_flight = 0"
     status = derived(
         counted,
         {
             "status": f"case when {_sum((*LASTING, *ACCOUNTABLE))} > 0 then 'mismatch'"
             " when unverifiable > 0 then 'unverifiable'"
-            f" when {nothing_compared} then 'skipped'"
-            f" when {verified} then 'verified'"
+            " when due and skipped + older > 0 and n_source <= skipped then 'skipped'"
+            " when due and (equal or settled) and in_flight = 0 then 'verified'"
             " else 'in_flight' end"
         },
     )

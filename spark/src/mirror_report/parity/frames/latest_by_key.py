@@ -11,20 +11,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity import SAMPLES
 from mirror_report.parity.frames import fingerprint
 
+# A key: its 128-bit hash, in the lane in which its records have an order.
 KEY = ("flow", "topic", "lane", "k1", "k2")
-"""A key: its 128-bit hash, in the lane in which its records have an order."""
 
+# Per partition: offset from which on records count, and next source offset to mirror (source only).
 PLACES_SCHEMA = (
     "flow string, side string, origin string, partition int, floor bigint, position bigint"
 )
-"""Per partition: offset from which on records count, and next source offset to mirror (source
-only)."""
 
+# Per topic and side: records up to this time may have been removed by retention; null: none.
 EXPIRY_SCHEMA = "flow string, topic string, source_expired_ms bigint, target_expired_ms bigint"
-"""Per topic and side: records up to this time may have been removed by retention; null: none."""
 
+# What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent.
 WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
-"""What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent."""
 
 
 def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
@@ -41,8 +40,7 @@ def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
         *("offset", "origin", "partition", "compared_ms", "timestamp_ms", "tombstone"),
         *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below"),
     )
-    on_source = F.col("side") == "source"
-    sides = {"source": on_source, "target": ~on_source}
+    sides = {side: F.col("side") == side for side in ("source", "target")}
     log = F.struct("origin", "partition")
     latest = _hashed(records, places).groupBy(*KEY).agg(
         *(F.max(F.when(of_side, record)).alias(side) for side, of_side in sides.items()),
@@ -63,7 +61,6 @@ def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
 
 def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
     """Records by their hashes: whether each counts, and whether it is below the position."""
-    headers = F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), F.col("headers"))
     hashed = with_keys(records).select(
         *KEY,
         "side",
@@ -75,7 +72,7 @@ def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
         F.col("value").isNull().alias("tombstone"),
         F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
         F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
-        headers.alias("headers_1"),
+        F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), "headers").alias("headers_1"),
         F.expr("length(key)").alias("key_length"),
         F.expr("length(value)").alias("value_length"),
     )
@@ -110,16 +107,15 @@ def judge(keys: DataFrame, expiry: DataFrame, unreadable: DataFrame | None = Non
     else:
         beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
         keys = keys.join(beyond, on=list(KEY), how="full")
-    known = keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left")
-    return known.select(*KEY, "source", "target", _class().alias("class"))
+    return keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left").select(
+        *KEY, "source", "target", _class().alias("class")
+    )
 
 
 def _class() -> Column:
-    """Class of a key, by its latest record on both sides."""
     on_source = F.col("source").isNotNull()
     live, there = _is_live("source"), _is_live("target")
     counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
-    lost = F.when(_has_expired("target", "source"), "expired").otherwise("missing")
     only_on_target = (
         F.when(on_source, "missing")
         .when(_has_expired("source", "target"), "expired")
@@ -131,7 +127,7 @@ def _class() -> Column:
         .when(on_source & ~F.col("source.below"), "in_flight")
         .when(~live & ~there, "absent")
         .when(F.col("ambiguous"), "unverifiable")
-        .when(~there, lost)
+        .when(~there, F.when(_has_expired("target", "source"), "expired").otherwise("missing"))
         .when(~live, only_on_target)
         .when(_differ("value_1", "value_2"), "corrupt_value")
         .when(_differ("headers_1"), "corrupt_headers")
@@ -147,12 +143,10 @@ def _is_live(side: str) -> Column:
 
 def _has_expired(side: str, other: str) -> Column:
     """Whether retention of a side may have removed a record that the other side holds."""
-    expired = F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms")
-    return F.coalesce(expired, F.lit(False))
+    return F.coalesce(F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms"), F.lit(False))
 
 
 def _differ(*names: str) -> Column:
-    """Whether both sides differ in some fields."""
     source, target = (
         F.struct(*(F.col(f"{side}.{name}") for name in names)) for side in ("source", "target")
     )
@@ -168,16 +162,17 @@ def collapse(judged: DataFrame) -> DataFrame:
     """
     wrong = F.col("class").isin(*WRONG)
     kept = ("k1", "k2", "source", "target")
-    values = {
-        side: F.count_if(F.col(side).isNotNull() & ~F.col(f"{side}.tombstone"))
-        for side in ("source", "target")
-    }
     return (
         judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
         .groupBy("flow", "topic", "lane", "class", *(f"{name}_wrong" for name in kept))
         .agg(
             F.count(F.lit(1)).alias("keys"),
-            *(value.alias(f"{side}_keys") for side, value in values.items()),
+            *(
+                F.count_if(F.col(side).isNotNull() & ~F.col(f"{side}.tombstone")).alias(
+                    f"{side}_keys"
+                )
+                for side in ("source", "target")
+            ),
             F.max("source.timestamp_ms").alias("newest_ms"),
         )
         .withColumnsRenamed({f"{name}_wrong": name for name in kept})
@@ -223,9 +218,6 @@ def samples(collapsed: DataFrame) -> DataFrame:
             for side in ("source", "target")
         )
     )
-    record_hash = F.concat(
-        fingerprint.hex64(F.col("at.value_1")), fingerprint.hex64(F.col("at.value_2"))
-    )
     order = Window.partitionBy("flow", "topic", "class").orderBy("k1", "k2")
     return (
         collapsed.filter(F.col("class").isin(*WRONG))
@@ -236,7 +228,9 @@ def samples(collapsed: DataFrame) -> DataFrame:
         .select(
             *("flow", "topic", "class", "at.side", "at.partition", "at.offset", "at.timestamp_ms"),
             fingerprint.hex64(F.col("k1")).alias("key_hash"),
-            record_hash.alias("record_hash"),
+            F.concat(
+                fingerprint.hex64(F.col("at.value_1")), fingerprint.hex64(F.col("at.value_2"))
+            ).alias("record_hash"),
             F.col("at.key_length").alias("key_bytes"),
             F.col("at.value_length").alias("value_bytes"),
         )

@@ -76,9 +76,11 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
     sums = ("n_source", "n_target", "n_older", "in_flight", "explained", "lost", "optional",
             "foreign", "duplicate", "reordered")  # fmt: skip
-    of_wrong = {name: F.when(wrong, F.col(name)) for name in names}
     return (
-        counted.withColumns(of_wrong | {"n_older": _where(wrong, "n_older")})
+        counted.withColumns(
+            {name: F.when(wrong, F.col(name)) for name in names}
+            | {"n_older": _where(wrong, "n_older")}
+        )
         .groupBy(*BUCKET, *names)
         .agg(
             *(F.sum(name).alias(name) for name in sums),
@@ -90,31 +92,34 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
 def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
     """Equal records of a bucket: how many each side has, and the first place on each."""
     on_source = F.col("side") == "source"
-    counts = F.col("offset") >= F.coalesce(F.col("first"), F.lit(0))
-    committed = F.col("offset") < F.coalesce(F.col("position"), F.lit(0))
-    hash128 = F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2")))
     sample = F.struct(
         *("offset", "partition"),
-        hash128.alias("record_hash"),
+        F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2"))).alias(
+            "record_hash"
+        ),
         *("key_length", "value_length", "timestamp_ms"),
     )
     hashed = (
         _hashed(records)
         .join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
         .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
-        .withColumns({"below": on_source & committed, "sample": sample, "counts": counts})
+        .withColumns(
+            {
+                "below": on_source & (F.col("offset") < F.coalesce("position", F.lit(0))),
+                "sample": sample,
+                "counts": F.col("offset") >= F.coalesce("first", F.lit(0)),
+            }
+        )
     )
     on_target = (F.col("side") == "target") & F.col("counts")
-    sought = (F.col("side") == "target") & ~F.col("counts")
-    optional = F.col("below") & (F.col("offset") < F.col("required"))
     log = F.struct("origin", "partition")
     same = ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms", "key_length")
     return hashed.groupBy(*BUCKET, "h1", "h2").agg(
         F.count_if("below").alias("n_below"),
         F.count_if(on_source).alias("n_source"),
         F.count_if(on_target).alias("n_target"),
-        F.count_if(optional).alias("n_optional"),
-        F.count_if(sought).alias("n_sought"),
+        F.count_if(F.col("below") & (F.col("offset") < F.col("required"))).alias("n_optional"),
+        F.count_if((F.col("side") == "target") & ~F.col("counts")).alias("n_sought"),
         F.count_if(on_target & (F.col("offset") < F.col("older"))).alias("n_older"),
         *(F.min(name).alias(name) for name in same),
         F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
@@ -172,10 +177,9 @@ def _late(groups: DataFrame) -> DataFrame:
 def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
     """What is left to pair: where records are gone, the partner of a leftover may be among them."""
     source_seen, target_seen = ~F.col("source_hidden"), ~F.col("target_hidden")
-    explained = F.col("lost") + F.col("explained") - F.col("foreign") - F.col("duplicate")
     return wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner").withColumns(
         {
-            "balance": explained,
+            "balance": F.col("lost") + F.col("explained") - F.col("foreign") - F.col("duplicate"),
             "skipped": _where("target_hidden", "optional"),
             "optional": _where(target_seen, "optional"),
             "alone": _where("target_hidden", "lost") - _where("target_hidden", "optional"),
@@ -216,8 +220,9 @@ def _named(paired: DataFrame) -> DataFrame:
 
 
 def _where(condition: Column | str, name: str) -> Column:
-    chosen = F.col(condition) if isinstance(condition, str) else condition
-    return F.when(chosen, F.col(name)).otherwise(0)
+    return F.when(
+        F.col(condition) if isinstance(condition, str) else condition, F.col(name)
+    ).otherwise(0)
 
 
 def total(names: Iterable[str]) -> Column:

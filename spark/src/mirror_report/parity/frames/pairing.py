@@ -11,6 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity import BUCKET
 
 DISPLACED = "displaced"
+# Class of a pair -> what both records agree in; a record in several pairs counts for the first.
+# What is displaced lies beyond a cut of its own lane: where buckets are cut by offsets, it is out
+# of order. Values and headers may only differ within a bucket, timestamps within a lane, lanes
+# within a topic.
 STAGES: dict[str, tuple[str, ...]] = {
     DISPLACED: ("flow", "topic", "lane", "h1", "h2"),
     "moved": ("flow", "topic", "h1", "h2"),
@@ -18,14 +22,8 @@ STAGES: dict[str, tuple[str, ...]] = {
     "corrupt_value": (*BUCKET, "key_hash", "compared_ms"),
     "altered_timestamp": ("flow", "topic", "lane", "content_hash"),
 }
-"""Class of a pair -> what both records agree in; a record in several pairs counts for the first.
-What is displaced lies beyond a cut of its own lane: where buckets are cut by offsets, it is out of
-order. Values and headers may only differ within a bucket, timestamps within a lane, lanes within a
-topic."""
+# Classes whose pairs may lie in two buckets.
 ACROSS = tuple(name for name, agreeing in STAGES.items() if "bucket" not in agreeing)
-"""Classes whose pairs may lie in two buckets."""
-
-_ORDER = ("lane", "bucket", "compared_ms", "h1", "h2")
 
 
 def pair(left: DataFrame) -> DataFrame:
@@ -39,7 +37,9 @@ def pair(left: DataFrame) -> DataFrame:
     """
     for name, agreeing in STAGES.items():
         same = Window.partitionBy(*agreeing)
-        before = same.orderBy(*_ORDER).rowsBetween(Window.unboundedPreceding, -1)
+        before = same.orderBy("lane", "bucket", "compared_ms", "h1", "h2").rowsBetween(
+            Window.unboundedPreceding, -1
+        )
         pairs = F.least(F.sum("lost").over(same), F.sum("foreign").over(same))
         left = (
             left.withColumn("pairs", pairs)

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames.sql import table
 from mirror_report.parity.state import SLACK_MS, Gone, Removal
 
 REMOVALS_SCHEMA = (
@@ -30,13 +30,12 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
     ]
     rows = table(session, REMOVALS_SCHEMA, plain)
     first, last = F.col("start"), F.col("end") - 1
-    touched = (F.col("off_max") >= first) & (F.col("off_min") <= last)
     whole = (F.col("off_min") >= first) & (F.col("off_max") <= last)
     overlap = F.least("off_max", last) - F.greatest("off_min", first) + 1
     removed = (
         digests.filter(F.col("side") == "target")
         .join(F.broadcast(rows), on=["flow", "topic", "partition"], how="inner")
-        .filter(touched)
+        .filter((F.col("off_max") >= first) & (F.col("off_min") <= last))
         .withColumns(
             {
                 "removed": F.when(whole, F.col("n")).otherwise(F.least("n", overlap)),

@@ -9,13 +9,13 @@ from mirror_report.parity.frames.sql import derived, named
 
 HOUR_MS = 3_600_000
 STRIP_HOURS = 48
+# Classes whose records are not verified although their bucket was compared.
 UNCOMPARED = (*LASTING, "unverifiable", "expired", "skipped")
-"""Classes whose records are not verified although their bucket was compared."""
 SEVERITY = f"cast(array_position(array({', '.join(map(repr, STATUSES))}), status) as int) - 1"
 
 
+# Classifying that only met records newer than the digests has decided nothing yet.
 DUE = "due and not (settled and status = 'in_flight')"
-"""Classifying that only met records newer than the digests has decided nothing yet."""
 NUMBERS_OF_CLASSES = {
     **{name: f"sum({name})" for name in CLASSES},
     **{f"accounted_{name}": f"sum(accounted_{name})" for name in ACCOUNTABLE},
@@ -40,16 +40,15 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     """
     numbers = _numbers_of_records() | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
     by_hour = _with_first_bad(judged).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
-    ranks = "dense_rank() over (partition by flow, topic order by hour desc)"
-    shown = "if(newest, struct(hour, worst, worst_next), null)"
+    rank = "dense_rank() over (partition by flow, topic order by hour desc)"
     by_lane = {
         **{name: f"sum({name})" for name in ADDED},
         **{name: f"max({name})" for name in NEWEST},
         **{name: f"min({name})" for name in OLDEST},
-        "hours": f"sort_array(collect_list({shown}))",
+        "hours": "sort_array(collect_list(if(newest, struct(hour, worst, worst_next), null)))",
     }
     return (
-        derived(by_hour, {"newest": f"{ranks} <= {STRIP_HOURS}"})
+        derived(by_hour, {"newest": f"{rank} <= {STRIP_HOURS}"})
         .groupBy("flow", "topic", "lane")
         .agg(*named(by_lane))
     )
@@ -76,29 +75,28 @@ def _numbers_of_records() -> dict[str, str]:
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
     verified = f"when status = 'verified' then {compared} when {settled} then {compared}"
-    in_flight = "when status = 'in_flight' then n_source"
-    unmatched = "if(status = 'unverifiable', greatest(n_target - n_source, 0L), 0L)"
     return {
         "source_records": "sum(n_source)",
         "target_records": "sum(n_target)",
         "verified_records": f"sum(case {verified} - {on_its_way} else 0L end)",
-        "in_flight_records": f"sum(case {in_flight} when {still_open} then {compared}"
+        "in_flight_records": "sum(case when status = 'in_flight' then n_source"
+        f" when {still_open} then {compared}"
         f" when {settled} then {on_its_way} else 0L end)",
         "skipped_records": "sum(skipped)",
         "older_records": "sum(older)",
-        "unmatched_records": f"sum({unmatched})",
+        "unmatched_records": "sum(if(status = 'unverifiable', greatest(n_target - n_source, 0L),"
+        " 0L))",
     }
 
 
 def _times(bucket_ms: int) -> dict[str, str]:
     verified = f"status = 'verified' and {_before('first_bad')}"
     verified_next = f"(status = 'verified' or accountable) and {_before('first_bad_next')}"
-    waiting = "status = 'in_flight' and n_source > 0"
     return {
         "newest_due_ms": f"max(if({DUE}, coalesce(ts_max, bucket), null))",
         "verified_through_ms": f"max(if({verified}, bucket + {bucket_ms}L, null))",
         "verified_through_next_ms": f"max(if({verified_next}, bucket + {bucket_ms}L, null))",
-        "in_flight_since_ms": f"min(if({waiting}, bucket, null))",
+        "in_flight_since_ms": "min(if(status = 'in_flight' and n_source > 0, bucket, null))",
     }
 
 

@@ -21,9 +21,8 @@ SUFFIX = ".jsa"
 
 def jars(settings: Spark) -> list[Path]:
     """The jars beside Spark's own, in the order of the class path."""
-    if settings.jars_directory is None:
-        return []
-    return sorted(Path(settings.jars_directory).glob("*.jar"))
+    directory = settings.jars_directory
+    return [] if directory is None else sorted(Path(directory).glob("*.jar"))
 
 
 def location(settings: Spark) -> Path | None:
@@ -53,7 +52,8 @@ def usable(settings: Spark) -> Path | None:
     if path is None or not path.is_file():
         return None
     place = path.parent.resolve() / path.name
-    return None if place.is_symlink() or _strangers([place, *place.parents]) else place
+    owners = {each.lstat().st_uid for each in (place, *place.parents)}
+    return place if not place.is_symlink() and owners <= {0, os.geteuid()} else None
 
 
 def hint(settings: Spark) -> str | None:
@@ -91,10 +91,6 @@ def replace(made: Path, path: Path) -> None:
     made.replace(path)
     for other in _others(path):
         other.unlink()
-
-
-def _strangers(paths: Iterable[Path]) -> bool:
-    return not {path.lstat().st_uid for path in paths} <= {0, os.geteuid()}
 
 
 def _others(path: Path) -> list[Path]:

@@ -28,6 +28,7 @@ def spark_errors() -> Iterator[None]:
         raise explain(f"{type(error).__name__}: {error}") from error
 
 
+# Signs in the text of an error, what it means, and what to do.
 EXPLANATIONS = (
     (
         (
@@ -90,18 +91,16 @@ EXPLANATIONS = (
         "everything since the baseline again",
     ),
 )
-"""Signs in the text of an error, what it means, and what to do."""
 
+# What Spark says of KAFKA_MALFORMED_RECORD_TIMESTAMP; of a remote executor only the text comes.
 MALFORMED = re.compile(
     r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
 )
-"""What Spark says of KAFKA_MALFORMED_RECORD_TIMESTAMP; of a remote executor only the text comes."""
 
 
 def explain(text: str) -> ParityError:
     """What an error of Spark means to an operator, by the signs in its text."""
-    said = MALFORMED.search(text)
-    if said is not None:
+    if (said := MALFORMED.search(text)) is not None:
         return ParityError(
             f"Spark cannot read partition {said[2]} of topic {said[1]} at offset {said[3]}: the "
             f"timestamp {said[4]} there is beyond what it can hold",

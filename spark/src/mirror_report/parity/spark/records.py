@@ -1,8 +1,11 @@
-"""Records of both clusters, without those that Spark cannot read."""
+"""Records of both clusters, read in time, without those that Spark cannot read."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
@@ -13,14 +16,53 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Settings
 from mirror_report.kafka.records import fetched_at
 from mirror_report.model import ReportError
-from mirror_report.parity.frames import align, digest
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.frames import align, digest, sql
 from mirror_report.parity.plan import Range, ranges, unreadable
 from mirror_report.parity.spark import source
 from mirror_report.parity.spark.errors import MALFORMED
 from mirror_report.parity.state import TopicKey, Unreadable, fed_by
 
 T = TypeVar("T")
+
+# A job that was begun in time may go on for so long.
+GRACE_SECONDS = 60.0
+
+
+class OutOfTimeError(Exception):
+    """A job was ended because the run's time was over; nothing of it counts."""
+
+
+@contextlib.contextmanager
+def limited(context: RunContext, session: SparkSession) -> Iterator[None]:
+    """One job of Spark's, ended if it lasts past the grace.
+
+    :raises OutOfTimeError: it was.
+    """
+    spark = session.sparkContext
+    group = f"mirror-report-{context.run_id}-{time.monotonic_ns()}"
+    left = context.settings.budget.deadline_seconds + GRACE_SECONDS - context.seconds
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
+        # What Spark cannot end any more has ended by itself.
+        with contextlib.suppress(Exception):
+            spark.cancelJobGroup(group)
+
+    timer = threading.Timer(max(left, 1.0), end)
+    timer.daemon = True
+    spark.setJobGroup(group, "a step of the report", interruptOnCancel=True)
+    timer.start()
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if ended.is_set():
+            raise OutOfTimeError from error
+        raise
+    finally:
+        timer.cancel()
+        spark.setLocalProperty("spark.jobGroup.id", None)
 
 
 def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
@@ -43,9 +85,7 @@ def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) ->
         if via != first.flow:
             rows = rows.withColumn("origin", F.concat(F.lit(f"{via}/"), F.col("origin")))
         frames.append(rows)
-    if not frames:
-        frames.append(session.createDataFrame([], source.RECORD_SCHEMA))
-    return digest.union(frames)
+    return digest.union(frames or [session.createDataFrame([], source.RECORD_SCHEMA)])
 
 
 class Reader:
@@ -90,11 +130,13 @@ class Reader:
 
         :param spans: rows of :data:`frames.align.SPANS_SCHEMA`.
         """
-        cuts = table(self.session, align.SPANS_SCHEMA, list(spans)) if spans else None
+        cuts = sql.table(self.session, align.SPANS_SCHEMA, list(spans)) if spans else None
         return align.place(self.fetch(wanted), bucket_ms, cuts)
 
-    def readable(self, topics: Iterable[T], key: Callable[[T], TopicKey]) -> list[T]:
-        """Topics, or what is of them, without those of which nothing can be said."""
+    def readable(
+        self, topics: Iterable[T], key: Callable[[Any], TopicKey] = itemgetter("flow", "topic")
+    ) -> list[T]:
+        """Topics, or rows of them, without those of which nothing can be said."""
         return [topic for topic in topics if key(topic) not in self._full]
 
     def read(self, action: Callable[[], T]) -> T:
@@ -126,25 +168,21 @@ class Reader:
 
         Nothing can be said of a topic if such a key cannot be read by other means either.
         """
-        for record in some:
-            if record in self._keys:
-                continue
+        for record in [one for one in some if one not in self._keys]:
             try:
                 records = self._fetched(record, record.offset)
             except ReportError as error:
-                why = f"{unreadable.reason([record])}; {error}"
-                self._full |= {(record.flow, record.topic): why}
-                continue
-            if records and records[0].offset == record.offset:
-                self._keys[record] = records[0].key
-            elif records:
-                self._known.remove(record)
+                self._full[record.flow, record.topic] = f"{unreadable.reason([record])}; {error}"
+            else:
+                if records and records[0].offset == record.offset:
+                    self._keys[record] = records[0].key
+                elif records:
+                    self._known.remove(record)
         return {record: self._keys[record] for record in some if record in self._keys}
 
     def _met(self, text: str) -> list[Unreadable]:
         """What an error of Spark is about, and what follows it that cannot be read either."""
-        said = MALFORMED.search(text)
-        if said is None:
+        if (said := MALFORMED.search(text)) is None:
             return []
         name, partition, offset, timestamp = said[1], int(said[2]), int(said[3]), int(said[4])
         logs = {
@@ -167,9 +205,9 @@ class Reader:
 
     def _fails(self, log: Range, offset: int) -> bool:
         """Whether the record at an offset of a range is one that Spark cannot read."""
-        alone = replace(log, start=offset, end=offset + 1)
+        alone = [replace(log, start=offset, end=offset + 1)]
         try:
-            fetch(self.session, self.settings, [alone]).select("offset").collect()
+            fetch(self.session, self.settings, alone).select("offset").collect()
         except (PySparkException, Py4JError) as error:
             if MALFORMED.search(str(error)) is None:
                 raise

@@ -20,19 +20,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Cluster, Spark
 from mirror_report.parity import ParityError
 from mirror_report.parity.context import Progress
-from mirror_report.parity.frames import align, compare, digest
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames import align, compare, digest, sql
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open_session
 
+# The JVM writes the archive as it ends.
 WRITING_SECONDS = 600
-"""The JVM writes the archive as it ends."""
 
 NOBODY = Cluster("nobody", ("127.0.0.1:9",))
 IMPATIENT = {"default.api.timeout.ms": "800", "request.timeout.ms": "400"}
 
+# What the beginnings of their names say: classes that reading from a broker loads.
 LOADED = (
     "org/apache/spark/sql/kafka010/",
     "org/apache/spark/kafka010/",
@@ -52,7 +52,6 @@ LOADED = (
     "org/apache/kafka/common/security/scram/",
     "org/apache/kafka/common/security/ssl/",
 )
-"""What the beginnings of their names say: classes that reading from a broker loads."""
 
 
 def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
@@ -111,7 +110,7 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
     )
     digest.digest(align.place(records, 60_000)).coalesce(1).write.parquet(str(rows))
     kept = session.read.schema(digest.SCHEMA).parquet(str(rows))
-    positions = table(
+    positions = sql.table(
         session, compare.POSITIONS_SCHEMA,
         [{"flow": "flow", "side": "source", "origin": "topic", "partition": 0,
           "position": 2000}],
@@ -124,10 +123,12 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
 
 def _ask_nobody(session: SparkSession) -> None:
     """Plan a read from a cluster that is not there; its end is an error, and is expected."""
-    nothing = [Range("flow", "source", "topic", "topic", 0, 0, 1)]
     connect = source.options(NOBODY, None, {**source.SMALL, **IMPATIENT})
     with contextlib.suppress(PySparkException, Py4JError):
-        source.read(session, nothing, {**connect, "fetchOffset.numRetries": "1"}).collect()
+        source.read(
+            session, [Range("flow", "source", "topic", "topic", 0, 0, 1)],
+            {**connect, "fetchOffset.numRetries": "1"},
+        ).collect()  # fmt: skip
 
 
 def _load(session: SparkSession, jars: Sequence[Path]) -> None:

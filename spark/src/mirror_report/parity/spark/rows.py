@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirror_report.parity.frames import digest, judge
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames import digest, judge, sql
 from mirror_report.parity.state import Manifest
 
 
+@dataclass(frozen=True)
 class RowStorage:
     """Rows of earlier runs and of this one.
 
@@ -18,10 +19,9 @@ class RowStorage:
     :param run_id: this run's directory below it.
     """
 
-    def __init__(self, session: SparkSession, directory: Path, run_id: str) -> None:
-        self.session = session
-        self.directory = directory
-        self.run_id = run_id
+    session: SparkSession
+    directory: Path
+    run_id: str
 
     def write(self, rows: DataFrame, name: str) -> str:
         """Write rows into this run's directory and make them durable.
@@ -54,6 +54,7 @@ class RowStorage:
     def read(self, names: Sequence[str], schema: str) -> DataFrame:
         """Rows of some directories, as :meth:`write` named them."""
         if not names:
-            return table(self.session, schema, [])
-        paths = [str(self.directory / name) for name in names]
-        return self.session.read.schema(schema).parquet(*paths)
+            return sql.table(self.session, schema, [])
+        return self.session.read.schema(schema).parquet(
+            *(str(self.directory / name) for name in names)
+        )

@@ -23,8 +23,8 @@ from mirror_report.parity.spark import class_archive
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# Mebibytes of heap below which memory counts for more than speed.
 FRUGAL_BELOW = 1024
-"""Mebibytes of heap below which memory counts for more than speed."""
 JVM_EXIT_SECONDS = 30
 
 OpenSession = Callable[[Spark, float], AbstractContextManager[SparkSession]]
@@ -36,9 +36,8 @@ def jars(settings: Spark) -> list[Path]:
     :raises ParityError: the directory holds no connector.
     """
     found = class_archive.jars(settings)
-    if settings.jars_directory is None:
-        return []
-    if not any(jar.name.startswith("spark-sql-kafka") for jar in found):
+    connector = any(jar.name.startswith("spark-sql-kafka") for jar in found)
+    if settings.jars_directory is not None and not connector:
         raise ParityError(
             f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}",
             "Deploy the report again: its role installs the jars",
@@ -57,7 +56,6 @@ def configuration(
     small = expected_bytes < SMALL_BYTES
     local = settings.master.startswith("local")
     paths = [str(jar) for jar in jars(settings)]
-    scratch = tempfile.gettempdir()
     values = {
         "spark.master": settings.master,
         "spark.app.name": "mirror-report",
@@ -73,7 +71,7 @@ def configuration(
         "spark.sql.shuffle.partitions": "2" if small else "8",
         # A small run has nothing to gain from planning each of its stages again.
         "spark.sql.adaptive.enabled": str(not small).lower(),
-        "spark.sql.warehouse.dir": str(Path(scratch) / "mirror-report-warehouse"),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "mirror-report-warehouse"),
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
@@ -85,24 +83,28 @@ def configuration(
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
     }
     if expected_bytes < TINY_BYTES:
-        values["spark.sql.codegen.wholeStage"] = "false"
-        values["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
+        values |= {
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        }
     if local:
-        values["spark.driver.host"] = "127.0.0.1"
-        values["spark.driver.bindAddress"] = "127.0.0.1"
+        values |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if paths:
         # On a cluster the executors need them shipped; locally the class path starts faster.
         values["spark.driver.extraClassPath" if local else "spark.jars"] = (
             ":" if local else ","
         ).join(paths)
-    values |= settings.properties
-    values |= spark_security.settled(settings.master, settings.properties)
+    values |= {
+        **settings.properties,
+        **spark_security.settled(settings.master, settings.properties),
+    }
     if sockets is not None:
         # Whoever connects to such a port first and says nothing holds up the run, secret or not.
-        values["spark.python.unix.domain.socket.enabled"] = "true"
-        values["spark.python.unix.domain.socket.dir"] = str(sockets)
-    archive = class_archive.usable(settings)
-    if archive is not None:
+        values |= {
+            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.python.unix.domain.socket.dir": str(sockets),
+        }
+    if (archive := class_archive.usable(settings)) is not None:
         values[JAVA_OPTIONS] = " ".join([values[JAVA_OPTIONS], *class_archive.options(archive)])
     return values
 
@@ -112,8 +114,7 @@ def heap_mib(size: str) -> int:
 
     :param size: as Java takes it: ``512m``, ``2g``.
     """
-    found = re.match(r"(\d+)([kmgt]?)", size.lower())
-    if found is None:
+    if (found := re.match(r"(\d+)([kmgt]?)", size.lower())) is None:
         raise ParityError(f"spark.heap: {size!r} is not a size such as 512m or 2g")
     return int(int(found[1]) * {"k": 1 / 1024, "g": 1024, "t": 1024**2}.get(found[2], 1))
 
@@ -175,10 +176,12 @@ def _is_private(path: Path, forbidden: int) -> bool:
 
 def _java_options(settings: Spark, *, small: bool) -> list[str]:
     frugal = heap_mib(settings.heap) < FRUGAL_BELOW
-    # Or Spark's classes alone are reason enough to collect everything while it starts.
-    options = ["-XX:MetaspaceSize=256m"]
-    # The parallel collector wants room; in a small heap it costs more than it brings.
-    options.append("-XX:+UseSerialGC" if small or frugal else "-XX:+UseParallelGC")
+    options = [
+        # Or Spark's classes alone are reason enough to collect everything while it starts.
+        "-XX:MetaspaceSize=256m",
+        # The parallel collector wants room; in a small heap it costs more than it brings.
+        "-XX:+UseSerialGC" if small or frugal else "-XX:+UseParallelGC",
+    ]
     if frugal:
         # Or the heap begins with a share of the host's memory, and keeps what it once had.
         options += ["-Xms160m", "-Xmn96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
@@ -222,15 +225,11 @@ def open_session(
 
 
 def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
-    builder = SparkSession.builder
-    for name, value in values.items():
-        builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        return SparkSession.builder.config(map=dict(values)).getOrCreate()
     except Exception as error:
-        cluster = " and that its cluster has the same secret and cipher"
-        if spark_security.is_local(settings.master):
-            cluster = ""
+        local = spark_security.is_local(settings.master)
+        cluster = "" if local else " and that its cluster has the same secret and cipher"
         raise ParityError(
             f"Spark did not start ({_first_line(error)})",
             "Check spark.java_home, spark.heap (450m at least) and spark.master in the report's "
@@ -258,8 +257,7 @@ def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
             process.wait(exit_seconds)
         except Exception:
             process.kill()
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def _first_line(error: BaseException) -> str:

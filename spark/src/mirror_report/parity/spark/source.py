@@ -30,10 +30,10 @@ RECORD_SCHEMA = (
 )
 
 MIB = 1024 * 1024
+# From this round trip on, larger polls pay: a poll costs two of them.
 FAR_MS = 10.0
-"""From this round trip on, larger polls pay: a poll costs two of them."""
+# Mebibytes of heap that larger polls need.
 FAR_HEAP = 2048
-"""Mebibytes of heap that larger polls need."""
 
 FETCH = {
     "fetch.max.wait.ms": "10",  # a task would wait half a second after its last record
@@ -129,9 +129,11 @@ def options(
                 f"clusters.{cluster.alias}: content is compared with credentials from files only",
                 "Run `mirror-report run` through its wrapper or its service, which load them",
             )
-        client["config.providers"] = "dir"
-        client["config.providers.dir.class"] = PROVIDER
-        client["config.providers.dir.param.allowed.paths"] = str(credentials)
+        client |= {
+            "config.providers": "dir",
+            "config.providers.dir.class": PROVIDER,
+            "config.providers.dir.param.allowed.paths": str(credentials),
+        }
         for name, kind in secret.items():
             if not (credentials / cluster.credential(kind)).is_file():
                 # Kafka would take the reference itself for the value.
@@ -193,8 +195,7 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
     names = {part.origin: part.topic for part in wanted}
     topic = F.col("topic")
     if any(origin != name for origin, name in names.items()):
-        pairs = [F.lit(text) for pair in names.items() for text in pair]
-        topic = F.create_map(*pairs)[F.col("topic")]
+        topic = F.create_map(*(F.lit(text) for pair in names.items() for text in pair))[topic]
     return (
         rows.withColumns(
             {"flow": F.lit(first.flow), "side": F.lit(first.side), "origin": F.col("topic")}

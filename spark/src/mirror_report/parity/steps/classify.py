@@ -1,6 +1,9 @@
-"""Classifying what differs: its records are read again, and each is said what it is."""
+"""Classifying what differs: its records are read again, and each is said what it is.
 
-from collections.abc import Iterator, Sequence
+Before that it is confirmed: fresh snapshots say where its records lie.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -8,28 +11,29 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, bucket_key
+from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import classify, compare, digest
-from mirror_report.parity.frames.extents import bounded
+from mirror_report.parity.frames import align, classify, compare, digest, sql
 from mirror_report.parity.frames.leftovers import leftovers
-from mirror_report.parity.frames.tables import table
 from mirror_report.parity.plan import (
     CHUNK_BYTES,
     Differences,
+    FlowSnapshots,
     Range,
     Rows,
     RunPlan,
     Spent,
     Unread,
     buckets,
+    positions,
+    ranges,
 )
-from mirror_report.parity.plan.positions import position_rows
-from mirror_report.parity.plan.ranges import joined, total_bytes, total_records
-from mirror_report.parity.spark.deadline import OutOfTimeError, limited
-from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest, TopicKey
+from mirror_report.parity.state import Manifest
+
+# Buckets read again in one run; the oldest of them first.
+MAX_CANDIDATES = 2_000
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,61 @@ class Classified:
     left: int = 0
 
 
+def differing(judged: DataFrame) -> tuple[Rows, int]:
+    """Buckets to read again, and how many are left for a later run.
+
+    :param judged: :func:`frames.judge.judge`.
+    """
+    candidates = judged.filter("candidate")
+    chosen = candidates.orderBy("settled", "bucket").limit(MAX_CANDIDATES + 1)
+    rows = [row.asDict() for row in chosen.collect()]
+    if len(rows) <= MAX_CANDIDATES:
+        return rows, 0
+    return rows[:MAX_CANDIDATES], candidates.count() - MAX_CANDIDATES
+
+
+def confirm(
+    storage: RowStorage,
+    manifest: Manifest,
+    plan: RunPlan,
+    snapshots: FlowSnapshots,
+    digests: DataFrame,
+    rows: Rows,
+) -> tuple[Differences, Rows]:
+    """Buckets of the flows that were observed again, the oldest first, and what to read of them.
+
+    :param snapshots: fresh ones.
+    :param digests: with lanes.
+    :param rows: :func:`differing`.
+    """
+    there = sorted((row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"])
+    found = Differences(manifest, plan.topics, snapshots, _extents(storage, digests, there))
+    return found, found.readable(there)
+
+
+def _extents(
+    storage: RowStorage, digests: DataFrame, rows: Rows
+) -> Mapping[Key, Sequence[Mapping[str, Any]]]:
+    """Bucket -> where its digested records lie."""
+    found: dict[Key, list[Mapping[str, Any]]] = {bucket_key(row): [] for row in rows}
+    chosen = compare.some_buckets(storage.session, rows)
+    extents = (
+        digests.join(chosen, on=list(BUCKET), how="left_semi")
+        .groupBy(*BUCKET, "side", "origin", "partition")
+        .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
+    )
+    for row in extents.collect():
+        found[bucket_key(row.asDict())].append(row.asDict())
+    return found
+
+
 def earlier_results(
     storage: RowStorage, manifest: Manifest, plan: RunPlan, judged: DataFrame
 ) -> DataFrame:
     """Results of earlier runs without those of buckets that agree by now: these are history."""
     old = storage.results(manifest.results)
     still = judged.filter(~F.col("equal")).select(*BUCKET)
-    topics = table(
+    topics = sql.table(
         storage.session, "flow string, topic string",
         [{"flow": topic.flow, "topic": topic.topic} for topic in plan.judged],
     )  # fmt: skip
@@ -65,9 +117,7 @@ def earlier_results(
 
 def keep_earlier(storage: RowStorage, manifest: Manifest, earlier: DataFrame) -> str | None:
     """Name of the results when nothing has to be read again."""
-    if manifest.results is None:
-        return None
-    return storage.write(earlier.coalesce(1), "results")
+    return storage.write(earlier.coalesce(1), "results") if manifest.results is not None else None
 
 
 class Classifier:
@@ -77,113 +127,94 @@ class Classifier:
     """
 
     def __init__(
-        self,
-        context: RunContext,
-        storage: RowStorage,
-        manifest: Manifest,
-        plan: RunPlan,
-        differences: Differences,
+        self, context: RunContext, storage: RowStorage, plan: RunPlan, differences: Differences
     ) -> None:
         self.context = context
         self.storage = storage
-        self.manifest = manifest
-        self.plan = plan
         self.differences = differences
         self.spent = plan.spent
         self.reader = Reader(
-            context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
-        )
+            context.settings, storage.session, context.progress, differences.manifest.unreadable,
+            plan.topic_id,
+        )  # fmt: skip
 
     def classify(self, rows: Rows, earlier: DataFrame) -> Classified:
         """Say of the records of some buckets what they are.
 
         :param earlier: :func:`earlier_results`.
         """
-        storage = self.storage
         done: list[Any] = []
         samples: list[dict[str, Any]] = []
         found: list[DataFrame] = []
         for number, batch in enumerate(self._batches(rows)):
             try:
-                name, some = self.reader.read(partial(self._in_time, batch, f"drilled-{number}"))
+                name, some = self.reader.read(partial(self._classified, batch, f"drilled-{number}"))
             except OutOfTimeError:
                 break
-            found.append(storage.results(name))
+            found.append(self.storage.results(name))
             samples += some
-            done += self._readable(batch)
-        chosen = table(
-            storage.session, compare.BUCKET_SCHEMA,
-            [{name: row[name] for name in BUCKET} for row in done],
-        )  # fmt: skip
-        kept = earlier.join(F.broadcast(chosen), on=list(BUCKET), how="left_anti")
-        results = storage.write(digest.union([kept, *found]).coalesce(1), "results")
-        left = len(rows) - len(done)
-        return Classified(results, samples, self.reader.unread, self.spent, left)
+            done += self.reader.readable(batch)
+        chosen = compare.some_buckets(self.storage.session, done)
+        kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
+        results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
+        return Classified(results, samples, self.reader.unread, self.spent, len(rows) - len(done))
 
     def _batches(self, rows: Rows) -> Iterator[Rows]:
         """Buckets to read together, as long as time and budget last; at least one."""
         batch: list[Any] = []
         wanted: list[Range] = []
-        begun = False
-        for row in rows:
+        for number, row in enumerate(rows):
             more = self.differences.digested([row])
             together = [*wanted, *more]
-            if begun and not self.spent.allows(self.context.settings.budget, together):
+            if number and not self.spent.allows(self.context.settings.budget, together):
                 break
-            if batch and total_bytes(together) > CHUNK_BYTES:
+            if batch and ranges.total_bytes(together) > CHUNK_BYTES:
                 yield batch
                 batch, wanted = [], []
                 if self.context.time_is_over():
                     return
             batch.append(row)
             wanted += more
-            begun = True
         if batch:
             yield batch
 
-    def _readable(self, batch: Rows) -> Rows:
-        """Buckets without those of topics of which nothing can be said."""
-        return self.reader.readable(batch, _topic)
-
-    def _in_time(self, batch: Rows, name: str) -> tuple[str, list[dict[str, Any]]]:
-        with limited(self.context, self.storage.session):
-            return self._classified(self._readable(batch), name)
-
-    def _classified(self, rows: Rows, name: str) -> tuple[str, list[dict[str, Any]]]:
+    def _classified(self, batch: Rows, name: str) -> tuple[str, list[dict[str, Any]]]:
         """Name of the results of some buckets, and samples."""
+        with limited(self.context, self.storage.session):
+            rows = self.reader.readable(batch)
+            candidates, left = self._left_over(rows)
+            left.persist()
+            try:
+                outcome = classify.outcome(left, candidates, self.context.run_id)
+                known_as = self.storage.write(outcome, name)
+                return known_as, [row.asDict() for row in classify.samples(left).collect()]
+            finally:
+                left.unpersist()
+
+    def _left_over(self, rows: Rows) -> tuple[DataFrame, DataFrame]:
+        """Candidates of :mod:`frames.classify`, and what is left over of their records."""
         session, newer = self.storage.session, self.differences.newer(rows)
-        wanted = joined([*self.differences.digested(rows), *newer.ranges])
+        wanted = ranges.joined([*self.differences.digested(rows), *newer.ranges])
         sought = self.differences.sought(rows)
         self.spent = self.spent.plus([*wanted, *sought])
-        count = total_records([*wanted, *sought])
+        count = ranges.total_records([*wanted, *sought])
         self.context.progress(f"classifying {count} records one by one")
         extents = [extent for row in rows for extent in self.differences.extents[bucket_key(row)]]
-        records = bounded(session, self._records(wanted), extents, newer.following)
+        records = align.bounded(session, self._records(wanted), extents, newer.following)
         if sought:
             records = records.unionByName(self._records(sought))
         hidden = self.differences.hidden(rows, newer.starts, self.reader.unread.records)
-        candidates = table(
+        candidates = sql.table(
             session, classify.CANDIDATES_SCHEMA,
             [{**classify.candidate(row), **more} for row, more in zip(rows, hidden, strict=True)],
         )  # fmt: skip
-        flows = self.context.settings.flows
-        positions = position_rows(self.manifest, self.differences.snapshots, flows)
-        left = leftovers(
-            records, candidates, table(session, compare.POSITIONS_SCHEMA, positions)
-        ).persist()
-        try:
-            outcome = classify.outcome(left, candidates, self.context.run_id)
-            known_as = self.storage.write(outcome, name)
-            samples = [row.asDict() for row in classify.samples(left).collect()]
-        finally:
-            left.unpersist()
-        return known_as, samples
+        known = positions.position_rows(
+            self.differences.manifest, self.differences.snapshots, self.context.settings.flows
+        )
+        known_positions = sql.table(session, compare.POSITIONS_SCHEMA, known)
+        return candidates, leftovers(records, candidates, known_positions)
 
     def _records(self, wanted: Sequence[Range]) -> DataFrame:
-        spans = buckets.spans(self.manifest, self.plan.topics, wanted)
+        spans = buckets.spans(self.differences.manifest, self.differences.topics, wanted)
         records = self.reader.bucketed(wanted, self.context.bucket_ms, spans)
         return compare.with_lanes(records, self.context.by_partition)
-
-
-def _topic(row: Any) -> TopicKey:
-    return row["flow"], row["topic"]

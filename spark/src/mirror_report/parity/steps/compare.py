@@ -7,16 +7,14 @@ from pyspark.sql import DataFrame
 
 from mirror_report.parity import BUCKET
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import align, compare, digest, retention
+from mirror_report.parity.frames import align, compare, digest, retention, sql
 from mirror_report.parity.frames import judge as judging
-from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import RunPlan, buckets
-from mirror_report.parity.plan.positions import position_rows, topic_rows
+from mirror_report.parity.plan import RunPlan, buckets, positions
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Gone, Manifest
 
+# Buckets as :func:`frames.judge.judge` returns them.
 Judged: TypeAlias = DataFrame
-"""Buckets as :func:`frames.judge.judge` returns them."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,12 @@ def compare_digests(
 ) -> Compared:
     """Hold both sides of each bucket against each other."""
     rows = storage.digests(manifest)
-    spans = buckets.spans(manifest, plan.topics)
-    if spans:
-        rows = align.realign(rows, table(storage.session, align.SPANS_SCHEMA, spans))
+    if spans := buckets.spans(manifest, plan.topics):
+        rows = align.realign(rows, sql.table(storage.session, align.SPANS_SCHEMA, spans))
     digests = compare.with_lanes(rows, context.by_partition)
-    positions = position_rows(manifest, plan.snapshots, context.settings.flows)
-    known = table(storage.session, compare.POSITIONS_SCHEMA, positions)
-    return Compared(digests, compare.by_bucket(digests, known).persist())
+    known = positions.position_rows(manifest, plan.snapshots, context.settings.flows)
+    committed = sql.table(storage.session, compare.POSITIONS_SCHEMA, known)
+    return Compared(digests, compare.by_bucket(digests, committed).persist())
 
 
 def judge(
@@ -52,10 +49,11 @@ def judge(
     compared: Compared,
 ) -> Judged:
     """What is known of each bucket, persisted (:func:`frames.judge.judge`)."""
-    topics = table(storage.session, judging.TOPICS_SCHEMA, topic_rows(manifest, plan))
-    results = storage.results(manifest.results)
-    judged = judging.judge(compared.buckets, topics, results, context.run_id, manifest.unreported)
-    return judged.persist()
+    rows = positions.topic_rows(manifest, plan)
+    return judging.judge(
+        compared.buckets, sql.table(storage.session, judging.TOPICS_SCHEMA, rows),
+        storage.results(manifest.results), context.run_id, manifest.unreported,
+    ).persist()  # fmt: skip
 
 
 def removed_records(
@@ -64,10 +62,10 @@ def removed_records(
     """Which of the records that left the target had to; the rest is in buckets that differ."""
     if not manifest.removals:
         return manifest.gone
-    differing = judged.filter("due and unequal").select(*BUCKET)
-    rows = compared.digests.join(differing, on=list(BUCKET), how="left_anti")
+    rows = compared.digests.join(
+        judged.filter("due and unequal").select(*BUCKET), on=list(BUCKET), how="left_anti"
+    )
     both = rows.select(*digest.COLUMNS).unionByName(
         storage.sealed(manifest).select(*digest.COLUMNS)
     )
-    found = retention.judge(storage.session, both, manifest.removals)
-    return retention.add(manifest.gone, found)
+    return retention.add(manifest.gone, retention.judge(storage.session, both, manifest.removals))

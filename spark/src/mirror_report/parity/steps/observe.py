@@ -13,10 +13,15 @@ from mirror_report.checks import remedies
 from mirror_report.config import Flow
 from mirror_report.model import Finding, ReportError
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import FlowSnapshot, FlowSnapshots, RunPlan, SyncsRead
-from mirror_report.parity.plan.offset_syncs import seems_drained, to_align
+from mirror_report.parity.plan import (
+    FlowSnapshot,
+    FlowSnapshots,
+    RunPlan,
+    SyncsRead,
+    offset_syncs,
+    topics,
+)
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.plan.topics import behind
 from mirror_report.parity.results import findings
 from mirror_report.parity.state import Manifest, TopicKey
 from mirror_report.state import baselines
@@ -53,7 +58,7 @@ def observe(context: RunContext) -> ObservedFlows:
             what = f"content of flow {flow.name} was not compared: {error}"
             found.append(findings.unavailable(flow.name, what, action))
             continue
-        lag = behind(flow, context.baseline(flow.name), snapshot.positions, snapshot.source)
+        lag = topics.behind(flow, context.baseline(flow.name), snapshot.positions, snapshot.source)
         if bound is not None and lag > bound:
             deferred.add(flow.name)
             found.append(findings.deferred(flow, lag, bound))
@@ -61,14 +66,13 @@ def observe(context: RunContext) -> ObservedFlows:
 
 
 def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
-    take = context.take
     baselines.check(flow.name, context.baseline(flow.name))
-    source = take.source(flow)
-    positions = take.positions(flow)
+    source = context.take.source(flow)
+    positions = context.take.positions(flow)
     if of_present_topics(positions, source) != positions:
         # A mirror at work is ahead of the first snapshot, but not of one that comes after it.
-        positions = of_present_topics(positions, take.source(flow))
-    return FlowSnapshot(flow, positions, source, take.target(flow))
+        positions = of_present_topics(positions, context.take.source(flow))
+    return FlowSnapshot(flow, positions, source, context.take.target(flow))
 
 
 def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) -> ObservedFlows:
@@ -81,17 +85,15 @@ def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) ->
     snapshots: dict[str, FlowSnapshot] = {}
     failed: dict[str, ReportError] = {}
     for name, before in plan.snapshots.items():
-        if not any(name in feeding for feeding in together.values()):
-            continue
-        try:
-            positions = take.positions(before.flow)
-            target = take.target(before.flow)
-            source = take.source(before.flow)
-        except ReportError as error:
-            failed[name] = error
-            continue
-        positions = of_present_topics(positions, source)
-        snapshots[name] = FlowSnapshot(before.flow, positions, source, target)
+        if any(name in feeding for feeding in together.values()):
+            try:
+                positions = take.positions(before.flow)
+                target = take.target(before.flow)
+                source = take.source(before.flow)
+                positions = of_present_topics(positions, source)
+                snapshots[name] = FlowSnapshot(before.flow, positions, source, target)
+            except ReportError as error:
+                failed[name] = error
     found = []
     for name, feeding in together.items():
         for other in sorted(feeding & failed.keys()):
@@ -112,11 +114,10 @@ def topics_with_timestamps(
             origin for origin in snapshot.source.topics
             if manifest.may_have_timestamps(name, flow.target_topic(origin))
         ]  # fmt: skip
-        if untimed:
-            # Without an answer they stay what they were.
-            with contextlib.suppress(ReportError):
-                timed = context.take.timed(flow, untimed)
-                found += [(name, flow.target_topic(origin)) for origin in timed]
+        # Without an answer they stay what they were.
+        with contextlib.suppress(ReportError):
+            timed = context.take.timed(flow, untimed) if untimed else ()
+            found += [(name, flow.target_topic(origin)) for origin in timed]
     return found
 
 
@@ -126,13 +127,12 @@ def read_syncs(
     """What it takes to align topics, of the flows that have some, and a second source snapshot."""
     found = {}
     for name, snapshot in snapshots.items():
-        if not to_align(manifest, snapshot):
-            continue
-        try:
-            syncs, read = context.take.syncs(snapshot.flow, manifest.syncs.get(name, {}))
-            drained = seems_drained(manifest, snapshot)
-            source = context.take.source(snapshot.flow) if drained else None
-            found[name] = SyncsRead(syncs, read, source)
-        except ReportError as error:
-            found[name] = SyncsRead(problem=str(error))
+        if offset_syncs.to_align(manifest, snapshot):
+            try:
+                syncs, read = context.take.syncs(snapshot.flow, manifest.syncs.get(name, {}))
+                drained = offset_syncs.seems_drained(manifest, snapshot)
+                source = context.take.source(snapshot.flow) if drained else None
+                found[name] = SyncsRead(syncs, read, source)
+            except ReportError as error:
+                found[name] = SyncsRead(problem=str(error))
     return found

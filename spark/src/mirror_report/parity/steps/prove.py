@@ -15,9 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Settings
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES, WHOLE
-from mirror_report.parity.frames import align, classify, compare, digest
+from mirror_report.parity.frames import align, classify, compare, digest, sql
 from mirror_report.parity.frames.leftovers import leftovers
-from mirror_report.parity.frames.tables import table
 from mirror_report.parity.plan import Range, TopicAtRest, Unread, unreadable
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.state import Unreadable
@@ -62,7 +61,6 @@ def prove(
 
 
 def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Settings) -> None:
-    """Count what cannot be read of a topic."""
     proved.unknown = unread.topics.get(topic.key)
     proved.beyond = unreadable.of_topic(unread.records, topic.key)
     if not proved.beyond:
@@ -95,16 +93,21 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest]) -> dict[str, Proved]:
 
     digests = compare.with_lanes(digest.digest(records()), by_partition)
     buckets = compare.by_bucket(digests, positions).persist()
-    found = {topic.topic: Proved() for topic in topics}
-    _count_records(found, buckets)
+    totals = buckets.groupBy("topic").agg(
+        F.sum("n_source").alias("source"), F.sum("n_target").alias("target")
+    )
+    found = {topic.topic: Proved() for topic in topics} | {
+        row["topic"]: Proved(row["source"], row["target"]) for row in totals.collect()
+    }
     differing = buckets.filter(~F.col("equal"))
-    candidates = _candidates(differing, topics, reader.unread.records)
-    if candidates:
-        of_them = records().join(
-            F.broadcast(differing.select(*BUCKET)), on=list(BUCKET), how="left_semi"
+    if candidates := _candidates(differing, topics, reader.unread.records):
+        of_them = F.broadcast(differing.select(*BUCKET))
+        whole = (
+            records()
+            .join(of_them, on=list(BUCKET), how="left_semi")
+            .withColumn("bucket", F.lit(_ALL).cast("bigint"))
         )
-        whole = of_them.withColumn("bucket", F.lit(_ALL).cast("bigint"))
-        chosen = table(session, classify.CANDIDATES_SCHEMA, candidates)
+        chosen = sql.table(session, classify.CANDIDATES_SCHEMA, candidates)
         left = leftovers(whole, chosen, positions).persist()
         _count(found, classify.outcome(left, chosen, "proof"), classify.samples(left))
         left.unpersist()
@@ -120,16 +123,7 @@ def _positions(session: SparkSession, wanted: Iterable[Range]) -> DataFrame:
         for read in wanted
         if read.side == "source"
     ]  # fmt: skip
-    return table(session, compare.POSITIONS_SCHEMA, ends)
-
-
-def _count_records(found: Mapping[str, Proved], buckets: DataFrame) -> None:
-    totals = buckets.groupBy("topic").agg(
-        F.sum("n_source").alias("source"), F.sum("n_target").alias("target")
-    )
-    for row in totals.collect():
-        found[row["topic"]].source_records = row["source"]
-        found[row["topic"]].target_records = row["target"]
+    return sql.table(session, compare.POSITIONS_SCHEMA, ends)
 
 
 def _candidates(
@@ -160,11 +154,11 @@ def _with_gaps(topic: TopicAtRest, known: Iterable[Unreadable]) -> TopicAtRest:
     So it is where the target replaces timestamps.
     """
     there = unreadable.by_side(unreadable.of_topic(known, topic.key))
-    source, target = there["source"], there["target"]
+    more = there["source"] - there["target"]
     return replace(
         topic,
-        source_gap=topic.source_gap or (source > target and not topic.keeps_time),
-        target_gap=topic.target_gap or (target > source and not topic.keeps_time),
+        source_gap=topic.source_gap or (more > 0 and not topic.keeps_time),
+        target_gap=topic.target_gap or (more < 0 and not topic.keeps_time),
     )
 
 
@@ -175,7 +169,6 @@ def _count(found: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) 
             if row[name]:
                 found[row["topic"]].counts.setdefault(name, {})[row["lane"]] = row[name]
     for row in samples.collect():
-        plain = row.asDict()
-        del plain["flow"]
+        plain = {name: value for name, value in row.asDict().items() if name != "flow"}
         of_topic = found[plain.pop("topic")].samples
         of_topic.setdefault(plain.pop("class"), []).append(plain)

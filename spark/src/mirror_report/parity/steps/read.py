@@ -19,19 +19,17 @@ from mirror_report.parity.plan import (
     Unread,
     buckets,
     ranges,
+    snapshots,
 )
-from mirror_report.parity.plan.ranges import total_records
-from mirror_report.parity.plan.snapshots import find
-from mirror_report.parity.spark.deadline import OutOfTimeError, limited
-from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey, files
 from mirror_report.state.store import anew
 
+# The rest of the time is for what differs: reading alone would never come to a result.
 READING_SHARE = 0.8
-"""The rest of the time is for what differs: reading alone would never come to a result."""
+# Layout of the rows on disk.
 COLUMNS = f"{digest.SCHEMA}; {judge.RESULTS_SCHEMA}"
-"""Layout of the rows on disk."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def read(
     reader = Reader(
         context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
     )
-    total, done = total_records(plan.ranges), 0
+    total, done = ranges.total_records(plan.ranges), 0
     pieces = ranges.chunks(plan.ranges, CHUNK_BYTES)
     unknown: dict[TopicKey, str] = {}
 
@@ -133,8 +131,7 @@ def read(
             yield _left(context, reader, later)
             break
         except (PySparkException, Py4JError):
-            vanished = _vanished(context, manifest, plan, piece)
-            if not vanished:
+            if not (vanished := _vanished(context, manifest, plan, piece)):
                 raise
             unknown |= vanished
             piece = _without(piece, unknown)
@@ -142,12 +139,12 @@ def read(
                 known_as = reader.read(partial(write, piece, name))
         piece = _without(piece, reader.unread.topics)
         yield Piece(known_as if piece else None, piece, reader.unread, dict(unknown))
-        done += total_records(piece)
+        done += ranges.total_records(piece)
     context.progress(f"read {done} of {total} records")
 
 
 def _left(context: RunContext, reader: Reader, later: Sequence[Range]) -> Piece:
-    context.progress(f"deadline: {total_records(later)} records wait for the next run")
+    context.progress(f"deadline: {ranges.total_records(later)} records wait for the next run")
     return Piece(None, (), reader.unread, later=later)
 
 
@@ -164,11 +161,10 @@ def _vanished(
     }  # fmt: skip
     found = {}
     for part in wanted:
-        topic = find(now, *part.key)
-        known = manifest.sides[part.key].topic_id
-        log = topic.partitions.get(part.partition) if topic else None
-        there = topic is not None and topic.topic_id == known and log is not None
-        if not there or log is None or log.log_start > part.start or log.end < part.end:
+        topic = snapshots.find(now, *part.key)
+        same = topic is not None and topic.topic_id == manifest.sides[part.key].topic_id
+        log = topic.partitions.get(part.partition) if topic and same else None
+        if log is None or log.log_start > part.start or log.end < part.end:
             found[part.topic_key] = "it changed or vanished while it was read"
     return found
 

@@ -13,11 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import TopicSnapshot
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import compare, latest_by_key
-from mirror_report.parity.frames.tables import table
+from mirror_report.parity.frames import compare, latest_by_key, sql
 from mirror_report.parity.plan import CompactedTopic, FlowSnapshots, Range, RunPlan, Unread
-from mirror_report.parity.spark.deadline import limited
-from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest
 
@@ -61,7 +59,6 @@ class Scanner:
     ) -> None:
         self.context = context
         self.session = storage.session
-        self.plan = plan
         self.reader = Reader(
             context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
         )
@@ -89,7 +86,6 @@ class Scanner:
         return self.reader.readable(topics, attrgetter("key"))
 
     def _counted(self, topics: Sequence[CompactedTopic]) -> list[dict[str, Any]]:
-        """Numbers of topics."""
         with limited(self.context, self.session):
             judged = latest_by_key.collapse(self._judged(self._readable(topics)))
             return [row.asDict() for row in latest_by_key.count(judged).collect()]
@@ -97,16 +93,14 @@ class Scanner:
     def _confirmed(
         self, topics: Sequence[CompactedTopic]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Numbers and samples of topics that differ."""
         chosen = self._readable(topics)
         if not chosen:
             return [], []
         with limited(self.context, self.session):
             collapsed = latest_by_key.collapse(self._judged(chosen)).persist()
             collapsed.count()
-            newer = self._newer(chosen)
             final = collapsed
-            if newer:
+            if newer := self._newer(chosen):
                 tail = compare.with_lanes(self.reader.fetch(newer), self.context.by_partition)
                 changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY)
                 final = latest_by_key.without(collapsed, changed)
@@ -138,11 +132,11 @@ class Scanner:
         places = [row for topic in topics for row in topic.places()]
         keys = latest_by_key.by_key(
             compare.with_lanes(timed, self.context.by_partition),
-            table(self.session, latest_by_key.PLACES_SCHEMA, places),
+            sql.table(self.session, latest_by_key.PLACES_SCHEMA, places),
         )
         expiry = [topic.expiry() for topic in topics]
         return latest_by_key.judge(
-            keys, table(self.session, latest_by_key.EXPIRY_SCHEMA, expiry), beyond
+            keys, sql.table(self.session, latest_by_key.EXPIRY_SCHEMA, expiry), beyond
         )
 
     def _unreadable(self, topics: Sequence[CompactedTopic]) -> DataFrame | None:
@@ -169,7 +163,7 @@ class Scanner:
         ]  # fmt: skip
         if not rows:
             return None
-        keys = table(
+        keys = sql.table(
             self.session, "flow string, topic string, partition int, text string", rows
         ).withColumn("key", F.unhex("text"))
         return latest_by_key.with_keys(compare.with_lanes(keys, self.context.by_partition))
@@ -178,7 +172,6 @@ class Scanner:
 def _newer_than(
     before: TopicSnapshot, now: TopicSnapshot | None, topic: CompactedTopic
 ) -> Iterator[Range]:
-    """What a source topic got since a snapshot."""
     flow, isolation = topic.flow.name, topic.flow.isolation("source")
     for partition, log in (now.partitions if now else {}).items():
         begun = before.partitions.get(partition)
@@ -190,14 +183,14 @@ def _newer_than(
 
 def _now(topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> list[CompactedTopic]:
     """The same topics as fresh snapshots show them; without those that are gone."""
-    found = []
-    for topic in topics:
-        snapshot = snapshots.get(topic.flow.name)
-        if snapshot is None:
-            continue
-        origins = [source.name for source in topic.sources]
-        now = CompactedTopic.seen(snapshot, topic.topic, origins, topic.recorded)
-        if now is not None:
-            # When it was observed first: nothing since then is vouched for.
-            found.append(replace(now, taken_at_ms=topic.taken_at_ms))
-    return found
+    return [
+        # When it was observed first: nothing since then is vouched for.
+        replace(now, taken_at_ms=topic.taken_at_ms)
+        for topic in topics
+        if (snapshot := snapshots.get(topic.flow.name))
+        and (
+            now := CompactedTopic.seen(
+                snapshot, topic.topic, [each.name for each in topic.sources], topic.recorded
+            )
+        )
+    ]

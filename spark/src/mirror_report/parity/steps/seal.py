@@ -52,16 +52,17 @@ def seal(
         return Sealed(manifest.digests, manifest.sealed)
     hour = (F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))).alias("hour")
     closed = _closed(judged, hour, context.now_ms).persist()
-    names: tuple[str, ...] = manifest.sealed
+    names, left = manifest.sealed, digests
     numbers: Sequence[Mapping[str, Any]] = ()
-    if closed.isEmpty():
-        left = digests
-    else:
+    if not closed.isEmpty():
         rows = digests.withColumn("hour", hour)
-        hours = rows.join(F.broadcast(closed), on=ON, how="left_semi")
-        hours = digest.merge(hours.withColumn("bucket", F.col("hour")).select(*digest.COLUMNS))
+        hours = (
+            rows.join(F.broadcast(closed), on=ON, how="left_semi")
+            .withColumn("bucket", F.col("hour"))
+            .select(*digest.COLUMNS)
+        )
         left = rows.join(F.broadcast(closed), on=ON, how="left_anti").select(*digest.COLUMNS)
-        names = (*names, storage.write(hours.coalesce(1), "sealed"))
+        names = (*names, storage.write(digest.merge(hours).coalesce(1), "sealed"))
         numbers = _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms)
     merged = storage.write(digest.merge(left).coalesce(1), "digest-merged")
     closed.unpersist()

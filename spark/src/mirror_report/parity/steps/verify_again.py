@@ -1,7 +1,7 @@
 """Verifying again: a little every hour of what earlier runs verified is read once more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,22 +12,25 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import compare, digest
-from mirror_report.parity.frames.extents import bounded
-from mirror_report.parity.frames.tables import table
-from mirror_report.parity.plan import Range, RunPlan, Spent, Unread, buckets
-from mirror_report.parity.plan.positions import topic_rows
-from mirror_report.parity.plan.ranges import joined, record_bytes, total_bytes, total_records
-from mirror_report.parity.plan.snapshots import find
-from mirror_report.parity.spark.deadline import OutOfTimeError, limited
-from mirror_report.parity.spark.records import Reader
+from mirror_report.parity.frames import align, compare, digest, sql
+from mirror_report.parity.plan import (
+    Range,
+    RunPlan,
+    Spent,
+    Unread,
+    buckets,
+    positions,
+    ranges,
+    snapshots,
+)
+from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import NEVER, Manifest, changes
 
+# Buckets read again in one run.
 MOST = 200
-"""Buckets read again in one run."""
+# Between two times; in every run it would be the larger part of many a small one.
 PAUSE_MS = 3_600_000
-"""Between two times; in every run it would be the larger part of many a small one."""
 CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
 DigestRow = Mapping[str, Any]
@@ -39,25 +42,13 @@ class VerifiedAgain:
     """What was read again.
 
     :param cursors: last bucket of each topic that was read again, by flow and topic.
-    :param at_ms: when.
     :param digests: name of all digest rows, with those of now; ``None``: all is what it was.
     """
 
     cursors: Cursors
-    at_ms: int
     unread: Unread
     spent: Spent
     digests: str | None = None
-
-
-def is_due(context: RunContext, manifest: Manifest) -> bool:
-    """Whether something has to be read again in this run.
-
-    What the first run verified it has just read.
-    """
-    if not context.settings.budget.scrub_bytes or context.time_is_over():
-        return False
-    return context.now_ms - (manifest.verified_again_at_ms or context.now_ms) >= PAUSE_MS
 
 
 def verify_again(
@@ -79,34 +70,39 @@ def verify_again(
     cursors = manifest.verified_again
     for _ in range(2):
         # Where each topic has come to its end a new round begins.
-        rows, cursors = _next(storage, topic_rows(manifest, plan), cursors, both_sides)
+        rows, cursors = _next(storage, positions.topic_rows(manifest, plan), cursors, both_sides)
         if rows:
             break
     stored = _stored(context, storage, digests, rows)
     chosen, cursors = _affordable(context, manifest, plan, rows, stored, cursors)
-    wanted = [each for ranges in chosen.values() for each in ranges]
+    wanted = [each for of_bucket in chosen.values() for each in of_bucket]
     parts = [part for key in chosen for part in stored[key]]
-    found = VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent)
+    found = VerifiedAgain(cursors, reader.unread, plan.spent)
     if not wanted:
         return found
-    context.progress(f"reading {total_records(wanted)} verified records again")
+    context.progress(f"reading {ranges.total_records(wanted)} verified records again")
     try:
         fresh = reader.read(
-            partial(_digests, context, storage, manifest, plan, reader, wanted, parts)
+            partial(
+                _digests, context, storage, manifest, plan, reader, ranges.joined(wanted), parts
+            )
         )
     except (OutOfTimeError, PySparkException, Py4JError):
         # What was verified stays so: a later run reads it again.
         context.progress("what was verified could not be read again")
-        return VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent)
-    before = {_key(part): part for part in reader.readable(parts, _topic)}
-    changed = [key for key, part in before.items() if _plain(part) != fresh.get(key)]
+        return replace(found, unread=reader.unread)
+    changed = [
+        _key(part)
+        for part in reader.readable(parts)
+        if {name: part[name] for name in digest.COLUMNS} != fresh.get(_key(part))
+    ]
     name = None
     if changed:
         context.progress(f"{len(changed)} verified minutes are not what they were")
         name = _replaced(
             storage, manifest, changed, [fresh[key] for key in changed if key in fresh]
         )
-    return VerifiedAgain(cursors, context.now_ms, reader.unread, plan.spent.plus(wanted), name)
+    return VerifiedAgain(cursors, reader.unread, plan.spent.plus(wanted), name)
 
 
 def _next(
@@ -114,7 +110,7 @@ def _next(
 ) -> tuple[list[dict[str, Any]], Cursors]:
     """Whose turn it is; a topic that has come to its end begins again the next time."""
     judged = [topic for topic in topics if not topic["unread"]]
-    known = table(
+    known = sql.table(
         storage.session, CURSOR_SCHEMA,
         [
             {
@@ -136,8 +132,8 @@ def _next(
     )
     rows = [row.asDict() for row in chosen.collect()]
     if len(rows) < MOST:
-        left = {_topic(row) for row in rows}
-        ended = {_topic(topic) for topic in judged} - left
+        left = {(row["flow"], row["topic"]) for row in rows}
+        ended = {(topic["flow"], topic["topic"]) for topic in judged} - left
         cursors = {
             flow: {topic: at for topic, at in of_flow.items() if (flow, topic) not in ended}
             for flow, of_flow in cursors.items()
@@ -152,9 +148,8 @@ def _stored(
     found: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
     if not rows:
         return found
-    names = [{name: row[name] for name in BUCKET} for row in rows]
-    chosen = table(storage.session, compare.BUCKET_SCHEMA, names)
-    wanted = digests.join(F.broadcast(chosen), on=list(BUCKET), how="left_semi")
+    chosen = compare.some_buckets(storage.session, rows)
+    wanted = digests.join(chosen, on=list(BUCKET), how="left_semi")
     merged = compare.with_lanes(digest.merge(wanted), context.by_partition)
     for row in merged.collect():
         found[bucket_key(row.asDict())].append(row.asDict())
@@ -177,9 +172,8 @@ def _affordable(
         key = bucket_key(row)
         there = list(_there(manifest, plan, stored[key]))
         more = [*spent, *there]
-        if total_bytes(more) > budget.scrub_bytes and found:
-            break
-        if not plan.spent.allows(budget, more):
+        too_much = bool(found) and ranges.total_bytes(more) > budget.scrub_bytes
+        if too_much or not plan.spent.allows(budget, more):
             break
         cursors = changes.with_topic(cursors, row["flow"], row["topic"], row["bucket"])
         if len(there) == len(stored[key]):
@@ -192,14 +186,13 @@ def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Ite
     """Where digest rows were read, of those whose records are all there still."""
     for part in parts:
         where = (part["flow"], part["side"], part["origin"])
-        topic, known = find(plan.snapshots, *where), manifest.sides.get(where)
-        log = topic.partitions.get(part["partition"]) if topic else None
-        if topic is None or log is None or known is None or topic.topic_id != known.topic_id:
-            continue
-        if log.log_start <= part["off_min"] and log.end > part["off_max"]:
+        topic, known = snapshots.find(plan.snapshots, *where), manifest.sides.get(where)
+        same = topic and known and topic.topic_id == known.topic_id
+        log = topic.partitions.get(part["partition"]) if topic and same else None
+        if log and log.log_start <= part["off_min"] and log.end > part["off_max"]:
             yield Range(
                 *where, part["topic"], part["partition"], part["off_min"], part["off_max"] + 1,
-                record_bytes(topic),
+                ranges.record_bytes(topic),
             )  # fmt: skip
 
 
@@ -212,39 +205,28 @@ def _digests(
     wanted: Sequence[Range],
     parts: Sequence[DigestRow],
 ) -> dict[Key, dict[str, Any]]:
-    """Digests of now, by their keys."""
-    all_of_it = joined(wanted)
-    spans = buckets.spans(manifest, plan.topics, all_of_it)
+    spans = buckets.spans(manifest, plan.topics, wanted)
     records = compare.with_lanes(
-        reader.bucketed(all_of_it, context.bucket_ms, spans), context.by_partition
+        reader.bucketed(wanted, context.bucket_ms, spans), context.by_partition
     )
     with limited(context, storage.session):
-        chosen = bounded(storage.session, records, parts, None)
-        rows = [row.asDict() for row in digest.digest(chosen).collect()]
-    return {_key(row): row for row in rows}
+        chosen = digest.digest(align.bounded(storage.session, records, parts, None))
+        return {_key(row): row.asDict() for row in chosen.collect()}
 
 
 def _replaced(
     storage: RowStorage, manifest: Manifest, former: Sequence[Key], now: Sequence[DigestRow]
 ) -> str:
-    """Put digests in the place of others."""
-    kinds = dict(column.split() for column in digest.SCHEMA.split(", "))
-    schema = ", ".join(f"{name} {kinds[name]}" for name in digest.KEYS)
+    schema = ", ".join(digest.SCHEMA.split(", ")[: len(digest.KEYS)])
     places = [dict(zip(digest.KEYS, key, strict=True)) for key in former]
     kept = storage.digests(manifest).join(
-        F.broadcast(table(storage.session, schema, places)), on=list(digest.KEYS), how="left_anti"
+        F.broadcast(sql.table(storage.session, schema, places)),
+        on=list(digest.KEYS),
+        how="left_anti",
     )
-    rows = kept.unionByName(table(storage.session, digest.SCHEMA, now))
+    rows = kept.unionByName(sql.table(storage.session, digest.SCHEMA, now))
     return storage.write(rows.coalesce(1), "digest-scrubbed")
 
 
 def _key(row: DigestRow) -> Key:
     return tuple(row[name] for name in digest.KEYS)
-
-
-def _plain(row: DigestRow) -> dict[str, Any]:
-    return {name: row[name] for name in digest.COLUMNS}
-
-
-def _topic(row: DigestRow) -> tuple[str, str]:
-    return row["flow"], row["topic"]
