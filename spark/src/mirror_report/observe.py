@@ -1,4 +1,4 @@
-"""Looking at both clusters of a flow, always in the order source, positions, target.
+"""Observing both clusters of a flow, always in the order source, positions, target.
 
 Read in this order, what lies below a committed position must already be on the target.
 """

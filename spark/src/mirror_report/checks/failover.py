@@ -122,8 +122,8 @@ def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartit
     mapped = [row for row in rows if row.image is not None]
     return finding(
         "group_unknown",
-        f"whether group {group} would skip records of {rows[0].topic} on {flow.target} cannot be "
-        f"told ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
+        f"whether group {group} would skip records of {rows[0].topic} on {flow.target} is not "
+        f"known ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
         f"mirror-report groups --flow {flow.name} checks again"
         + (
             f". To be safe before it moves, with a few records read again: "

@@ -317,7 +317,7 @@ TABLE: Mapping[str, Kind] = {
     ),
     "group_unknown": Kind(
         "warning",
-        "whether a group would skip records cannot be told",
+        "whether a group would skip records is not known",
         "Run `mirror-report groups` again. To be safe, reset the group with the finding's command.",
     ),
     "idle_tasks": Kind(

@@ -9,7 +9,7 @@ from mirror_report.checks.preflight import same_cluster
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import ClusterSnapshot, Place, Positions
+from mirror_report.model import ClusterSnapshot, Place, Positions, Progress
 from mirror_report.observe import (
     Clients,
     mirror_status,
@@ -66,7 +66,7 @@ def record_baselines(
     *,
     full_history: bool,
     renew: bool,
-    progress: shared.Progress = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, bool]:
     """Record where verification starts.
 
@@ -201,7 +201,7 @@ def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Posit
 
 
 def _watch(
-    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: shared.Progress
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
 ) -> dict[str, dict[Place, int]]:
     """Wait for commits of the mirrors, and say of each flow from where on records are required."""
     watches = {seen.flow.name: Watch(seen) for seen in observed}

@@ -10,7 +10,7 @@ from mirror_report.checks import digests
 from mirror_report.checks.verdict import verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import Settings
-from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding
+from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding, Progress
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan import unreadable
 from mirror_report.parity.spark import class_archive
@@ -42,7 +42,7 @@ def answer(options: Namespace) -> Answer:
 
 
 def compare_bundles(
-    settings: Settings, first: Path, second: Path, progress: shared.Progress
+    settings: Settings, first: Path, second: Path, progress: Progress
 ) -> CompareDocument:
     """Hold two bundles against each other; no cluster is asked.
 
@@ -84,7 +84,7 @@ def _compare(
     source: Bundle,
     target: Bundle,
     files: Sequence[Path],
-    progress: shared.Progress,
+    progress: Progress,
 ) -> tuple[dict[str, Mapping[str, Any]], list[BucketDifference]]:
     """Sums by topic of the target, and the first of the buckets that differ."""
     if not files:

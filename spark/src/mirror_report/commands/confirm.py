@@ -12,7 +12,7 @@ from mirror_report.engines import WorkerStore
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import ClusterSnapshot, Confirmation, ConfirmDocument, Place
+from mirror_report.model import ClusterSnapshot, Confirmation, ConfirmDocument, Place, Progress
 from mirror_report.observe import (
     Clients,
     mirror_status,
@@ -54,7 +54,7 @@ def confirm_flows(
     flow_name: str | None,
     hosts: Sequence[str],
     timeout: float,
-    progress: shared.Progress,
+    progress: Progress,
 ) -> ConfirmDocument:
     """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
@@ -70,7 +70,7 @@ def confirm_flows(
 
 
 def _confirm(
-    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: shared.Progress
+    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
 ) -> Confirmation:
     cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
     tails: FlowTails = {}

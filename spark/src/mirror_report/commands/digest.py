@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import ClusterSnapshot, ReportError
+from mirror_report.model import ClusterSnapshot, Progress, ReportError
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan.bundle import describe, to_read
@@ -59,7 +59,7 @@ def digest_side(
     flow_name: str | None,
     side: Side,
     open_output: Callable[[Bundle], AbstractContextManager[BinaryIO]],
-    progress: shared.Progress,
+    progress: Progress,
 ) -> Bundle:
     """Digest one side of a flow, asking the cluster of that side alone.
 

@@ -28,6 +28,7 @@ from mirror_report.model import (
     GroupState,
     Place,
     Positions,
+    Progress,
     ReportError,
 )
 from mirror_report.observe import Clients, Observed, open_clients
@@ -69,9 +70,7 @@ def answer(options: Namespace) -> Answer:
     )
 
 
-def judge_groups(
-    settings: Settings, flow_name: str | None, progress: shared.Progress
-) -> GroupsDocument:
+def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
     """Judge the groups of the flows alone; what it reads is read again by the next report.
 
     :returns: of the findings those about groups, and what kept anything from being known; a flow of
@@ -85,7 +84,7 @@ def judge_groups(
     before = shared.load_manifests(store, ("groups",), findings)["groups"]
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in (flow for flow in flows if flow.name in lag.observed):
-            progress(f"flow {flow.name}: looking at its groups")
+            progress(f"flow {flow.name}: reading its groups")
             groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
             rows += groups.rows
             findings += groups.findings

@@ -16,6 +16,7 @@ from mirror_report.model import (
     Finding,
     ParityStatus,
     Place,
+    Progress,
     ProofDocument,
     ReportError,
     Sample,
@@ -58,7 +59,7 @@ def prove_topics(
     settings: Settings,
     flow_name: str,
     topic: str | None,
-    progress: shared.Progress,
+    progress: Progress,
     snapshots: Snapshots | None = None,
     open_session: "OpenSession | None" = None,
 ) -> ProofDocument:
@@ -194,7 +195,7 @@ def _compare(
     subjects: Sequence[TopicAtRest],
     expected_bytes: int,
     open_session: "OpenSession | None",
-    progress: shared.Progress,
+    progress: Progress,
 ) -> dict[str, "Proved"]:
     try:
         # Spark is only needed here; most commands work without it.

@@ -15,7 +15,7 @@ from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
 from mirror_report.config import Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import Finding, ParityResult, Report, ReportError, sentence
+from mirror_report.model import Finding, ParityResult, Progress, Report, ReportError, sentence
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
 from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
@@ -78,7 +78,7 @@ def answer(options: Namespace) -> Answer:
 def make_report(
     settings: Settings,
     flow_name: str | None,
-    progress: shared.Progress,
+    progress: Progress,
     *,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
@@ -155,7 +155,7 @@ def _parity(
     flows: tuple[str, ...],
     store: Store,
     run_id: str,
-    progress: shared.Progress,
+    progress: Progress,
     on_crash: Callable[[BaseException], None],
     tails: FlowTails,
 ) -> tuple[ParityResult | None, list[Finding]]:

@@ -4,7 +4,7 @@ import sys
 import time
 import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _MutuallyExclusiveGroup
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import failure
@@ -15,10 +15,9 @@ from mirror_report.observe import Observed
 from mirror_report.state.store import StateError, Store
 
 FORMATS = ("terminal", "json", "nagios")
-Progress = Callable[[str], None]
 
 
-def flow(parser: ArgumentParser, text: str = "look only at this flow") -> None:
+def flow(parser: ArgumentParser, text: str = "only this flow") -> None:
     """Add ``--flow``."""
     parser.add_argument("--flow", metavar="NAME", help=text)
 
@@ -76,7 +75,7 @@ def chosen(settings: Settings, flow: str | None) -> tuple[Flow, ...]:
     if flow is not None:
         return (settings.flow(flow),)
     if not settings.flows:
-        raise ConfigError("flows: empty, there is nothing to look at")
+        raise ConfigError("flows: empty, there is nothing to observe")
     return settings.flows
 
 

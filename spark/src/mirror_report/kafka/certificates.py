@@ -43,7 +43,7 @@ class CertificateError(ReportError):
 def examine(
     cluster: Cluster, credentials: Credentials, brokers: Mapping[str, tuple[str, int]]
 ) -> list[Certificate]:
-    """Look at every certificate of a cluster; without TLS there is none, and nothing is opened.
+    """Read every certificate of a cluster; without TLS there is none, and nothing is opened.
 
     :param brokers: how each is called -> host and port of the listener that clients use.
     """
@@ -133,7 +133,7 @@ def read(der: bytes) -> tuple[str, int]:
 
 
 def _subject(name: bytes) -> str:
-    """A distinguished name, its most telling part first."""
+    """A distinguished name, the part that names its owner first."""
     said = []
     for _, group in _parts(name):
         for _, attribute in _parts(group):

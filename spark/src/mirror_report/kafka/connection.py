@@ -205,14 +205,14 @@ def _distrust(cluster: Cluster, text: str) -> str:
 
 
 def _reason(lines: list[str]) -> str:
-    """Most telling line, without kafka-python's own object names."""
+    """Clearest line, without kafka-python's own object names."""
     wanted = [
         line for line in lines if "Connection lost: " in line or "Connection failed: " in line
     ]
-    telling = [line for line in wanted if "socket disconnected" not in line] or wanted or lines
-    if not telling:
+    clearest = [line for line in wanted if "socket disconnected" not in line] or wanted or lines
+    if not clearest:
         return ""
-    text = telling[0]
+    text = clearest[0]
     for marker in ("Connection lost: ", "Connection failed: "):
         text = text.rpartition(marker)[2]
     parts = [part for part in text.split(": ") if not part.endswith(("Error", "Error "))]

@@ -37,7 +37,7 @@ from mirror_report.model.document import (
     ProofDocument,
     Report,
 )
-from mirror_report.model.errors import ReportError, sentence
+from mirror_report.model.errors import Progress, ReportError, sentence
 from mirror_report.model.findings import Finding, Severity, Verdict
 from mirror_report.model.groups import (
     GroupOffsets,
@@ -89,6 +89,7 @@ __all__ = [
     "Place",
     "PositionSource",
     "Positions",
+    "Progress",
     "ProofDocument",
     "Report",
     "ReportError",

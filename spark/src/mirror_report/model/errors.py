@@ -1,4 +1,9 @@
-"""Failures an operator can act on."""
+"""What a running command says: failures an operator can act on, and what is being done."""
+
+from collections.abc import Callable
+
+# Called with a line of what is being done.
+Progress = Callable[[str], None]
 
 
 class ReportError(Exception):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from mirror_report.config import Flow, Settings
-from mirror_report.model import ClusterSnapshot, OffsetSync, Place, Positions
+from mirror_report.model import ClusterSnapshot, OffsetSync, Place, Positions, Progress
 from mirror_report.state.store import Store
-
-Progress = Callable[[str], None]
 
 
 class TakeSnapshots(Protocol):

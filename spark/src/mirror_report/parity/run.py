@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content
-from mirror_report.model import ParityResult
-from mirror_report.parity.context import ParityRequest, Progress, RunContext
+from mirror_report.model import ParityResult, Progress
+from mirror_report.parity.context import ParityRequest, RunContext
 from mirror_report.parity.plan import RunPlan, run_plan, total_bytes, total_records
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.results import findings, scans, summaries, topics
@@ -24,7 +24,7 @@ from mirror_report.parity.steps import observe
 if TYPE_CHECKING:
     from mirror_report.parity.spark.rows import RowStorage
     from mirror_report.parity.spark.session import OpenSession
-    from mirror_report.parity.steps.compare import Compared, Judged
+    from mirror_report.parity.steps.compare import Compared, JudgedBuckets
 
 
 def run_parity(
@@ -189,7 +189,7 @@ def _classify(
     storage: RowStorage,
     state: RunState,
     compared: Compared,
-    judged: Judged,
+    judged: JudgedBuckets,
 ) -> tuple[RunState, list[dict[str, Any]] | None]:
     """Confirm what differs by fresh snapshots, and classify it record by record.
 
@@ -252,19 +252,19 @@ def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
     """Save, and say what holds of each topic."""
     plan, settings = state.plan, context.settings
-    told = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
+    reported = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     _saved(context, state, replace(state.manifest, finished=finished))
     found = list(state.findings)
-    for topic in told:
+    for topic in reported:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:
         found.append(findings.backlog(left, state.left))
     return ParityResult(
-        topics=told,
+        topics=reported,
         findings=found,
         backlog_records=total_records(plan.backlog),
         backlog_bytes=int(total_bytes(plan.backlog)),

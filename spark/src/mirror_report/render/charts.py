@@ -21,8 +21,8 @@ HEIGHTS: Mapping[str, int] = {
 def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     """Lag over time, one drawing per topic that was behind, the most behind first.
 
-    A line through the last looks of the points; where a point stands for looks that differ, the
-    range of them behind it.
+    A line through the last observation of each point; where a point stands for observations that
+    differ, their range behind it.
 
     :param history: rows of :class:`~mirror_report.model.lag.LagPoint`.
     """

@@ -24,8 +24,8 @@ PUBLISHED = ("latest.html", "latest.json")
 """What a web server shows."""
 
 
-def anew(directory: Path) -> str:
-    """What an operator does to leave the parity state behind and keep the baseline."""
+def start_again(directory: Path) -> str:
+    """How to start again: the parity state is left behind, the baseline kept."""
     return (
         f"`mv {directory}/parity.json {directory}/parity /var/tmp/`, then mirror-report run "
         "compares everything since the baseline"
@@ -85,7 +85,7 @@ class Store:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except ValueError as error:
             cure = (
-                f"Start again: {anew(self.directory)}"
+                f"Start again: {start_again(self.directory)}"
                 if name == "parity"
                 else "Move it away and record a new baseline: mirror-report baseline --full-history"
             )

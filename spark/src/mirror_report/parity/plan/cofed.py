@@ -40,7 +40,7 @@ def co_fed_topics(
     """
     rank = {flow.name: (flow.engine.keeps_partitions, number) for number, flow in enumerate(flows)}
     feeds: Feeds = {}
-    for snapshot in sorted(snapshots.values(), key=lambda one: rank[one.flow.name]):
+    for snapshot in sorted(snapshots.values(), key=lambda snapshot: rank[snapshot.flow.name]):
         flow = snapshot.flow
         for name in sorted(filter(flow.matches, snapshot.source.topics)):
             feeds.setdefault((flow.target, flow.target_topic(name)), []).append((snapshot, name))

@@ -190,7 +190,8 @@ def _since(track: cuts.Track, syncs: list[cuts.Cut]) -> list[cuts.Cut]:
         return syncs
     return list(
         itertools.dropwhile(
-            lambda one: one.upstream >= seen.upstream and one.downstream >= seen.downstream, syncs
+            lambda sync: sync.upstream >= seen.upstream and sync.downstream >= seen.downstream,
+            syncs,
         )
     )
 

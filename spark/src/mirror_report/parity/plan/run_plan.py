@@ -73,7 +73,8 @@ class RunPlan:
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow judges; itself among them."""
-        return {flow, *(via for one in self.topics if one.flow == flow for via, _ in one.feeds)}
+        judged = (topic for topic in self.topics if topic.flow == flow)
+        return {flow, *(via for topic in judged for via, _ in topic.feeds)}
 
     def topic_id(self, wanted: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""

@@ -175,8 +175,8 @@ def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
     """Whether a topic has to be scanned: something is new, and the last scan is old enough."""
     if last is None:
         return True
-    news = last.state != now.state() or last.total("in_flight") > 0
-    return news and now.taken_at_ms - last.at_ms >= every_ms
+    changed = last.state != now.state() or last.total("in_flight") > 0
+    return changed and now.taken_at_ms - last.at_ms >= every_ms
 
 
 def affordable(

@@ -73,7 +73,11 @@ def digested(removal: Removal, known: Iterable[Unreadable]) -> list[Removal]:
     log = (removal.flow, "target", removal.topic, removal.partition)
     return _around(
         removal,
-        (one.offset for one in known if (one.flow, one.side, one.topic, one.partition) == log),
+        (
+            record.offset
+            for record in known
+            if (record.flow, record.side, record.topic, record.partition) == log
+        ),
     )
 
 
@@ -135,8 +139,12 @@ def reason(known: Collection[Unreadable]) -> str:
 def samples(known: Iterable[Unreadable]) -> list[Sample]:
     """Where they are; of what they hold nothing is known."""
     return [
-        Sample(one.side, one.partition, one.offset, one.timestamp_ms, "", "", None, None)
-        for one in sorted(known, key=lambda each: (each.side, each.partition, each.offset))
+        Sample(
+            record.side, record.partition, record.offset, record.timestamp_ms, "", "", None, None
+        )
+        for record in sorted(
+            known, key=lambda record: (record.side, record.partition, record.offset)
+        )
     ]
 
 

@@ -168,7 +168,7 @@ class Reader:
 
         Nothing can be said of a topic if such a key cannot be read by other means either.
         """
-        for record in [one for one in some if one not in self._keys]:
+        for record in [record for record in some if record not in self._keys]:
             try:
                 records = self._fetched(record, record.offset)
             except ReportError as error:

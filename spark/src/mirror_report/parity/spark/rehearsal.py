@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Cluster, Spark
+from mirror_report.model import Progress
 from mirror_report.parity import ParityError
-from mirror_report.parity.context import Progress
 from mirror_report.parity.frames import align, compare, digest, sql
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mirror_report.parity import ParityError
 from mirror_report.parity.state.manifest import Manifest
-from mirror_report.state.store import Store, anew
+from mirror_report.state.store import Store, start_again
 
 MANIFEST = "parity"
 
@@ -32,7 +32,7 @@ def check(store: Store, manifest: Manifest) -> None:
             path = store.parity_directory / name / file
             if not path.is_file() or path.stat().st_size != size:
                 raise ParityError(
-                    f"{path} is damaged or gone", f"Start again: {anew(store.directory)}"
+                    f"{path} is damaged or gone", f"Start again: {start_again(store.directory)}"
                 )
 
 

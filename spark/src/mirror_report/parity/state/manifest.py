@@ -26,7 +26,7 @@ from mirror_report.parity.state.records import (
     Unreadable,
     offsets,
 )
-from mirror_report.state.store import anew
+from mirror_report.state.store import start_again
 
 # Of the manifest itself.
 FORMAT = 3
@@ -122,14 +122,14 @@ class Manifest:
             if data.get(name) != ours:
                 raise ParityError(
                     f"the parity state has {name} {data.get(name)!r}, this run needs {ours}",
-                    f"{action}: {anew(where)}",
+                    f"{action}: {start_again(where)}",
                 )
         try:
             return cls(**_typed({**OPTIONAL, **data}))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ParityError(
                 f"{where}/parity.json is damaged ({type(error).__name__}: {error})",
-                f"Start again: {anew(where)}",
+                f"Start again: {start_again(where)}",
             ) from error
 
     def dump(self) -> dict[str, Any]:

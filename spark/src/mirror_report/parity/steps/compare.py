@@ -14,7 +14,7 @@ from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Gone, Manifest
 
 # Buckets as :func:`frames.judge.judge` returns them.
-Judged: TypeAlias = DataFrame
+JudgedBuckets: TypeAlias = DataFrame
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def judge(
     manifest: Manifest,
     plan: RunPlan,
     compared: Compared,
-) -> Judged:
+) -> JudgedBuckets:
     """What is known of each bucket, persisted (:func:`frames.judge.judge`)."""
     rows = positions.topic_rows(manifest, plan)
     return judging.judge(
@@ -57,7 +57,7 @@ def judge(
 
 
 def removed_records(
-    storage: RowStorage, manifest: Manifest, compared: Compared, judged: Judged
+    storage: RowStorage, manifest: Manifest, compared: Compared, judged: JudgedBuckets
 ) -> tuple[Gone, ...]:
     """Which of the records that left the target had to; the rest is in buckets that differ."""
     if not manifest.removals:

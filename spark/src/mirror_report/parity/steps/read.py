@@ -24,7 +24,7 @@ from mirror_report.parity.plan import (
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey, files
-from mirror_report.state.store import anew
+from mirror_report.state.store import start_again
 
 # The rest of the time is for what differs: reading alone would never come to a result.
 READING_SHARE = 0.8
@@ -70,7 +70,7 @@ def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: Run
     if manifest.rows() and manifest.columns != COLUMNS:
         raise ParityError(
             "the parity state was written by another release, which keeps other columns",
-            f"Install that one, or start again: {anew(context.store.directory)}",
+            f"Install that one, or start again: {start_again(context.store.directory)}",
         )
     files.check(context.store, manifest)
     if not plan.drops or not manifest.rows():
