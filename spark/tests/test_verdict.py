@@ -18,7 +18,7 @@ EXPECTED = {
     "permission_unknown not_checked not_proved orphaned regex_disagreement group_reread "
     "group_unmapped group_stale group_unknown",
     2: "missing corrupt_value corrupt_headers moved reordered "
-    "truncated reset rewind deleted_early stopped stalled unconfirmed "
+    "truncated reset rewind deleted_early stopped stalled "
     "topic_missing same_cluster regex_without_auto_creation task_failed takeover "
     "replication_factor internal_topic missing_permission group_skip differs",
     3: "unreachable authentication permission unreadable unknown_lag state parity_unavailable "

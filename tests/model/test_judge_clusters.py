@@ -60,6 +60,11 @@ def test_unknown_protocol(site: Site, key: str, value: str) -> None:
     refused(site, "kafka_clusters.west.security_protocol", "SASL_SSL")
 
 
+def test_a_protocol_of_null_is_the_default_by_its_name(site: Site) -> None:
+    site["clusters"]["west"] |= {"security_protocol": None, "identities": {"mirror": PAIR}}
+    refused(site, "kafka_clusters.west.identities.mirror.ssl_certificate", "PLAINTEXT does not")
+
+
 def test_unknown_mechanism(site: Site) -> None:
     site["clusters"]["east"]["identities"]["mirror"]["sasl_mechanism"] = "SCRAM"
     refused(site, "identities.mirror.sasl_mechanism", "SCRAM-SHA-512")

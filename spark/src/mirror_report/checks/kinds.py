@@ -193,11 +193,6 @@ TABLE: Mapping[str, Kind] = {
         "a connector or a task of MirrorMaker 2 has failed",
         "Read the journal for the cause, then restart the unit.",
     ),
-    "unconfirmed": Kind(
-        "critical",
-        "the process did not take up its work",
-        "Read the journal of the mirror: its process has not taken up its work.",
-    ),
     # topics and configuration
     "topic_missing": Kind(
         "critical",

@@ -183,7 +183,8 @@ def not_configured(flow: Flow) -> list[Finding]:
             "permission_unknown",
             f"what flow {flow.name} needs is not in the configuration, so permissions were not "
             "checked",
-            "Deploy the configuration and the report from the same release",
+            "Deploy the report with its role, which derives what is needed from the inventory and "
+            "writes it as the flow's `permissions`",
             flow=flow.name,
         )
     ]

@@ -120,7 +120,8 @@ def _comparison(answer: Answer, out: Console, wide: bool) -> None:
     if plain["differences"]:
         out.print(_buckets(plain))
     if plain["differing_buckets"] > BUCKETS:
-        out.print(f"... and {plain['differing_buckets'] - BUCKETS} more: --json names them")
+        more, named = plain["differing_buckets"] - BUCKETS, len(plain["differences"])
+        out.print(f"... and {more} more: --json names the first {named}")
 
 
 def _buckets(plain: Mapping[str, Any]) -> Table:

@@ -7,7 +7,7 @@ from ..client_names import judge_names
 from ..clusters import uses_sasl, uses_tls
 from ..inventory import Inventory
 from ..kafka_names import ANY_CLIENT
-from ..keys import check_map
+from ..keys import check_map, filled
 from ..schema import ALIAS, CLUSTER, IDENTITY, IDENTITY_NAME, RESERVED_ALIASES
 
 
@@ -62,7 +62,7 @@ def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> No
 
 
 def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
-    cluster = {"security_protocol": "PLAINTEXT", **cluster}
+    cluster = filled(cluster, {"security_protocol": "PLAINTEXT"})
     identities = cluster.get("identities") or {}
     if uses_sasl(cluster):
         if not identities.get("mirror"):
