@@ -257,3 +257,17 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
         "accept": [], "parallelism": 3,
     }  # fmt: skip
     assert [flow["engine"] for flow in model["flows"]] == ["copier", "copier", "mm1"]
+
+
+def test_flows_for_which_somebody_else_creates_topics(
+    copied: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names() -> list[str]:
+        flows = reports.mirror_topic_flows(copied["clusters"], copied["flows"], copied["instances"])
+        return [flow["name"] for flow in flows]
+
+    assert names() == ["orders", "clicks", "refunds"]
+    monkeypatch.setitem(
+        engines.ENGINES, COPIER.name, Engine(**{**vars(COPIER), "creates_topics": True})
+    )
+    assert names() == ["refunds"]

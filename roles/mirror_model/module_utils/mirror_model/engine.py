@@ -36,6 +36,7 @@ class Engine:
     :param unmirrored: patterns of topics that it leaves out by itself.
     :param prefix: what stands before a topic's name on the target.
     :param several_flows: whether one owner runs several flows.
+    :param creates_topics: whether it creates topics on the target; otherwise somebody else has to.
     :param oldest: the first release in which it works.
     :param older: what it does wrong in older ones.
     :param last_line: the last release line that has it; empty: it goes on.
@@ -59,6 +60,7 @@ class Engine:
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
     several_flows: bool = False
+    creates_topics: bool = False
     oldest: str = "0.0.0"
     older: str = ""
     last_line: str = ""

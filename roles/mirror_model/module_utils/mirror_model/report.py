@@ -70,6 +70,26 @@ def mirror_report_model(
     }
 
 
+def mirror_topic_flows(
+    clusters: Clusters, flows: Sequence[Mapping[str, Any]], instances: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Placed flows whose engine creates no topics on the target, as the report sees them.
+
+    :param clusters: ``kafka_clusters``.
+    :param flows: ``mirror_flows``.
+    :param instances: ``mirrormaker_instances``.
+    :returns: flows of :func:`mirror_report_model` with the permissions of ``mirror``.
+    """
+    names = [
+        flow["name"]
+        for flow, engine, _ in placed(flows, instances_of(instances))
+        if not engine.creates_topics
+    ]
+    model = mirror_report_model(clusters, flows, instances, "mirror", only=names)
+    found: list[dict[str, Any]] = model["flows"]
+    return found
+
+
 def _report_cluster(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
     client = kafka_python_client(clusters, alias, identity)
     for secret in ("password", "ssl_key"):

@@ -48,6 +48,7 @@ ENGINE = Engine(
     oldest="3.8.0",
     older="translates group offsets wrongly",
     several_flows=True,
+    creates_topics=True,
     policies=tuple(settings.POLICIES),
     flow_keys=frozenset(("consumer_groups", "tasks_max")),
     owner_keys=frozenset(("worker_properties",)),
