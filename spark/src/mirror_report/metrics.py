@@ -18,8 +18,8 @@ from mirror_report.state.store import LockedError, StateError, read_below, write
 
 D = TypeVar("D", LagDocument, Report)
 FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
+# The collector of metrics is no member of the report's group.
 MODE = 0o644
-"""The collector of metrics is no member of the report's group."""
 
 
 class Metrics:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+# Where Spark reads what no argument may hold; a credential of the report.
 DEFAULTS_FILE = "spark-defaults.conf"
-"""Where Spark reads what no argument may hold; a credential of the report."""
 SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _TLS = "spark.ssl.rpc.enabled"
 _TRUST = "spark.ssl.rpc.trustStore"

@@ -19,15 +19,14 @@ from mirror_report.model import (
 )
 
 INACTIVE = ("Empty", "Dead")
+# A checkpoint is stale when it did not follow its group for so many of the mirror's intervals.
 INTERVALS = 3
-"""A checkpoint is stale when it did not follow its group for so many of the mirror's intervals."""
 WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
 
+# Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past it.
 Late = dict[str, tuple[list[int] | None, int]]
-"""Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past
-it."""
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import Any
 
 from mirror_report.model import ClusterSnapshot, Place, Positions
 
+# Rates are over at least so long, if there were observations before.
 RATE_SECONDS = 300.0
-"""Rates are over at least so long, if there were observations before."""
+# Older observations are made fewer: they stay about a quarter of their age apart, or less.
 SPACING = 4
-"""Older observations are made fewer: they stay about a quarter of their age apart, or less."""
+# Numbers of one partition in a line.
 WIDTH = 4
-"""Numbers of one partition in a line."""
 
 
 @dataclass

@@ -14,8 +14,8 @@ from mirror_report.model import Access, Finding, Resource, Severity
 
 CLUSTER = "kafka-cluster"
 EVERY = "*"
+# A name, or the end of one, for what does not exist yet.
 NOBODYS = "mirror-report-probe"
-"""A name, or the end of one, for what does not exist yet."""
 
 Answers = Mapping[Resource, Access]
 

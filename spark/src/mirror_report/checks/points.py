@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from mirror_report.model import LagPoint, PartitionLag
 
 SPAN_MS = 24 * 3_600_000
+# Of one topic at most.
 POINTS = 200
-"""Of one topic at most."""
+# Without an observation for so long, lag was not known.
 GAP_MS = 45 * 60_000
-"""Without an observation for so long, lag was not known."""
+# Of the time shown; a gap has a point of its own.
 SHARES = POINTS - SPAN_MS // GAP_MS - 2
-"""Of the time shown; a gap has a point of its own."""
 
+# Topic -> records; absent: none; ``None``: not known.
 Lags = Mapping[str, int | None]
-"""Topic -> records; absent: none; ``None``: not known."""
 
 
 def by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:

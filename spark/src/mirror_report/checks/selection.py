@@ -11,8 +11,8 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
 from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
+# A new topic may wait until the mirror lists the source's topics again (10 minutes by default).
 PATIENCE_MS = 15 * 60_000
-"""A new topic may wait until the mirror lists the source's topics again (10 minutes by default)."""
 
 Remembered = Mapping[str, Any]
 

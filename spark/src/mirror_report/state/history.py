@@ -17,8 +17,8 @@ from mirror_report.state.store import StateError, open_plain, read_below, write_
 
 Line = dict[str, Any]
 
+# A history of positions with more lines is made shorter.
 LINES_KEPT = 96
-"""A history of positions with more lines is made shorter."""
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 

@@ -20,8 +20,8 @@ from mirror_report.model import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30
+# What a web server shows.
 PUBLISHED = ("latest.html", "latest.json")
-"""What a web server shows."""
 
 
 def anew(directory: Path) -> str:
