@@ -129,8 +129,7 @@ def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:
                     continue
                 if end != past.ends[-1][1]:
                     past.ends.append((at_ms, end))
-                last = past.positions[-1]
-                if last[1] != position or last[2] != through:
+                if past.positions[-1][1:] != (position, through):
                     past.positions.append((at_ms, position, through))
     return FlowHistory(
         observed_at,

@@ -63,13 +63,13 @@ def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPo
 
 def _joined(point: LagPoint, other: LagPoint) -> LagPoint:
     """Two neighbours as one point: the later lag, and the range of both."""
-    lowest = [lag for lag in (point.lowest, other.lowest) if lag is not None]
-    highest = [lag for lag in (point.highest, other.highest) if lag is not None]
     return dataclasses.replace(
         other,
         since_ms=point.since_ms,
-        lowest=min(lowest, default=None),
-        highest=max(highest, default=None),
+        lowest=min((lag for lag in (point.lowest, other.lowest) if lag is not None), default=None),
+        highest=max(
+            (lag for lag in (point.highest, other.highest) if lag is not None), default=None
+        ),
     )
 
 
