@@ -54,8 +54,9 @@ class Metrics:
     ) -> Iterator[MetricSample]:
         if self._plane == "run":
             return prometheus.of_run(plain, run, __version__)
-        partitions = self._settings.metrics_partitions
-        return prometheus.of_lag(plain, run, __version__, partitions=partitions)
+        return prometheus.of_lag(
+            plain, run, __version__, partitions=self._settings.metrics_partitions
+        )
 
     def _replace(
         self, samples: Callable[[Mapping[str, float]], Iterable[MetricSample]]

@@ -93,12 +93,12 @@ class History:
 
         :raises StateError: it cannot be read.
         """
-        found = []
-        for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS):
-            for one in _read(self._day(flow, at_ms)):
-                if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms:
-                    found.append((one["at"], one["lag"]))
-        return found
+        return [
+            (one["at"], one["lag"])
+            for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS)
+            for one in _read(self._day(flow, at_ms))
+            if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms
+        ]
 
     def _age(self, flow: str, now_ms: int) -> None:
         """Drop the days past retention, and keep one line an hour of those before yesterday."""
