@@ -118,8 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shared.say("interrupted")
         return FAILED
     except Exception as error:  # a traceback never reaches an operator unasked
-        text = f"failed: {sentence(error)}. `mirror-report --debug ...` shows where"
-        return _failed(options, error, text)
+        return _failed(
+            options, error, f"failed: {sentence(error)}. `mirror-report --debug ...` shows where"
+        )
     return answer.exit_code
 
 

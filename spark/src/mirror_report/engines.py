@@ -13,28 +13,28 @@ from typing import Literal
 class Naming(Enum):
     """How topics are called on the target."""
 
+    # As on the source.
     IDENTITY = "identity"
-    """As on the source."""
+    # As the flow's replication policy says.
     REPLICATION_POLICY = "replication_policy"
-    """As the flow's replication policy says."""
 
 
 class PositionStore(Enum):
     """Where an engine commits how far it has mirrored; ``kafka/positions.py`` reads it."""
 
+    # A consumer group on the source.
     SOURCE_GROUP = "source_group"
-    """A consumer group on the source."""
+    # Kafka Connect's offsets topic on the target.
     CONNECT_OFFSETS = "connect_offsets"
-    """Kafka Connect's offsets topic on the target."""
 
 
 class WorkerStore(Enum):
     """What shows which processes are at work."""
 
+    # The members of a consumer group on the source, and the partitions each of them has.
     GROUP_MEMBERS = "group_members"
-    """The members of a consumer group on the source, and the partitions each of them has."""
+    # Kafka Connect's status topic on the target, and the workers' group there.
     STATUS_TOPIC = "status_topic"
-    """Kafka Connect's status topic on the target, and the workers' group there."""
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ MM2 = Engine(
 
 DEFAULT = MM1
 
+# By the name an inventory gives them.
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (MM1, MM2)}
-"""By the name an inventory gives them."""

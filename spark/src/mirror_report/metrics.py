@@ -18,8 +18,8 @@ from mirror_report.state.store import LockedError, StateError, read_below, write
 
 D = TypeVar("D", LagDocument, Report)
 FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
+# The collector of metrics is no member of the report's group.
 MODE = 0o644
-"""The collector of metrics is no member of the report's group."""
 
 
 class Metrics:
@@ -54,8 +54,9 @@ class Metrics:
     ) -> Iterator[MetricSample]:
         if self._plane == "run":
             return prometheus.of_run(plain, run, __version__)
-        partitions = self._settings.metrics_partitions
-        return prometheus.of_lag(plain, run, __version__, partitions=partitions)
+        return prometheus.of_lag(
+            plain, run, __version__, partitions=self._settings.metrics_partitions
+        )
 
     def _replace(
         self, samples: Callable[[Mapping[str, float]], Iterable[MetricSample]]

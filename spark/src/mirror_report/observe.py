@@ -92,8 +92,7 @@ def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients
 
 def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitStack, ClusterClient]:
     stack = contextlib.ExitStack()
-    client = stack.enter_context(connect(cluster, credentials))
-    return stack, client
+    return stack, stack.enter_context(connect(cluster, credentials))
 
 
 def literals(flow: Flow) -> Collection[str]:

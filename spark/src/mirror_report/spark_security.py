@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+# Where Spark reads what no argument may hold; a credential of the report.
 DEFAULTS_FILE = "spark-defaults.conf"
-"""Where Spark reads what no argument may hold; a credential of the report."""
 SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _TLS = "spark.ssl.rpc.enabled"
 _TRUST = "spark.ssl.rpc.trustStore"
@@ -54,8 +54,11 @@ def settled(master: str, properties: Mapping[str, Any]) -> dict[str, str]:
 
     :param properties: Spark's keys as configured: they choose between the two ways to encrypt.
     """
-    encrypted = {} if _is(properties.get(_TLS), "true") else _ENCRYPTED
-    return {**_ALWAYS, **encrypted, **({} if is_local(master) else _ELSEWHERE)}
+    return {
+        **_ALWAYS,
+        **({} if _is(properties.get(_TLS), "true") else _ENCRYPTED),
+        **({} if is_local(master) else _ELSEWHERE),
+    }
 
 
 def problems(master: str, properties: Mapping[str, Any]) -> list[str]:

@@ -56,9 +56,9 @@ def nothing_seen(
 
     :param baseline: the flow's; empty: there is none.
     """
-    topics = baseline.get("topics", {})
     starts = {
-        side: {name: topic[side] for name, topic in topics.items()} for side in ("source", "target")
+        side: {name: topic[side] for name, topic in baseline.get("topics", {}).items()}
+        for side in ("source", "target")
     }
     if not source.topics or _moved(source, starts["source"]) or _moved(target, starts["target"]):
         return []

@@ -32,11 +32,9 @@ def status(
         (known.get("buckets_mismatch"), "mismatch", ""),
         (known.get("buckets_verified"), "verified", ""),
         (known.get("buckets_in_flight"), "in_flight", "nothing is below the committed position"),
+        (True, "skipped", "all of it reaches back to where a log begins"),
     )
-    for applies, called, reason in cases:
-        if applies:
-            return called, reason
-    return "skipped", "all of it reaches back to where a log begins"
+    return next((called, reason) for applies, called, reason in cases if applies)
 
 
 def findings(flow: str, topic: CompareTopic) -> list[Finding]:
@@ -44,9 +42,13 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
     where = f"{flow}/{topic.topic}"
     again = f"Run mirror-report run --flow {flow} where both clusters can be read: it tells which"
     if topic.reason == NOT_THERE:
-        needs = f"mirror-report check --flow {flow} tells what the mirror needs"
-        text = f"{where}: the target has no such topic"
-        return [finding("topic_missing", text, needs, flow=flow, topic=topic.topic)]
+        return [
+            finding(
+                "topic_missing", f"{where}: the target has no such topic",
+                f"mirror-report check --flow {flow} tells what the mirror needs",
+                flow=flow, topic=topic.topic,
+            )
+        ]  # fmt: skip
     not_compared = {
         "unknown": ("parity_unavailable", f"mirror-report digest --flow {flow} again"),
         "skipped": ("skipped", again),

@@ -41,9 +41,7 @@ def estimates(
         if ours is None or theirs is None or name in reset_topics:
             continue
         here, there = ours.partitions.get(partition), theirs.partitions.get(partition)
-        if here is None or there is None:
-            continue
-        if sync.downstream >= there.end:
+        if here is None or there is None or sync.downstream >= there.end:
             continue
         # The source was asked first: under load the sync may be ahead of that.
         position = min(here.end, sync.upstream + there.end - sync.downstream)

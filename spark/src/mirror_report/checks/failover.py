@@ -89,8 +89,8 @@ def _reread(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartiti
 
 
 def _unmapped(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
-    there = rows[0].target_topic
-    earliest = _tool(target, group, "--topic", _places(there, rows), "--to-earliest", "--execute")
+    places = f"{rows[0].target_topic}:{','.join(str(row.partition) for row in rows)}"
+    earliest = _tool(target, group, "--topic", places, "--to-earliest", "--execute")
     return finding(
         "group_unmapped",
         f"group {group}: no offset sync reaches back to its position in {rows[0].topic} "
@@ -151,8 +151,10 @@ def reset(target: Cluster, group: str, rows: Sequence[GroupPartition]) -> str:
     offsets = [(row.target_topic, row.partition, row.image) for row in rows[:SHOWN]]
     if len(offsets) == 1:
         topic, partition, offset = offsets[0]
-        words = ("--topic", f"{topic}:{partition}", "--to-offset", str(offset), "--execute")
-        return _tool(target, group, *words)
+        return _tool(
+            target, group, "--topic", f"{topic}:{partition}", "--to-offset", str(offset),
+            "--execute",
+        )  # fmt: skip
     lines = " ".join(f"{topic},{partition},{offset}" for topic, partition, offset in offsets)
     more = f" (and {len(rows) - SHOWN} partitions more)" if len(rows) > SHOWN else ""
     return (
@@ -164,10 +166,6 @@ def reset(target: Cluster, group: str, rows: Sequence[GroupPartition]) -> str:
 
 def _tool(target: Cluster, group: str, *words: str) -> str:
     return tool(target, "kafka-consumer-groups.sh", "--group", group, "--reset-offsets", *words)
-
-
-def _places(topic: str, rows: Sequence[GroupPartition]) -> str:
-    return f"{topic}:{','.join(str(one.partition) for one in rows)}"
 
 
 def _numbers(rows: Sequence[GroupPartition]) -> str:

@@ -19,15 +19,14 @@ from mirror_report.model import (
 )
 
 INACTIVE = ("Empty", "Dead")
+# A checkpoint is stale when it did not follow its group for so many of the mirror's intervals.
 INTERVALS = 3
-"""A checkpoint is stale when it did not follow its group for so many of the mirror's intervals."""
 WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
 
+# Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past it.
 Late = dict[str, tuple[list[int] | None, int]]
-"""Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past
-it."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +133,7 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
         if known is not None and _behind(scene, known, offset, checkpoint, target):
             said = [checkpoint.upstream, checkpoint.downstream] if checkpoint else None
             former = scene.late.get(key)
-            since = former[1] if former and former[0] == said else scene.now_ms
-            late[key] = (said, since)
+            late[key] = (said, former[1] if former and former[0] == said else scene.now_ms)
         waited_ms = scene.now_ms - late[key][1] if key in late else 0
         rows.setdefault(group.group, []).append(
             _partition(
@@ -193,9 +191,9 @@ def _partition(
         (bool(skip), "skip"),
         (stale, "stale"),
         (not ready, "reread"),
+        (True, "ready"),
     ]
-    ready_state: GroupState = "ready"
-    state = next((state for holds, state in reasons if holds), ready_state)
+    state = next(state for holds, state in reasons if holds)
     row = GroupPartition(
         topic, there, number, state, group.source[topic][number], place,
         known is not None and known.exact,

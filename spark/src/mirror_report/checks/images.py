@@ -32,8 +32,7 @@ class Image:
 
     def at_least(self, offset: int) -> Image:
         """The same, known not to be before an offset."""
-        known = max(self.offset or 0, min(offset, self.at_most))
-        return replace(self, offset=known)
+        return replace(self, offset=max(self.offset or 0, min(offset, self.at_most)))
 
 
 def image(
@@ -59,8 +58,7 @@ def image(
     above = [sync for sync in fitting if sync.upstream > offset]
     at_most = above[0].downstream if above else there.end
     if drained and offset >= here.end:
-        known = below[-1].downstream + 1 if below else None
-        return Image(there.end, True, there.end, known)
+        return Image(there.end, True, there.end, below[-1].downstream + 1 if below else None)
     if not below:
         return Image(None, False, at_most)
     last = below[-1]

@@ -67,18 +67,19 @@ def measure(
             position = positions.get(place)
             if position is None:
                 state: LagState = "RESET" if name in evidence.reset_topics else "UNKNOWN"
-                known = (log.log_start, log.end_for(flow.source_isolation), None, None, None)
-                rows.append(PartitionLag(flow.name, *place, state, *known))
-                continue
-            partition = _Partition(
-                flow, source.taken_at_ms, place, log, position, evidence, history, warn
-            )
-            rows.append(partition.row(mirror, baseline, alive=bool(group.members)))
-    rows += [
+                end = log.end_for(flow.source_isolation)
+                rows.append(
+                    PartitionLag(flow.name, *place, state, log.log_start, end, None, None, None)
+                )
+            else:
+                partition = _Partition(
+                    flow, source.taken_at_ms, place, log, position, evidence, history, warn
+                )
+                rows.append(partition.row(mirror, baseline, alive=bool(group.members)))
+    return rows + [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
         for name in source.errors
     ]
-    return rows
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,9 @@ class _Partition:
         waits, at_least = self._waits(records, seconds)
         size = self._bytes(records)
         base = self.history.base(self.now_ms)
-        now = (self.now_ms, self.end, self.position.next_offset)
-        produced, mirrored = rates(self.past, base, *now)
+        produced, mirrored = rates(
+            self.past, base, self.now_ms, self.end, self.position.next_offset
+        )
         eta, catches_up = catching_up(
             records, produced, mirrored,
             measured_seconds=0.0 if base is None else (self.now_ms - base) / 1000,

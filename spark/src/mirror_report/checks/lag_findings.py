@@ -55,8 +55,9 @@ def _of_state(
     members = ", ".join(sorted({member.host for member in group.members}))
     parallelism, restart = flow.engine.parallelism, remedies.service(flow, "restart")
     host, journal = remedies.host(flow), remedies.journal(flow)
-    source = clusters[flow.source]
-    describe = remedies.tool(source, "kafka-topics.sh", "--describe", "--topic", topic)
+    describe = remedies.tool(
+        clusters[flow.source], "kafka-topics.sh", "--describe", "--topic", topic
+    )
     texts: Mapping[LagState, tuple[str, int | None, str, str]] = {
         "RESET": (
             "reset", len(rows),
@@ -122,8 +123,7 @@ def hung(
     found = []
     for name, some in sorted(by_topic.items()):
         partition, oldest = max(some.items(), key=lambda item: item[1].seconds)
-        owner = oldest.transactional_id
-        whose = f" of {owner}" if owner is not None else ""
+        whose = "" if oldest.transactional_id is None else f" of {oldest.transactional_id}"
         abort = remedies.tool(
             source, "kafka-transactions.sh", "abort", "--topic", name, "--partition",
             str(partition), "--start-offset", str(oldest.start_offset),

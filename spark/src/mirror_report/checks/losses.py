@@ -16,8 +16,8 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
 from mirror_report.model import ClusterSnapshot, Finding, MirrorStatus, OffsetSync, Place
 
+# Offsets from, and up to but without; disjoint and in order.
 Ranges = list[list[int]]
-"""Offsets from, and up to but without; disjoint and in order."""
 
 Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
 

@@ -2,8 +2,8 @@
 
 from mirror_report.checks.partition_history import PartitionHistory
 
+# What a mirror copies within so many commit intervals is no backlog, but how it works.
 COMMITS_APART = 2
-"""What a mirror copies within so many commit intervals is no backlog, but how it works."""
 
 
 def rates(

@@ -16,12 +16,12 @@ from typing import Any
 
 from mirror_report.model import ClusterSnapshot, Place, Positions
 
+# Rates are over at least so long, if there were observations before.
 RATE_SECONDS = 300.0
-"""Rates are over at least so long, if there were observations before."""
+# Older observations are made fewer: they stay about a quarter of their age apart, or less.
 SPACING = 4
-"""Older observations are made fewer: they stay about a quarter of their age apart, or less."""
+# Numbers of one partition in a line.
 WIDTH = 4
-"""Numbers of one partition in a line."""
 
 
 @dataclass
@@ -129,8 +129,7 @@ def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:
                     continue
                 if end != past.ends[-1][1]:
                     past.ends.append((at_ms, end))
-                last = past.positions[-1]
-                if last[1] != position or last[2] != through:
+                if past.positions[-1][1:] != (position, through):
                     past.positions.append((at_ms, position, through))
     return FlowHistory(
         observed_at,

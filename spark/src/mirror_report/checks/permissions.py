@@ -14,8 +14,8 @@ from mirror_report.model import Access, Finding, Resource, Severity
 
 CLUSTER = "kafka-cluster"
 EVERY = "*"
+# A name, or the end of one, for what does not exist yet.
 NOBODYS = "mirror-report-probe"
-"""A name, or the end of one, for what does not exist yet."""
 
 Answers = Mapping[Resource, Access]
 
@@ -192,9 +192,11 @@ def not_configured(flow: Flow) -> list[Finding]:
 
 def grant(cluster: Cluster, row: Permission) -> str:
     """The command that grants a permission, for who may administer the cluster."""
-    words = [_acls(cluster), "--add", "--allow-principal", shlex.quote(principal_of(cluster))]
-    words += ["--operation", row.operation.replace("_", " ").title().replace(" ", "")]
-    words.append(f"--{row.resource}")
+    words = [
+        _acls(cluster), "--add", "--allow-principal", shlex.quote(principal_of(cluster)),
+        "--operation", row.operation.replace("_", " ").title().replace(" ", ""),
+        f"--{row.resource}",
+    ]  # fmt: skip
     if row.resource != "cluster":
         words.append(shlex.quote(row.name))
     if row.pattern == "prefixed":

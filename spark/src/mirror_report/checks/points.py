@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from mirror_report.model import LagPoint, PartitionLag
 
 SPAN_MS = 24 * 3_600_000
+# Of one topic at most.
 POINTS = 200
-"""Of one topic at most."""
+# Without an observation for so long, lag was not known.
 GAP_MS = 45 * 60_000
-"""Without an observation for so long, lag was not known."""
+# Of the time shown; a gap has a point of its own.
 SHARES = POINTS - SPAN_MS // GAP_MS - 2
-"""Of the time shown; a gap has a point of its own."""
 
+# Topic -> records; absent: none; ``None``: not known.
 Lags = Mapping[str, int | None]
-"""Topic -> records; absent: none; ``None``: not known."""
 
 
 def by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
@@ -63,13 +63,13 @@ def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPo
 
 def _joined(point: LagPoint, other: LagPoint) -> LagPoint:
     """Two neighbours as one point: the later lag, and the range of both."""
-    lowest = [lag for lag in (point.lowest, other.lowest) if lag is not None]
-    highest = [lag for lag in (point.highest, other.highest) if lag is not None]
     return dataclasses.replace(
         other,
         since_ms=point.since_ms,
-        lowest=min(lowest, default=None),
-        highest=max(highest, default=None),
+        lowest=min((lag for lag in (point.lowest, other.lowest) if lag is not None), default=None),
+        highest=max(
+            (lag for lag in (point.highest, other.highest) if lag is not None), default=None
+        ),
     )
 
 

@@ -9,11 +9,11 @@ from mirror_report.config import Flow
 from mirror_report.engines import PositionStore
 from mirror_report.model import ClusterSnapshot, Place, Positions, PositionSource, TopicSnapshot
 
+# Where a committed position is from.
 COMMITTED: Mapping[PositionStore, PositionSource] = {
     PositionStore.SOURCE_GROUP: "group_commit",
     PositionStore.CONNECT_OFFSETS: "connect_offsets",
 }
-"""Where a committed position is from."""
 
 
 @dataclass(frozen=True)

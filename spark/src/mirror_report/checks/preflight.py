@@ -112,7 +112,7 @@ def internal_topics(flow: Flow, internal: ClusterSnapshot) -> list[Finding]:
 
     :param internal: the topics of :func:`internal_names`.
     """
-    found = [
+    return [
         finding(
             "internal_topic",
             f"{name}: cleanup.policy is {policy}: Kafka Connect starts only with compact, and what "
@@ -124,8 +124,7 @@ def internal_topics(flow: Flow, internal: ClusterSnapshot) -> list[Finding]:
         )
         for name, topic in internal.topics.items()
         if (policy := topic.configs.get("cleanup.policy", "compact")) != "compact"
-    ]
-    return found + settings_not_read(flow, (internal,))
+    ] + settings_not_read(flow, (internal,))
 
 
 def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
@@ -133,9 +132,7 @@ def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
 
     :param known: group ids of the source.
     """
-    if not flow.consumer_groups:
-        return []
-    if any(flow.syncs(name) for name in known):
+    if not flow.consumer_groups or any(flow.syncs(name) for name in known):
         return []
     return [
         finding(

@@ -12,8 +12,7 @@ from mirror_report.config import Cluster, Flow
 
 def tool(cluster: Cluster, script: str, *words: str) -> str:
     """Command line of one of Kafka's scripts, such as ``kafka-topics.sh``."""
-    servers = ",".join(cluster.bootstrap_servers)
-    return shlex.join([script, "--bootstrap-server", servers, *words])
+    return shlex.join([script, "--bootstrap-server", ",".join(cluster.bootstrap_servers), *words])
 
 
 def alter_topic(cluster: Cluster, topic: str, configs: Mapping[str, str]) -> str:
@@ -23,8 +22,10 @@ def alter_topic(cluster: Cluster, topic: str, configs: Mapping[str, str]) -> str
         f"{key}=[{value}]" if "," in value else f"{key}={value}"
         for key, value in configs.items()
     )
-    words = ("--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config", added)
-    return tool(cluster, "kafka-configs.sh", *words)
+    return tool(
+        cluster, "kafka-configs.sh", "--alter", "--entity-type", "topics", "--entity-name", topic,
+        "--add-config", added,
+    )  # fmt: skip
 
 
 def journal(flow: Flow) -> str:

@@ -11,8 +11,8 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
 from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
+# A new topic may wait until the mirror lists the source's topics again (10 minutes by default).
 PATIENCE_MS = 15 * 60_000
-"""A new topic may wait until the mirror lists the source's topics again (10 minutes by default)."""
 
 Remembered = Mapping[str, Any]
 
@@ -32,8 +32,7 @@ def observe(
         their sums; ``untouched``: matched topics with records and without a position -> since when
         (ms); ``moved``: sum of all positions.
     """
-    fits = before.get("include") == flow.include
-    since = before.get("untouched", {}) if fits else {}
+    since = before.get("untouched", {}) if before.get("include") == flow.include else {}
     return {
         "include": flow.include,
         "unmatched": {
@@ -87,22 +86,21 @@ def judge(
         )
         for name in sorted(moved | {name for name in taken if not flow.matches(name)})
     ]
-    for name, waiting in seen["untouched"].items():
-        waited = source.taken_at_ms - waiting["since_ms"]
-        if name in taken or waited < PATIENCE_MS or _sum(positions) <= waiting["moved"]:
-            continue
-        found.append(
-            _disagreement(
-                flow,
-                name,
-                f"{name}: matched by the flow and holds records, but {flow.instance} has no "
-                "position in it while others move",
-                f"Look for {name} in journalctl -u {flow.instance}.service. mirror-report check "
-                "tells whether its identity may read the topic; if it may, Java and Python read "
-                f"the pattern of flow {flow.name} differently: name the topic literally in topics",
-            )
+    return found + [
+        _disagreement(
+            flow,
+            name,
+            f"{name}: matched by the flow and holds records, but {flow.instance} has no "
+            "position in it while others move",
+            f"Look for {name} in journalctl -u {flow.instance}.service. mirror-report check "
+            "tells whether its identity may read the topic; if it may, Java and Python read "
+            f"the pattern of flow {flow.name} differently: name the topic literally in topics",
         )
-    return found
+        for name, waiting in seen["untouched"].items()
+        if name not in taken
+        and source.taken_at_ms - waiting["since_ms"] >= PATIENCE_MS
+        and _sum(positions) > waiting["moved"]
+    ]
 
 
 def _disagreement(flow: Flow, topic: str, message: str, action: str) -> Finding:

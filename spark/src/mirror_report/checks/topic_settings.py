@@ -88,7 +88,7 @@ def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str,
         for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
         if _smaller(theirs, ours, key)
     ]
-    found += [
+    return found + [
         (
             "retention",
             f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
@@ -97,7 +97,6 @@ def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str,
         for key in ("retention.ms", "retention.bytes")
         if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete")
     ]
-    return found
 
 
 def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
@@ -106,9 +105,7 @@ def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool
         left, right = int(one[key]), int(other[key])
     except (KeyError, ValueError):
         return False
-    if left == UNLIMITED:
-        return False
-    return right == UNLIMITED or left < right
+    return left != UNLIMITED and (right == UNLIMITED or left < right)
 
 
 def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:

@@ -43,7 +43,7 @@ def statuses(
         for name, partitions in sorted(on_source.items())
         if (why := why_not(flow, name)) is not None
     ]
-    rows += [
+    return rows + [
         TopicStatus(
             flow.name, name, flow.target_topic(name), False,
             f"orphaned: no longer on {flow.source}, what was mirrored is still on {flow.target}",
@@ -51,7 +51,6 @@ def statuses(
         )
         for name in sorted(gone)
     ]  # fmt: skip
-    return rows
 
 
 def _selected(flow: Flow, ours: TopicSnapshot, target: ClusterSnapshot) -> TopicStatus:
@@ -85,14 +84,10 @@ def _left_out(flow: Flow, topic: str) -> str:
     if topic.startswith("__"):
         by_name = f": {title} takes it only if it is named literally"
         return "internal topic of Kafka" + (by_name if flow.engine.internal_topics_by_name else "")
-    if flow.replication_policy == "prefix" and _came_from(flow, topic):
+    # The target is among the clusters in the name.
+    if flow.replication_policy == "prefix" and flow.target in topic.split(flow.separator)[:-1]:
         return f"it came from {flow.target}: mirrored back it would go in a circle"
     return f"{title} leaves it out by itself: internal, or among its default excludes"
-
-
-def _came_from(flow: Flow, topic: str) -> bool:
-    """Whether the target is among the clusters in a name."""
-    return flow.target in topic.split(flow.separator)[:-1]
 
 
 def candidates(

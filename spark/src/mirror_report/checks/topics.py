@@ -24,9 +24,7 @@ def compare(
     :param forbidden: topics of the target that the mirror's identity may not create, so that
         their first record does not create them either.
     """
-    found: list[Finding] = []
-    for snapshot in (source, target):
-        found += not_readable(flow, snapshot)
+    found = [*not_readable(flow, source), *not_readable(flow, target)]
     if not source.topics and not source.errors:
         found.append(
             finding(
@@ -41,35 +39,30 @@ def compare(
     for name, ours in source.topics.items():
         there = flow.target_topic(name)
         theirs = target.topics.get(there)
-        if theirs is None:
-            if there not in target.errors:
-                creates = False if there in forbidden else auto_creation
-                found += _missing(flow, ours, creates, bool((positions or {}).get(name)))
-        else:
+        if theirs is not None:
             found += _pair(flow, ours, theirs)
-    found += settings_not_read(flow, (source, target))
-    found += _regex(flow, auto_creation)
-    return found
+        elif there not in target.errors:
+            creates = False if there in forbidden else auto_creation
+            found += _missing(flow, ours, creates, bool((positions or {}).get(name)))
+    return [*found, *settings_not_read(flow, (source, target)), *_regex(flow, auto_creation)]
 
 
 def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
     """Topics that could not be read: refused to our identity, or out of order."""
-    found = []
-    for name, message in snapshot.errors.items():
-        refused = name in snapshot.refused
-        found.append(
-            finding(
-                "permission" if refused else "unreadable",
-                message,
-                f"Grant the identity DESCRIBE and READ on {name}"
-                if refused
-                else f"kafka-topics.sh --describe --topic {name} on {snapshot.alias} shows whether "
-                "its partitions have leaders",
-                flow=flow.name,
-                topic=name,
-            )
+    return [
+        finding(
+            "permission", message, f"Grant the identity DESCRIBE and READ on {name}",
+            flow=flow.name, topic=name,
         )
-    return found
+        if name in snapshot.refused
+        else finding(
+            "unreadable", message,
+            f"kafka-topics.sh --describe --topic {name} on {snapshot.alias} shows whether its "
+            "partitions have leaders",
+            flow=flow.name, topic=name,
+        )
+        for name, message in snapshot.errors.items()
+    ]  # fmt: skip
 
 
 def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
@@ -96,8 +89,8 @@ def _missing(
         f"--partitions {len(ours.partitions)} on {flow.target}, or run playbooks/mirrormaker.yml: "
         "it creates mirrored topics"
     )
-    if flow.engine.creates_topics and not mirrored:
-        # It creates its topics itself; whether it may is judged before it starts.
+    if not mirrored and (flow.engine.creates_topics or auto_creation):
+        # Whether an engine may that creates its topics itself is judged before it starts.
         return []
     if auto_creation is None and not mirrored:
         return [
@@ -111,8 +104,6 @@ def _missing(
                 topic=ours.name,
             )
         ]
-    if auto_creation and not mirrored:
-        return []
     return [
         finding(
             "topic_missing",
@@ -177,12 +168,10 @@ def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findin
         )
     if ours.configs and theirs.configs:
         for kind, message, key in risks(ours.configs, theirs.configs):
-            add(kind, message, _alter(theirs.name, key, ours.configs.get(key, ""), flow.target))
+            add(
+                kind,
+                message,
+                f"kafka-configs.sh --alter --entity-type topics --entity-name {theirs.name} "
+                f"--add-config {key}={ours.configs.get(key, '')} on {flow.target}",
+            )
     return found
-
-
-def _alter(topic: str, key: str, value: str, alias: str) -> str:
-    return (
-        f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
-        f"--add-config {key}={value} on {alias}"
-    )

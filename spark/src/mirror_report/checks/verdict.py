@@ -61,11 +61,9 @@ def once(found: Sequence[Finding]) -> list[Finding]:
     lacking = {one.flow for one in found if one.kind == "missing_permission"}
     kept: dict[Any, Finding] = {}
     for one in found:
-        if one.kind == "permission" and one.flow in lacking:
-            continue
-        # Flows may share a permission; the command that grants it names it.
-        shared = one.kind == "missing_permission"
-        kept.setdefault(one.action if shared else one, one)
+        if one.kind != "permission" or one.flow not in lacking:
+            # Flows may share a permission; the command that grants it names it.
+            kept.setdefault(one.action if one.kind == "missing_permission" else one, one)
     return list(kept.values())
 
 

@@ -189,8 +189,11 @@ def _observe(
     for flow, (alive, positions) in zip(flows, mirrors, strict=True):
         source = clients.get(flow.source).snapshot(None, names[flow.name])
         _readable(source, targets[flow.target])
-        present = of_present_topics(positions, source)
-        found.append(Observation(flow, present, alive, targets[flow.target], source))
+        found.append(
+            Observation(
+                flow, of_present_topics(positions, source), alive, targets[flow.target], source
+            )
+        )
     return found
 
 

@@ -172,9 +172,10 @@ def ending_certificates(
         except ReportError:
             # That is said already; only a certificate that has ended may explain it.
             brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
-        seen = examine(cluster, settings.credentials, brokers)
         judged = certificates.judge(
-            seen, settings.warn.certificate_days, now_ms=time.time_ns() // 1_000_000
+            examine(cluster, settings.credentials, brokers),
+            settings.warn.certificate_days,
+            now_ms=time.time_ns() // 1_000_000,
         )
         found += [finding for finding in judged if finding.kind in kinds]
     return found

@@ -175,12 +175,15 @@ def observe_groups(
             for problem in translated.problems
         ),
     ]
-    remembered = {
-        "tails": {name: tail.dump() for name, tail in memory.items()},
-        "ids": {**known_ids, **ids},
-        "late": late,
-    }
-    return FlowGroups(sorted(rows, key=lambda row: row.group), findings, remembered)
+    return FlowGroups(
+        sorted(rows, key=lambda row: row.group),
+        findings,
+        remembered={
+            "tails": {name: tail.dump() for name, tail in memory.items()},
+            "ids": {**known_ids, **ids},
+            "late": late,
+        },
+    )
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:

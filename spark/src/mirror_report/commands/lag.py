@@ -110,9 +110,10 @@ def measure_lag(
             result.shifts[flow.name] = shifts
             if topics:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
-                lacking = lacking_permissions(settings, clients, flow)
                 result.findings.extend(
-                    lack for lack in lacking if lack.kind == "missing_permission"
+                    lack
+                    for lack in lacking_permissions(settings, clients, flow)
+                    if lack.kind == "missing_permission"
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings[:] = once(result.findings)
@@ -132,8 +133,9 @@ def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:
         except StateError as error:
             lag.findings.append(failure(error, flow))
         else:
-            topics = {row.topic for row in lag.rows if row.flow == flow}
-            found += points.points(flow, measured, topics, now_ms)
+            found += points.points(
+                flow, measured, {row.topic for row in lag.rows if row.flow == flow}, now_ms
+            )
     return found
 
 

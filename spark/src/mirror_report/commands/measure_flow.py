@@ -197,8 +197,9 @@ class _Measurement:
         status = shared.status_of(flow, self.observed)
         if newest is None:
             return status
-        age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
-        return dataclasses.replace(status, heartbeat_age_seconds=age)
+        return dataclasses.replace(
+            status, heartbeat_age_seconds=max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
+        )
 
     def _remember(
         self,

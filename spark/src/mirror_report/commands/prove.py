@@ -51,8 +51,9 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
-    settings = shared.settings(options)
-    return formats.judged(prove_topics(settings, options.flow, options.topic, shared.show_progress))
+    return formats.judged(
+        prove_topics(shared.settings(options), options.flow, options.topic, shared.show_progress)
+    )
 
 
 def prove_topics(
@@ -114,8 +115,9 @@ def prove_topics(
 def _observe(snapshots: Snapshots, flow: Flow) -> FlowSnapshot:
     """Both sides of a flow at one moment, in the order source, positions, target."""
     source = snapshots.source(flow)
-    positions = of_present_topics(snapshots.positions(flow), source)
-    return FlowSnapshot(flow, positions, source, snapshots.target(flow))
+    return FlowSnapshot(
+        flow, of_present_topics(snapshots.positions(flow), source), source, snapshots.target(flow)
+    )
 
 
 def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:

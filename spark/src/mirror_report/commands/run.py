@@ -186,6 +186,7 @@ def _remember_ids(store: Store, lag: LagResult) -> None:
     for flow, observed in lag.observed.items():
         known = ids.setdefault(flow, {})
         for side, snapshot in (("source", observed.source), ("target", observed.target)):
-            seen = {name: topic.topic_id for name, topic in snapshot.topics.items()}
-            known[side] = seen | known.get(side, {})
+            known[side] = {
+                name: topic.topic_id for name, topic in snapshot.topics.items()
+            } | known.get(side, {})
     store.commit("topics", ids)

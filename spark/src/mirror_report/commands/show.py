@@ -31,8 +31,9 @@ def answer(options: Namespace) -> Answer:
     store = Store(settings.state_directory)
     page = str(store.reports_directory / latest("html", options.flow))
     last = render_json.loads(_last_report(store, options.flow))
-    now = freshness.shown(last, settings.interval_seconds, datetime.now(UTC))
-    shown = formats.report(now, page)
+    shown = formats.report(
+        freshness.shown(last, settings.interval_seconds, datetime.now(UTC)), page
+    )
     return formats.lines(page, exit_code=shown.exit_code) if options.html_path else shown
 
 

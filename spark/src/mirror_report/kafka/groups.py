@@ -29,19 +29,22 @@ def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
         found = with_coordinator(lambda: _described(client, group_id))
     if found["error"] and found["group_state"] != "Dead":
         raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
-    members = (
-        GroupMember(
-            client_id=member["client_id"],
-            host=member["client_host"].lstrip("/"),
-            partitions=tuple(
-                (topic["topic"], int(number))
-                for topic in (member["member_assignment"] or {}).get("assigned_partitions", [])
-                for number in topic["partitions"]
-            ),
-        )
-        for member in found["members"]
+    return GroupSnapshot(
+        group_id,
+        found["group_state"] or "Dead",
+        tuple(
+            GroupMember(
+                client_id=member["client_id"],
+                host=member["client_host"].lstrip("/"),
+                partitions=tuple(
+                    (topic["topic"], int(number))
+                    for topic in (member["member_assignment"] or {}).get("assigned_partitions", [])
+                    for number in topic["partitions"]
+                ),
+            )
+            for member in found["members"]
+        ),
     )
-    return GroupSnapshot(group_id, found["group_state"] or "Dead", tuple(members))
 
 
 def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:

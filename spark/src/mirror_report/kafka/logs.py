@@ -199,10 +199,9 @@ def _producers(admin: Any, places: list[TopicPartition]) -> Mapping[Any, Any]:
 def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int | None]]:
     """Producer id -> its transactional id, and since when its transaction is open (ms)."""
     try:
-        listed = admin.list_transactions(producer_id_filters=sorted(producers))
         names = {
             listing.transactional_id: listing.producer_id
-            for some in listed.values()
+            for some in admin.list_transactions(producer_id_filters=sorted(producers)).values()
             for listing in some
         }
         described = admin.describe_transactions(sorted(names)) if names else {}

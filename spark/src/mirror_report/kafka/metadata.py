@@ -148,8 +148,9 @@ class ClusterClient:
                 TopicPartition(topic, partition["partition_index"])
                 for partition in found["partitions"]
             ]
-            wanted = dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP)
-            newest = self.admin.list_partition_offsets(wanted, timeout_ms=REQUEST_TIMEOUT_MS)
+            newest = self.admin.list_partition_offsets(
+                dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP), timeout_ms=REQUEST_TIMEOUT_MS
+            )
         except KafkaError:
             # Brokers before 3.0 do not know the question.
             return None

@@ -146,8 +146,9 @@ def translation(
     :param recreated: source topics that were recreated on either side since the last observation:
         what was written about the former ones is forgotten.
     """
-    names = [name for name in (flow.offset_syncs_topic, flow.checkpoints_topic) if name]
-    readable, problems = own_topics(client, names)
+    readable, problems = own_topics(
+        client, [name for name in (flow.offset_syncs_topic, flow.checkpoints_topic) if name]
+    )
     reads: list[tuple[TopicSnapshot, Tail, Decode]] = []
     for name, topic in readable.items():
         tail = tails.setdefault(name, Tail())

@@ -37,8 +37,7 @@ def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
 
     :raises ClusterError: it cannot be described.
     """
-    of_group = flow.engine.workers is WorkerStore.GROUP_MEMBERS
-    ask = groups.consumers if of_group else groups.workers
+    ask = groups.consumers if flow.engine.workers is WorkerStore.GROUP_MEMBERS else groups.workers
     return ask(client_of(flow.alias(flow.engine.workers_side)), flow.group_id)
 
 
@@ -99,8 +98,12 @@ def _from_own_topics(
         tails.setdefault(name, Tail()).fit(topic, time.time_ns() // 1_000_000)
         if name == flow.offset_syncs_topic:
             offset_syncs.skip_old(tails[name], topic)
-    reads = [(topic, tails[name], decoders[name]) for name, topic in readable.items()]
-    catch_up(client.cluster, credentials, reads, timeout_seconds)
+    catch_up(
+        client.cluster,
+        credentials,
+        [(topic, tails[name], decoders[name]) for name, topic in readable.items()],
+        timeout_seconds,
+    )
     left = {name: tails[name].left(topic) for name, topic in readable.items()}
     for name in (flow.offset_topic, flow.status_topic):
         if left.get(name):

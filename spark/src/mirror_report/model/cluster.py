@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+# Source topic -> partition -> next offset to mirror (committed); absent = never committed.
 Positions = dict[str, dict[int, int]]
-"""Source topic -> partition -> next offset to mirror (committed); absent = never committed."""
 
 
+# Topic and partition.
 Place = tuple[str, int]
-"""Topic and partition."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class OpenTransaction:
     transactional_id: str | None
 
 
+# Kind of a resource (topic, group, cluster, transactional-id) and its name.
 Resource = tuple[str, str]
-"""Kind of a resource (topic, group, cluster, transactional-id) and its name."""
 
 
 @dataclass(frozen=True)

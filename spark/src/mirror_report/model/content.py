@@ -9,11 +9,12 @@ from mirror_report.model.findings import Finding
 ParityStatus = Literal["verified", "in_flight", "mismatch", "unverifiable", "skipped", "unknown"]
 
 
+# How the content of a topic is compared: by minute of the records' timestamps, between two offset
+# syncs, by hash of the record (a topic at rest), by the latest value of each key (if compacted).
 Strategy = Literal["timestamp", "offset_syncs", "hash", "latest_by_key", "none"]
-"""How the content of a topic is compared: by minute of the records' timestamps, between two offset
-syncs, by hash of the record (a topic at rest), by the latest value of each key (if compacted)."""
 
 
+# What a record that does not match can be; ``docs/report/content.md`` says what each means.
 CLASSES = (
     "missing",
     "duplicate",
@@ -27,7 +28,6 @@ CLASSES = (
     "expired",
     "unverifiable",
 )
-"""What a record that does not match can be; ``docs/report/content.md`` says what each means."""
 
 
 @dataclass(frozen=True)

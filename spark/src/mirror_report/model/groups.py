@@ -7,8 +7,8 @@ from typing import Literal
 from mirror_report.model.cluster import Place, Positions
 from mirror_report.model.mirror import OffsetSync
 
+# Group, topic of the source, and partition.
 GroupPlace = tuple[str, str, int]
-"""Group, topic of the source, and partition."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from mirror_report.state.store import StateError, open_plain, read_below, write_
 
 Line = dict[str, Any]
 
+# A history of positions with more lines is made shorter.
 LINES_KEPT = 96
-"""A history of positions with more lines is made shorter."""
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
@@ -93,12 +93,12 @@ class History:
 
         :raises StateError: it cannot be read.
         """
-        found = []
-        for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS):
-            for one in _read(self._day(flow, at_ms)):
-                if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms:
-                    found.append((one["at"], one["lag"]))
-        return found
+        return [
+            (one["at"], one["lag"])
+            for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS)
+            for one in _read(self._day(flow, at_ms))
+            if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms
+        ]
 
     def _age(self, flow: str, now_ms: int) -> None:
         """Drop the days past retention, and keep one line an hour of those before yesterday."""

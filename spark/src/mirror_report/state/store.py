@@ -20,8 +20,8 @@ from mirror_report.model import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30
+# What a web server shows.
 PUBLISHED = ("latest.html", "latest.json")
-"""What a web server shows."""
 
 
 def start_again(directory: Path) -> str:
@@ -119,8 +119,9 @@ class Store:
         path = self.directory / "lock"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-            handle = os.fdopen(open_plain(path, flags), "a+", encoding="utf-8")
+            handle = os.fdopen(
+                open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8"
+            )
         except OSError as error:
             raise StateError(
                 f"{path} cannot be opened: {error.strerror}",
@@ -181,14 +182,14 @@ class Store:
             except FileNotFoundError:
                 raise
             except OSError as error:
-                path = self.reports_directory / name
-                raise StateError(f"{path} cannot be read: {error.strerror}") from error
+                raise StateError(
+                    f"{self.reports_directory / name} cannot be read: {error.strerror}"
+                ) from error
             write_atomically(Path(directory) / name, text, 0o644)
 
     def prune_reports(self, keep: int = REPORTS_KEPT) -> None:
         """Drop all but the newest dated reports; run ids sort by time."""
-        dated = sorted(self.reports_directory.glob("[0-9]*.json"))
-        for path in dated[:-keep]:
+        for path in sorted(self.reports_directory.glob("[0-9]*.json"))[:-keep]:
             path.unlink(missing_ok=True)
 
     def _manifest(self, name: str) -> Path:
