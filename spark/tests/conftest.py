@@ -58,11 +58,11 @@ class Broker:
 
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for listener in sockets:
+        listener.bind(("127.0.0.1", 0))
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 
@@ -80,7 +80,7 @@ def _cache() -> Path:
 def _need(condition: bool, what: str) -> None:
     if condition:
         return
-    # A gate that skips is no gate: there the variable makes this an error.
+    # The gate counts a skipped test as failed: there the variable makes this an error.
     if os.environ.get("MIRROR_REQUIRE_KAFKA"):
         pytest.fail(f"{what} needed: run `make bootstrap`")
     pytest.skip(f"{what} needed: run `make bootstrap`")
@@ -214,7 +214,7 @@ def start_broker(
         }
         configuration = directory / "server.properties"
         configuration.write_text(
-            "".join(f"{key}={_properties_escaped(one)}\n" for key, one in properties.items())
+            "".join(f"{key}={_properties_escaped(value)}\n" for key, value in properties.items())
         )
         java = [
             "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -319,8 +319,8 @@ class MirrorMaker2:
             f"{flow}.sync.topic.acls.enabled": "false",
             f"{flow}.offset-syncs.topic.location": "target",
             **{
-                f"{flow}.{one}.interval.seconds": "1"
-                for one in (
+                f"{flow}.{activity}.interval.seconds": "1"
+                for activity in (
                     "refresh.topics",
                     "refresh.groups",
                     "emit.checkpoints",
@@ -332,8 +332,8 @@ class MirrorMaker2:
             "west.session.timeout.ms": "6000",
             "west.heartbeat.interval.ms": "1000",
         } | {
-            f"{one}.replication.factor": "1"
-            for one in (
+            f"{prefix}.replication.factor": "1"
+            for prefix in (
                 flow,
                 f"{flow}.offset-syncs.topic",
                 f"{flow}.checkpoints.topic",
@@ -343,7 +343,7 @@ class MirrorMaker2:
             )
         }
         configuration = self.directory / f"{policy}.properties"
-        configuration.write_text("".join(f"{key}={one}\n" for key, one in properties.items()))
+        configuration.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         environment = {
             "KAFKA_HEAP_OPTS": "-Xmx384m",
             "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",

@@ -131,8 +131,8 @@ def seen(days: float | None, role: str = "broker", **more: object) -> Certificat
     return Certificate("east", role, holder, "CN=east1", ends, **more)  # type: ignore[arg-type]
 
 
-def judge(one: Certificate, warn_days: float | None = 21) -> list[Finding]:
-    return certificates.judge([one], warn_days, NOW)
+def judge(certificate: Certificate, warn_days: float | None = 21) -> list[Finding]:
+    return certificates.judge([certificate], warn_days, NOW)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def judge(one: Certificate, warn_days: float | None = 21) -> list[Finding]:
 def test_bound_divides(days: float, bound: float | None, severity: str | None) -> None:
     found = judge(seen(days), bound)
     wanted = [(severity, "certificate_expiry")] if severity else []
-    assert [(one.severity, one.kind) for one in found] == wanted
+    assert [(finding.severity, finding.kind) for finding in found] == wanted
 
 
 def test_message_names_the_certificate_and_its_end() -> None:
@@ -208,8 +208,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., int]]:
         return int(listener.getsockname()[1])
 
     yield served
-    for one in listeners:
-        one.close()
+    for listener in listeners:
+        listener.close()
 
 
 def _handshakes(listener: socket.socket, context: ssl.SSLContext) -> None:
@@ -228,7 +228,9 @@ def _handshakes(listener: socket.socket, context: ssl.SSLContext) -> None:
 AUTHORITY = Pair("authority", LATER + timedelta(days=100))
 
 
-def look(port: int, *, client: Pair | None = None, ca: str = AUTHORITY.pem) -> list[Certificate]:
+def examined(
+    port: int, *, client: Pair | None = None, ca: str = AUTHORITY.pem
+) -> list[Certificate]:
     cluster = Cluster(
         "east", (f"{LOOPBACK}:{port}",), "SSL", ssl_ca=True, ssl_certificate=client is not None
     )
@@ -239,7 +241,7 @@ def look(port: int, *, client: Pair | None = None, ca: str = AUTHORITY.pem) -> l
 
 
 def test_broker_shows_its_certificate(serve: Callable[..., int]) -> None:
-    authority, broker = look(serve(Pair("east1", by=AUTHORITY)))
+    authority, broker = examined(serve(Pair("east1", by=AUTHORITY)))
     assert (authority.role, authority.subject) == ("authority", "CN=authority,O=Ä & Söhne")
     assert (broker.role, broker.holder, broker.subject, broker.problem) == (
         "broker", "broker 1", "CN=east1,O=Ä & Söhne", "",
@@ -247,12 +249,15 @@ def test_broker_shows_its_certificate(serve: Callable[..., int]) -> None:
     assert broker.ends_at_ms == int(LATER.timestamp() * 1000)
 
 
-def test_every_authority_and_the_own_certificate_are_looked_at(serve: Callable[..., int]) -> None:
+def test_every_authority_and_the_own_certificate_are_examined(serve: Callable[..., int]) -> None:
     other = Pair("next authority", datetime(2040, 1, 1, tzinfo=UTC))
     client = Pair("mirror", datetime(2030, 1, 1, tzinfo=UTC), by=AUTHORITY)
     port = serve(Pair("east1", by=AUTHORITY), AUTHORITY)
-    found = look(port, client=client, ca=f"# now\n{AUTHORITY.pem}\n# next\n{other.pem}")
-    assert [(one.role, one.subject.partition(",")[0], one.problem) for one in found] == [
+    found = examined(port, client=client, ca=f"# now\n{AUTHORITY.pem}\n# next\n{other.pem}")
+    assert [
+        (certificate.role, certificate.subject.partition(",")[0], certificate.problem)
+        for certificate in found
+    ] == [
         ("authority", "CN=authority", ""),
         ("authority", "CN=next authority", ""),
         ("client", "CN=mirror", ""),
@@ -261,13 +266,13 @@ def test_every_authority_and_the_own_certificate_are_looked_at(serve: Callable[.
 
 
 def test_broker_whose_certificate_has_ended_is_known_to(serve: Callable[..., int]) -> None:
-    *_, broker = look(serve(Pair("east1", datetime(2021, 1, 1, tzinfo=UTC), by=AUTHORITY)))
+    *_, broker = examined(serve(Pair("east1", datetime(2021, 1, 1, tzinfo=UTC), by=AUTHORITY)))
     assert broker.expired
     assert broker.problem == "certificate has expired"
 
 
 def test_broker_nobody_vouches_for_is_not_examined(serve: Callable[..., int]) -> None:
-    *_, broker = look(serve(Pair("stranger")))
+    *_, broker = examined(serve(Pair("stranger")))
     assert (broker.expired, broker.ends_at_ms) == (False, None)
     assert "self-signed" in broker.problem
 
@@ -275,16 +280,16 @@ def test_broker_nobody_vouches_for_is_not_examined(serve: Callable[..., int]) ->
 def test_broker_that_is_away_is_not_examined() -> None:
     with closing(socket.create_server((LOOPBACK, 0))) as listener:
         port = listener.getsockname()[1]
-    *_, broker = look(port)
+    *_, broker = examined(port)
     assert "ConnectionRefusedError" in broker.problem
 
 
 def test_authority_that_is_no_certificate_is_said() -> None:
     broken = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
-    authority, broker = look(1, ca=broken)
+    authority, broker = examined(1, ca=broken)
     assert authority.problem == "not an X.509 certificate"
     assert "holds no PEM certificate" in broker.problem
-    authority, _ = look(1, ca="nothing")
+    authority, _ = examined(1, ca="nothing")
     assert authority.problem == "no PEM certificate"
 
 
@@ -320,7 +325,7 @@ def test_check_tells_why_a_cluster_is_refused(serve: Callable[..., int]) -> None
             "credentials": {"east.report.ca.pem": AUTHORITY.pem},
         }
     )
-    found = {one.kind: one for one in check_flows(settings).findings}
+    found = {finding.kind: finding for finding in check_flows(settings).findings}
     assert set(found) == {
         "authentication", "unreachable", "permission_unknown", "certificate_expiry",
     }  # fmt: skip
@@ -379,10 +384,10 @@ def test_lag_and_check_warn_of_a_real_brokers_certificate(
         measure_lag(settings, Store(tmp_path / "state")).findings,
         check_flows(settings).findings,
     ):
-        (one,) = [one for one in found if one.kind == "certificate_expiry"]
-        assert one.severity == "warning"
-        assert f"certificate of broker 1 ({started.sasl}) on west (CN=west1," in one.message
-        assert "ends in 10 day(s)" in one.message
+        (expiry,) = [finding for finding in found if finding.kind == "certificate_expiry"]
+        assert expiry.severity == "warning"
+        assert f"certificate of broker 1 ({started.sasl}) on west (CN=west1," in expiry.message
+        assert "ends in 10 day(s)" in expiry.message
     unbound = parse(document | {"warn": {"certificate_days": 10}})
     found = measure_lag(unbound, Store(tmp_path / "state")).findings
-    assert "certificate_expiry" not in {one.kind for one in found}
+    assert "certificate_expiry" not in {finding.kind for finding in found}

@@ -97,7 +97,7 @@ def test_an_archive_is_named_by_where_it_really_lies(spark: Spark, tmp_path: Pat
     assert class_archive.usable(spark) == tmp_path / "elsewhere" / path.name
 
 
-def test_a_missing_archive_is_told_and_one_nobody_asked_for_is_not(spark: Spark) -> None:
+def test_a_missing_archive_is_reported_and_one_nobody_asked_for_is_not(spark: Spark) -> None:
     assert "is missing" in (class_archive.hint(spark) or "")
     assert class_archive.hint(Spark()) is None
 

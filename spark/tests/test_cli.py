@@ -1,4 +1,4 @@
-"""Commands end with the exit status they promise, and speak to an operator."""
+"""Commands end with the documented exit status, and print what an operator needs."""
 
 import io
 import json
@@ -190,9 +190,9 @@ def test_secret_on_standard_input_appears_nowhere(
         code, out, err = run(capsys, "--config", "-", *command)
         assert code == 3
         assert SECRET not in out + err
-    written = [one for one in (configuration.parent / "state").rglob("*") if one.is_file()]
+    written = [path for path in (configuration.parent / "state").rglob("*") if path.is_file()]
     assert len(written) >= 3
-    assert not [one for one in written if SECRET in one.read_text()]
+    assert not [path for path in written if SECRET in path.read_text()]
 
 
 def test_light_commands_need_no_spark() -> None:
@@ -216,7 +216,7 @@ def test_report_of_one_flow_leaves_that_of_all_alone(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = json.loads(run(capsys, "--config", str(configuration), "run", "--json")[1])
-    one = json.loads(
+    single = json.loads(
         run(capsys, "--config", str(configuration), "run", "--json", "--flow", "orders")[1]
     )
     shown = run(capsys, "--config", str(configuration), "show", "--json")[1]
@@ -226,7 +226,7 @@ def test_report_of_one_flow_leaves_that_of_all_alone(
     kept = {key: stored[key] for key in ("verdict", "age_seconds")}
     assert json.loads(shown) | kept == stored, "until when it holds is the same in both"
     shown = run(capsys, "--config", str(configuration), "show", "--json", "--flow", "orders")[1]
-    assert without_age(shown) == without_age(json.dumps(one))
+    assert without_age(shown) == without_age(json.dumps(single))
     page = run(capsys, "--config", str(configuration), "show", "--html-path", "--flow", "orders")
     assert page[1].strip().endswith("latest-orders.html")
 
@@ -254,7 +254,7 @@ def test_nagios_line_is_one_line_with_the_status_of_the_command(
     assert " | critical=0;;;0" in out
 
 
-def test_nagios_is_told_of_a_failure_on_standard_output(
+def test_failure_is_reported_to_nagios_on_standard_output(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ("--config", str(configuration), "show", "--format", "nagios")
@@ -352,7 +352,7 @@ def test_metrics_that_cannot_be_written_are_a_finding_of_every_format(
     document |= {"metrics_directory": str(tmp_path / "metrics")}
     configuration.write_text(json.dumps(document))
     code, out, _ = run(capsys, "--config", str(configuration), "lag", "--json")
-    found = [one for one in json.loads(out)["findings"] if one["kind"] == "state"]
+    found = [entry for entry in json.loads(out)["findings"] if entry["kind"] == "state"]
     assert (code, len(found)) == (3, 1)
     assert "mirror_report.prom" in found[0]["message"]
     assert found[0]["action"]

@@ -254,8 +254,8 @@ def test_missing_secret_says_where_it_comes_from(tmp_path: Path) -> None:
 
 def test_no_representation_shows_a_secret() -> None:
     settings = parse(document(credentials={"east.report.password": "s3cret"}))
-    for one in (settings, settings.credentials, settings.clusters["east"]):
-        assert "s3cret" not in repr(one) + str(one)
+    for value in (settings, settings.credentials, settings.clusters["east"]):
+        assert "s3cret" not in repr(value) + str(value)
 
 
 def test_broken_yaml_is_not_quoted(tmp_path: Path) -> None:
@@ -300,15 +300,15 @@ def test_flow_knows_whether_it_is_a_regex(topics: list[str], regex: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("spark", "told"),
+    ("spark", "message"),
     [
         ({"heap": "lots"}, "not a size such as"),
         ({"fetch": {"max.poll.record": 1}}, "did you mean 'max.poll.records'"),
         ({"fetch": {"sasl.jaas.config": "x"}}, r"spark\.fetch\.sasl\.jaas\.config: unknown key"),
     ],
 )
-def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_spark_cannot_use_is_refused(spark: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         parse(document(spark=spark))
 
 

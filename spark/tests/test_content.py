@@ -30,7 +30,7 @@ def sample(side: Any, partition: int, offset: int) -> Sample:
     return Sample(side, partition, offset, 0, "k", "r", None, None)
 
 
-def told(flow: Flow = FLOW, **changes: Any) -> list[Finding]:
+def reported(flow: Flow = FLOW, **changes: Any) -> list[Finding]:
     counts = {**EMPTY.counts, **changes.pop("counts", {})}
     return findings(replace(EMPTY, counts=counts, **changes), flow, CLUSTERS)
 
@@ -43,72 +43,77 @@ STATUS = {
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_each_class_has_its_finding_with_what_to_do(kind: str) -> None:
-    (one,) = told(KEPT, counts={kind: 3}, partitions={kind: {"4": 3}})
-    assert (one.kind, one.count, one.partition, one.accounted) == (kind, 3, 4, False)
-    assert one.message == f"orders/t: 3 {TEXTS[kind]}, partition 4"
-    assert one.action
-    assert verdict([one]).exit_code == STATUS.get(kind, 2)
+    (finding,) = reported(KEPT, counts={kind: 3}, partitions={kind: {"4": 3}})
+    assert (finding.kind, finding.count, finding.partition, finding.accounted) == (
+        kind,
+        3,
+        4,
+        False,
+    )
+    assert finding.message == f"orders/t: 3 {TEXTS[kind]}, partition 4"
+    assert finding.action
+    assert verdict([finding]).exit_code == STATUS.get(kind, 2)
 
 
 def test_a_topic_that_is_whole_has_none() -> None:
-    assert told() == []
-    assert told(counts=dict.fromkeys(CLASSES)) == [], "unknown is no finding of a class"
+    assert reported() == []
+    assert reported(counts=dict.fromkeys(CLASSES)) == [], "unknown is no finding of a class"
 
 
 def test_order_without_partitions_is_a_warning() -> None:
-    assert [one.severity for one in told(counts={"reordered": 1})] == ["warning"]
+    assert [finding.severity for finding in reported(counts={"reordered": 1})] == ["warning"]
 
 
 def test_many_partitions_are_named_the_worst_first() -> None:
     counts = {str(partition): partition + 1 for partition in range(11)}
-    (one,) = told(KEPT, counts={"missing": 66}, partitions={"missing": counts})
-    assert one.partition is None
-    assert one.message.endswith(
+    (finding,) = reported(KEPT, counts={"missing": 66}, partitions={"missing": counts})
+    assert finding.partition is None
+    assert finding.message.endswith(
         ", partitions 10 (11), 9 (10), 8 (9), 7 (8), 6 (7), 5 (6), 4 (5), 3 (4) and 3 more"
     )
 
 
 def test_missing_records_can_be_mirrored_again_by_moving_the_group() -> None:
     samples = {"missing": [sample("source", 2, 40), sample("source", 1, 7)]}
-    (one,) = told(counts={"missing": 2}, samples=samples)
+    (finding,) = reported(counts={"missing": 2}, samples=samples)
     assert (
         "systemctl stop mirrormaker.service, then kafka-consumer-groups.sh --bootstrap-server "
         "east1:9092 --group g --topic t:1 --reset-offsets --to-offset 7 --execute, then systemctl "
         "start mirrormaker.service"
-    ) in one.action
-    (one,) = told(KEPT, counts={"missing": 2}, samples=samples)
-    assert "--group" not in one.action, "MirrorMaker 2 has none"
-    assert "kafka-console-consumer.sh --bootstrap-server east1:9092" in one.action
+    ) in finding.action
+    (finding,) = reported(KEPT, counts={"missing": 2}, samples=samples)
+    assert "--group" not in finding.action, "MirrorMaker 2 has none"
+    assert "kafka-console-consumer.sh --bootstrap-server east1:9092" in finding.action
 
 
 def test_an_altered_record_can_be_seen_on_both_sides() -> None:
     samples = {"corrupt_value": [sample("source", 0, 5), sample("target", 0, 9)]}
-    (one,) = told(counts={"corrupt_value": 1}, samples=samples)
+    (finding,) = reported(counts={"corrupt_value": 1}, samples=samples)
     for alias, offset in (("east", 5), ("west", 9)):
         assert (
             f"kafka-console-consumer.sh --bootstrap-server {alias}1:9092 --topic t --partition 0 "
             f"--offset {offset} --max-messages 1"
-        ) in one.action
+        ) in finding.action
 
 
-def test_what_an_earlier_report_told_of_is_accounted() -> None:
+def test_what_an_earlier_report_said_is_accounted() -> None:
     accounted = dict.fromkeys(classes.ACCOUNTABLE, 2)
-    found = told(accounted=accounted)
-    assert {one.kind for one in found} == set(classes.ACCOUNTABLE)
-    assert all(one.accounted and one.message.endswith("(known)") for one in found)
+    found = reported(accounted=accounted)
+    assert {finding.kind for finding in found} == set(classes.ACCOUNTABLE)
+    assert all(finding.accounted and finding.message.endswith("(known)") for finding in found)
     assert verdict(found).exit_code == 0
 
 
 def test_a_topic_that_was_not_compared_says_why() -> None:
     for status, kind in (("skipped", "skipped"), ("unknown", "parity_unavailable")):
-        (one,) = told(status=status, reason="because")
-        assert (one.kind, one.message) == (kind, "orders/t: not compared: because")
+        (finding,) = reported(status=status, reason="because")
+        assert (finding.kind, finding.message) == (kind, "orders/t: not compared: because")
 
 
 def test_a_topic_that_nothing_compares_names_the_proof() -> None:
-    (one,) = told(counts={"unverifiable": 5}, strategy="none", reason="no timestamps")
-    assert "cannot be compared while they move: no timestamps" in one.message
-    assert "mirror-report prove --flow orders --topic t" in one.action
+    (finding,) = reported(counts={"unverifiable": 5}, strategy="none", reason="no timestamps")
+    assert "cannot be compared while they move: no timestamps" in finding.message
+    assert "mirror-report prove --flow orders --topic t" in finding.action
 
 
 def lane(number: int, **changes: Any) -> dict[str, Any]:
@@ -139,7 +144,7 @@ def test_lanes_add_up_to_their_topic() -> None:
     assert later.buckets["verified"] == 1
 
 
-def test_order_is_told_once_where_partitions_are_not_kept() -> None:
+def test_order_is_reported_once_where_partitions_are_not_kept() -> None:
     for number, left in ((-1, 0), (0, 3)):
         (row,) = summaries.by_topic([lane(number, reordered=3)])
         later = summaries.filled(EMPTY, summaries.as_next(row), {})

@@ -27,7 +27,7 @@ def test_tables_of_findings_and_metrics_are_up_to_date() -> None:
 
 def test_every_command_is_documented() -> None:
     written = (PAGES / "commands.md").read_text(encoding="utf-8")
-    (rooms,) = [one for one in parser()._actions if one.dest == "command"]
-    assert rooms.choices
-    for command in rooms.choices:
+    (commands,) = [action for action in parser()._actions if action.dest == "command"]
+    assert commands.choices
+    for command in commands.choices:
         assert f"| `{command}" in written, command

@@ -43,15 +43,15 @@ def log(end: int, start: int = 0) -> PartitionSnapshot:
 
 
 def syncs(some: Sequence[tuple[int, int]]) -> tuple[OffsetSync, ...]:
-    return tuple(OffsetSync(*one, NOW - 1000) for one in some)
+    return tuple(OffsetSync(*pair, NOW - 1000) for pair in some)
 
 
 def found(
     offset: int, some: Sequence[tuple[int, int]] = SYNCS, *, ends: tuple[int, int] = (400, 450),
     drained: bool = False,
 ) -> tuple[int | None, bool, int]:  # fmt: skip
-    one = image(offset, syncs(some), log(ends[0]), log(ends[1]), drained=drained)
-    return one.offset, one.exact, one.at_most
+    mapped = image(offset, syncs(some), log(ends[0]), log(ends[1]), drained=drained)
+    return mapped.offset, mapped.exact, mapped.at_most
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_exact_images_are_true_and_bounds_hold(
     at = min(at, len(copies) - 1)
     true = next((place for place in first[at:] if place is not None), end)
     some = [(u, d) for u, d in enumerate(first) if d is not None and u in chosen]
-    one = image(at, syncs(some), log(len(copies)), log(end), drained=False)
-    if one.offset is None:
+    mapped = image(at, syncs(some), log(len(copies)), log(end), drained=False)
+    if mapped.offset is None:
         assert not any(upstream <= at for upstream, _ in some)
-    elif one.exact:
-        assert one.offset == true
+    elif mapped.exact:
+        assert mapped.offset == true
     else:
-        assert one.offset <= true <= one.at_most
+        assert mapped.offset <= true <= mapped.at_most
 
 
 # Groups
@@ -125,7 +125,7 @@ def topic(name: str, *parts: PartitionSnapshot) -> TopicSnapshot:
 
 
 def cluster(*topics: TopicSnapshot) -> ClusterSnapshot:
-    return ClusterSnapshot("c", "c", NOW, {one.name: one for one in topics})
+    return ClusterSnapshot("c", "c", NOW, {snapshot.name: snapshot for snapshot in topics})
 
 
 def scene(
@@ -150,14 +150,14 @@ def group(source: int, target: int | None, state: str | None = "Empty") -> Group
     )
 
 
-def judged(one: GroupOffsets, **more: Any) -> GroupParity:
-    (row,), _ = groups.parities(scene(**more), [one])
+def judged(offsets: GroupOffsets, **more: Any) -> GroupParity:
+    (row,), _ = groups.parities(scene(**more), [offsets])
     return row
 
 
-def states(one: GroupParity) -> tuple[str, int | None, int | None, float | None]:
-    assert one.state == one.partitions[0].state
-    return one.state, one.reread, one.skip, one.readiness
+def states(row: GroupParity) -> tuple[str, int | None, int | None, float | None]:
+    assert row.state == row.partitions[0].state
+    return row.state, row.reread, row.skip, row.readiness
 
 
 @pytest.mark.parametrize(
@@ -266,22 +266,22 @@ def test_positions_that_may_be_too_far_are_compared_first() -> None:
     assert first == ("billing-1", "t", 0)
 
 
-def late(seen: groups.Scene, one: GroupOffsets) -> tuple[str, groups.Late]:
-    (row,), remembered = groups.parities(seen, [one])
+def late(seen: groups.Scene, offsets: GroupOffsets) -> tuple[str, groups.Late]:
+    (row,), remembered = groups.parities(seen, [offsets])
     return row.state, remembered
 
 
 def test_checkpoint_that_does_not_follow_is_stale_after_a_while() -> None:
-    one, seen = group(190, 1), scene(bound=None, checkpoint=(90, 1))
-    state, first = late(seen, one)
+    offsets, seen = group(190, 1), scene(bound=None, checkpoint=(90, 1))
+    state, first = late(seen, offsets)
     assert (state, list(first)) == ("ready", ["billing t 0"])
     source = replace(seen.source, taken_at_ms=NOW + 181_000)
-    assert late(replace(seen, source=source, late=first), one)[0] == "stale"
+    assert late(replace(seen, source=source, late=first), offsets)[0] == "stale"
     soon = replace(seen.source, taken_at_ms=NOW + 179_000)
-    assert late(replace(seen, source=soon, late=first), one)[0] == "ready"
-    # A newer checkpoint begins the waiting anew.
+    assert late(replace(seen, source=soon, late=first), offsets)[0] == "ready"
+    # A newer checkpoint starts the wait again.
     other = scene(bound=None, checkpoint=(95, 2), source=source, late=first)
-    assert late(other, one)[0] == "ready"
+    assert late(other, offsets)[0] == "ready"
 
 
 def test_checkpoint_at_the_groups_position_is_never_stale() -> None:
@@ -294,11 +294,11 @@ def test_checkpoint_that_could_not_be_moved_is_never_stale() -> None:
 
 
 def test_group_that_never_reached_the_target_is_stale_after_a_while() -> None:
-    one = group(150, None)
-    state, first = late(scene(checkpoint=None), one)
+    offsets = group(150, None)
+    state, first = late(scene(checkpoint=None), offsets)
     assert (state, len(first)) == ("not_synced", 1)
     source = replace(scene().source, taken_at_ms=NOW + 200_000)
-    assert late(scene(checkpoint=None, source=source, late=first), one)[0] == "stale"
+    assert late(scene(checkpoint=None, source=source, late=first), offsets)[0] == "stale"
 
 
 def test_checkpoints_that_could_not_be_read_make_nothing_stale() -> None:
@@ -313,11 +313,11 @@ def test_group_is_as_bad_as_its_worst_partition_and_as_ready_as_their_share() ->
         target=cluster(topic("east.t", *[log(450)] * 4)),
         translation=Translation({("t", p): syncs(SYNCS) for p in range(3)}, {}),
     )
-    one = GroupOffsets(
+    offsets = GroupOffsets(
         "billing", {"t": dict.fromkeys(range(4), 150)},
         {"east.t": {0: 150, 1: 100, 2: 160, 3: 1}}, "Empty",
     )  # fmt: skip
-    (row,), _ = groups.parities(seen, [one])
+    (row,), _ = groups.parities(seen, [offsets])
     assert [part.state for part in row.partitions] == ["ready", "reread", "skip", "unmapped"]
     assert (row.state, row.readiness, row.reread, row.skip) == ("skip", 0.25, 50, 10)
 
@@ -326,9 +326,9 @@ def test_group_is_as_bad_as_its_worst_partition_and_as_ready_as_their_share() ->
 
 
 def said(*rows: GroupParity) -> list[Finding]:
-    one = failover.judge(FLOW, WEST, rows)
-    assert all(each.action and each.flow == "orders" for each in one)
-    return one
+    findings = failover.judge(FLOW, WEST, rows)
+    assert all(each.action and each.flow == "orders" for each in findings)
+    return findings
 
 
 def test_ready_groups_and_those_at_work_are_no_finding() -> None:
@@ -337,18 +337,23 @@ def test_ready_groups_and_those_at_work_are_no_finding() -> None:
 
 
 def test_skip_is_critical_with_the_command_that_mends_it() -> None:
-    (one,) = said(judged(group(150, 157)))
-    assert (one.severity, one.kind, one.topic, one.count) == ("critical", "group_skip", "t", 7)
-    assert "never read 7 records" in one.message
+    (finding,) = said(judged(group(150, 157)))
+    assert (finding.severity, finding.kind, finding.topic, finding.count) == (
+        "critical",
+        "group_skip",
+        "t",
+        7,
+    )
+    assert "never read 7 records" in finding.message
     assert (
         "kafka-consumer-groups.sh --bootstrap-server west1:9092 --group billing --reset-offsets "
-        "--topic east.t:0 --to-offset 150 --execute" in one.action
+        "--topic east.t:0 --to-offset 150 --execute" in finding.action
     )
 
 
 def test_skip_for_retention_asks_for_longer_retention() -> None:
-    (one,) = said(judged(group(150, 140), starts=(0, 160)))
-    assert "retention.ms" in one.action
+    (finding,) = said(judged(group(150, 140), starts=(0, 160)))
+    assert "retention.ms" in finding.action
 
 
 @pytest.mark.parametrize(
@@ -364,17 +369,17 @@ def test_skip_for_retention_asks_for_longer_retention() -> None:
     ],
 )  # fmt: skip
 def test_other_states_are_warnings(row: GroupParity, kind: str, count: int, words: str) -> None:
-    (one,) = said(row)
-    assert (one.severity, one.kind, one.count) == ("warning", kind, count)
-    assert words in one.message + one.action
+    (finding,) = said(row)
+    assert (finding.severity, finding.kind, finding.count) == ("warning", kind, count)
+    assert words in finding.message + finding.action
 
 
 def test_several_partitions_are_reset_together() -> None:
     (first,) = judged(group(150, 157)).partitions
     row = GroupParity("orders", "billing", "skip", 0, 0, 14, (first, replace(first, partition=1)))
-    (one,) = said(row)
-    assert "printf '%s\\n' east.t,0,150 east.t,1,150 > offsets.csv && " in one.action
-    assert "--from-file offsets.csv --execute" in one.action
+    (finding,) = said(row)
+    assert "printf '%s\\n' east.t,0,150 east.t,1,150 > offsets.csv && " in finding.action
+    assert "--from-file offsets.csv --execute" in finding.action
 
 
 # What is read
@@ -389,7 +394,7 @@ def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
         assert found is not None
         tail.latest[found[0]] = found[1]
     (some,) = offset_syncs.by_partition(tail).values()
-    return [(one.upstream, one.downstream) for one in some]
+    return [(sync.upstream, sync.downstream) for sync in some]
 
 
 def test_syncs_add_up_oldest_first() -> None:
@@ -405,17 +410,17 @@ def test_repeated_source_offset_keeps_the_newest_place() -> None:
 
 
 def test_old_syncs_are_thinned_out_and_the_way_back_stays() -> None:
-    kept = [one for one, _ in fed(*((n * 100, n * 100) for n in range(5000)))]
+    kept = [upstream for upstream, _ in fed(*((n * 100, n * 100) for n in range(5000)))]
     assert len(kept) <= 2 * offset_syncs.SYNCS_KEPT
     newest = kept[-1]
     assert (kept[0], newest) == (0, 499_900)
     for offset in range(0, newest, 1000):
-        below = max(one for one in kept if one <= offset)
+        below = max(upstream for upstream in kept if upstream <= offset)
         assert offset - below <= newest - offset + 100
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("record", "other", "same"),
     [
         (Seen(1, b"a", 5), Seen(7, b"a", 5), True),
         (Seen(1, b"a", 5), Seen(7, b"a", 6), False),
@@ -424,6 +429,6 @@ def test_old_syncs_are_thinned_out_and_the_way_back_stays() -> None:
     ],
 )
 def test_copies_agree_in_content_and_time_unless_a_broker_stamps_them(
-    one: Seen, other: Seen, same: bool
+    record: Seen, other: Seen, same: bool
 ) -> None:
-    assert one.same_as(other) is same
+    assert record.same_as(other) is same

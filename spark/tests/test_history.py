@@ -1,4 +1,4 @@
-"""History on disk: one line per look, old ones made fewer, damaged ones passed over."""
+"""History on disk: one line per observation, old lines thinned, damaged ones skipped."""
 
 import multiprocessing
 from pathlib import Path
@@ -17,7 +17,7 @@ def last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines[-2:]
 
 
-def test_look_is_one_line_and_survives_a_line_cut_off_before_it(tmp_path: Path) -> None:
+def test_observation_is_one_line_and_survives_a_line_cut_off_before_it(tmp_path: Path) -> None:
     history = History(tmp_path, 30)
     assert history.lines("orders") == []
     history.append("orders", {"at": 1, "seen": {}}, 0, last)
@@ -25,7 +25,7 @@ def test_look_is_one_line_and_survives_a_line_cut_off_before_it(tmp_path: Path) 
     with path.open("a") as handle:
         handle.write('{"at": 2, "se')
     history.append("orders", {"at": 3, "seen": {}}, 1, last)
-    assert [one["at"] for one in history.lines("orders")] == [1, 3]
+    assert [line["at"] for line in history.lines("orders")] == [1, 3]
     assert history.lines("other") == []
 
 
@@ -34,7 +34,7 @@ def test_bytes_that_are_no_text_are_passed_over(tmp_path: Path) -> None:
     history.append("orders", {"at": 1, "seen": {}}, 0, last)
     with (tmp_path / "history" / "positions" / "orders.jsonl").open("ab") as handle:
         handle.write(b'\xff\xfe{"at": 2}\n{"at": 3}\n')
-    assert [one["at"] for one in history.lines("orders")] == [1, 3]
+    assert [line["at"] for line in history.lines("orders")] == [1, 3]
 
 
 def test_many_lines_are_made_fewer(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_many_lines_are_made_fewer(tmp_path: Path) -> None:
     history.append("orders", {"at": 1, "seen": {}}, 0, last)
     history.append("orders", {"at": 2, "seen": {}}, module.LINES_KEPT - 1, last)
     history.append("orders", {"at": 3, "seen": {}}, module.LINES_KEPT, last)
-    assert [one["at"] for one in history.lines("orders")] == [2, 3]
+    assert [line["at"] for line in history.lines("orders")] == [2, 3]
 
 
 def test_lags_come_back_over_midnight_and_without_lag_take_no_room(tmp_path: Path) -> None:
@@ -91,16 +91,16 @@ def _add(directory: str, count: int) -> None:
             history.append("orders", {"at": at, "seen": {}}, len(lines), lambda some: some[-9:])
 
 
-def test_looks_of_two_processes_do_not_undo_each_other(
+def test_observations_of_two_processes_do_not_undo_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LINES_KEPT", 10)
     context = multiprocessing.get_context("fork")
     both = [context.Process(target=_add, args=(str(tmp_path), 40)) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join(30)
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(30)
     assert History(tmp_path, 30).lines("orders")[-1]["at"] == 79
 
 

@@ -40,8 +40,8 @@ def source(start: int, end: int, high: int | None = None, at: int = NOW) -> Clus
 
 
 @dataclass(frozen=True)
-class Look:
-    """An earlier look: when, the log end it saw, the position, and where only markers follow it."""
+class Observation:
+    """An earlier observation: its age, log end, position, and where only markers follow it."""
 
     seconds_ago: float
     end: int
@@ -49,13 +49,15 @@ class Look:
     through: int | None = None
 
 
-def remembered(*looks: Look) -> partition_history.FlowHistory:
-    """What the history tells of earlier looks, line by line as they left it."""
+def remembered(*observations: Observation) -> partition_history.FlowHistory:
+    """What the history holds of earlier observations, line by line as they left it."""
     lines: list[dict[str, Any]] = []
-    for one in looks:
-        positions: Positions = {} if one.position is None else {"t": {0: one.position}}
-        through = {} if one.through is None else {("t", 0): one.through}
-        snapshot = source(0, one.end, at=NOW - int(one.seconds_ago * 1000))
+    for observation in observations:
+        positions: Positions = (
+            {} if observation.position is None else {"t": {0: observation.position}}
+        )
+        through = {} if observation.through is None else {("t", 0): observation.through}
+        snapshot = source(0, observation.end, at=NOW - int(observation.seconds_ago * 1000))
         past = partition_history.read(lines)
         lines.append(partition_history.line(past, snapshot, positions, through, "read_uncommitted"))
     return partition_history.read(json.loads(json.dumps(lines)))
@@ -68,7 +70,7 @@ def row(
     flow: Flow = FLOW,
     group: GroupSnapshot = ALIVE,
     ages: Mapping[tuple[str, int], int | None] | None = None,
-    history: Sequence[Look] = (),
+    history: Sequence[Observation] = (),
     baseline: Mapping[str, Any] | None = None,
     warn: Warn = WARN,
     committed_at_ms: int | None = None,
@@ -107,21 +109,21 @@ def test_a_record_without_a_timestamp_has_no_known_age(timestamp: int) -> None:
 
 
 def test_transaction_markers_at_the_end_are_no_lag() -> None:
-    found = row(source(0, 100), 99, ages={("t", 0): None}, history=(Look(900, 100, 99),))
+    found = row(source(0, 100), 99, ages={("t", 0): None}, history=(Observation(900, 100, 99),))
     assert (found.lag_records, found.state) == (0, "IDLE")
 
 
 def test_markers_found_out_once_are_known_while_the_position_stays() -> None:
-    history = (Look(600, 100, 99, 100),)
+    history = (Observation(600, 100, 99, 100),)
     assert row(source(0, 100), 99, history=history).lag_records == 0
     found = row(source(0, 103), 99, history=history, ages={("t", 0): NOW - 2_000})
     assert (found.lag_records, found.state) == (3, "OK")
 
 
 def test_records_after_a_marker_that_waited_for_days_are_not_stalled() -> None:
-    history = (Look(900, 100, 99, 100), Look(60, 102, 99, 100))
+    history = (Observation(900, 100, 99, 100), Observation(60, 102, 99, 100))
     assert row(source(0, 102), 99, history=history).state == "OK"
-    history = (Look(900, 100, 99, 100), Look(400, 102, 99, 100))
+    history = (Observation(900, 100, 99, 100), Observation(400, 102, 99, 100))
     assert row(source(0, 102), 99, history=history).state == "STALLED"
 
 
@@ -132,13 +134,13 @@ def test_what_a_mirror_reads_decides_where_the_log_ends() -> None:
     assert row(source(0, 100, high=120), 115).state == "OK"
 
 
-def test_nothing_new_since_the_last_look_is_idle() -> None:
-    assert row(source(0, 100), 100, history=(Look(60, 100, 100),)).state == "IDLE"
+def test_nothing_new_since_the_last_observation_is_idle() -> None:
+    assert row(source(0, 100), 100, history=(Observation(60, 100, 100),)).state == "IDLE"
     assert row(source(0, 0), 0).state == "IDLE"
 
 
 def test_new_records_all_mirrored_is_ok() -> None:
-    assert row(source(0, 120), 120, history=(Look(60, 100, 100),)).state == "OK"
+    assert row(source(0, 120), 120, history=(Observation(60, 100, 100),)).state == "OK"
 
 
 def test_waiting_records_without_a_member_are_stopped() -> None:
@@ -150,26 +152,26 @@ def test_whole_group_without_a_member_is_ok() -> None:
 
 
 def test_position_that_stays_while_records_wait_is_stalled() -> None:
-    history = (Look(400, 95, 93), Look(200, 100, 93))
+    history = (Observation(400, 95, 93), Observation(200, 100, 93))
     assert row(source(0, 100), 93, history=history).state == "STALLED"
 
 
 def test_position_that_stays_for_a_shorter_time_is_not_yet_stalled() -> None:
-    assert row(source(0, 100), 93, history=(Look(200, 100, 93),)).state == "OK"
+    assert row(source(0, 100), 93, history=(Observation(200, 100, 93),)).state == "OK"
 
 
 def test_time_without_lag_does_not_count_as_stalled() -> None:
-    history = (Look(900, 93, 93), Look(100, 100, 93))
+    history = (Observation(900, 93, 93), Observation(100, 100, 93))
     assert row(source(0, 100), 93, history=history).state == "OK"
 
 
 def test_position_that_moved_is_not_stalled() -> None:
-    history = (Look(500, 100, 90), Look(400, 100, 91))
+    history = (Observation(500, 100, 90), Observation(400, 100, 91))
     assert row(source(0, 100), 93, history=history).state == "OK"
 
 
 def test_first_commit_that_never_comes_is_stalled() -> None:
-    history = (Look(900, 100, None), Look(400, 100, None))
+    history = (Observation(900, 100, None), Observation(400, 100, None))
     assert row(source(0, 100), None, history=history).state == "STALLED"
 
 
@@ -179,7 +181,7 @@ def test_many_records_or_old_ones_are_lagging() -> None:
 
 
 def test_position_that_went_back_is_rewound() -> None:
-    assert row(source(0, 100), 50, history=(Look(60, 100, 93),)).state == "REWOUND"
+    assert row(source(0, 100), 50, history=(Observation(60, 100, 93),)).state == "REWOUND"
 
 
 def test_position_beyond_the_log_is_a_reset() -> None:
@@ -216,14 +218,14 @@ def test_topic_that_may_not_be_read_is_unknown() -> None:
 
 
 def test_position_behind_its_highest_is_rewound_until_it_is_there_again() -> None:
-    history = (Look(200, 100, 93), Look(60, 120, 50))
+    history = (Observation(200, 100, 93), Observation(60, 120, 50))
     assert row(source(0, 120), 60, history=history).state == "REWOUND"
     assert row(source(0, 120), 93, history=history).state == "OK"
     baseline = {"recorded_at_ms": NOW - 100_000, "topics": {}}
     assert row(source(0, 120), 60, history=history, baseline=baseline).state == "OK", "accepted"
 
 
-def test_truncated_is_told_by_what_is_lost_and_where_it_stands() -> None:
+def test_truncated_is_reported_with_what_is_lost_and_where_it_stands() -> None:
     found = row(source(150, 200), 100, truncated=frozenset({("t", 0)}), losses={("t", 0): (30, 20)})
     assert (found.state, found.lag_records) == ("TRUNCATED", 50)
     assert (found.lost, found.lost_at_most) == (30, 50)
@@ -235,19 +237,20 @@ def test_truncated_is_told_by_what_is_lost_and_where_it_stands() -> None:
     ("history", "age", "waits", "at_least"),
     [
         ((), 30, None, False),
-        ((Look(120, 100, 90), Look(60, 120, 90)), 80, 80, False),
-        ((Look(120, 100, 90), Look(60, 120, 90)), 30 * 86_400, 120, False),
-        ((Look(120, 100, 90), Look(60, 120, 90)), 0, 60, False),
-        ((Look(120, 100, 90), Look(60, 120, 90)), None, 60, False),
-        ((Look(60, 100, 90),), 5, 5, False),
-        ((Look(60, 100, 90),), 300, 60, False),
-        ((Look(120, 106, 90), Look(60, 120, 90)), 500, 120, True),
+        ((Observation(120, 100, 90), Observation(60, 120, 90)), 80, 80, False),
+        ((Observation(120, 100, 90), Observation(60, 120, 90)), 30 * 86_400, 120, False),
+        ((Observation(120, 100, 90), Observation(60, 120, 90)), 0, 60, False),
+        ((Observation(120, 100, 90), Observation(60, 120, 90)), None, 60, False),
+        ((Observation(60, 100, 90),), 5, 5, False),
+        ((Observation(60, 100, 90),), 300, 60, False),
+        ((Observation(120, 106, 90), Observation(60, 120, 90)), 500, 120, True),
     ],
-    ids=["no look before", "record's age fits", "old record that came late", "clock ahead",
-         "age not read", "came since the last look", "so did an old one", "there at every look"],
+    ids=["no observation before", "record's age fits", "old record that came late", "clock ahead",
+         "age not read", "came since the last observation", "so did an old one",
+         "there at every observation"],
 )  # fmt: skip
-def test_wait_is_the_age_of_the_record_held_to_what_looks_saw(
-    history: Sequence[Look], age: float | None, waits: float | None, at_least: bool
+def test_wait_is_the_age_of_the_record_limited_by_what_was_observed(
+    history: Sequence[Observation], age: float | None, waits: float | None, at_least: bool
 ) -> None:
     ages = {} if age is None else {("t", 0): NOW - int(age * 1000)}
     found = row(source(0, 130), 105, history=history, ages=ages)
@@ -257,19 +260,19 @@ def test_wait_is_the_age_of_the_record_held_to_what_looks_saw(
 def test_old_records_that_just_arrived_are_not_lagging() -> None:
     ages = {("t", 0): NOW - 86_400_000}
     assert row(source(0, 130), 105, ages=ages).state == "LAGGING", "nothing else is known"
-    history = (Look(60, 100, 100),)
+    history = (Observation(60, 100, 100),)
     assert row(source(0, 130), 105, ages=ages, history=history).state == "OK"
 
 
 def test_rates_are_over_five_minutes_and_tell_when_it_is_through() -> None:
-    history = (Look(900, 0, 0), Look(360, 1000, 1000), Look(60, 4000, 1600))
+    history = (Observation(900, 0, 0), Observation(360, 1000, 1000), Observation(60, 4000, 1600))
     found = row(source(0, 4600), 2800, history=history)
     assert (found.produce_rate, found.mirror_rate) == (10.0, 5.0)
     assert (found.eta_seconds, found.catches_up) == (None, False)
     faster = row(source(0, 4600), 4600 - 300, history=history)
     assert faster.catches_up
     assert faster.eta_seconds == pytest.approx(300 / (3300 / 360)), "as much as it does per commit"
-    history = (Look(360, 9000, 1000),)
+    history = (Observation(360, 9000, 1000),)
     found = row(source(0, 10800), 8200, history=history)
     assert (found.produce_rate, found.mirror_rate) == (5.0, 20.0)
     assert (found.eta_seconds, found.catches_up) == (pytest.approx(2600 / 15), True)
@@ -279,14 +282,14 @@ def test_rates_are_over_five_minutes_and_tell_when_it_is_through() -> None:
     ("history", "position"),
     [
         ((), 10),
-        ((Look(30, 100, 0),), 10),
-        ((Look(360, 100, 50),), 10),
-        ((Look(360, 100, None),), 10),
+        ((Observation(30, 100, 0),), 10),
+        ((Observation(360, 100, 50),), 10),
+        ((Observation(360, 100, None),), 10),
     ],
-    ids=["first look", "within one commit", "rewound", "no commit before"],
+    ids=["first observation", "within one commit", "rewound", "no commit before"],
 )
 def test_without_rates_nothing_is_said_of_when_it_is_through(
-    history: Sequence[Look], position: int
+    history: Sequence[Observation], position: int
 ) -> None:
     found = row(source(0, 200), position, history=history)
     assert (found.eta_seconds, found.catches_up) == (None, None)
@@ -310,7 +313,7 @@ def test_position_says_where_it_is_from_and_how_old_it_is() -> None:
         return found.position_source, found.position_age_seconds
 
     assert said(row(source(0, 100), 93)) == ("group_commit", None)
-    moved = (Look(300, 100, 80), Look(240, 100, 93), Look(60, 100, 93))
+    moved = (Observation(300, 100, 80), Observation(240, 100, 93), Observation(60, 100, 93))
     assert said(row(source(0, 100), 93, history=moved)) == ("group_commit", 240.0)
     assert said(row(source(0, 100), 93, history=moved[1:])) == ("group_commit", None)
     mm2 = replace(FLOW, engine=MM2)
@@ -321,7 +324,7 @@ def test_position_says_where_it_is_from_and_how_old_it_is() -> None:
     assert said(row(source(0, 100), None)) == ("log_start", None)
 
 
-def test_open_transaction_is_told_beside_the_lag() -> None:
+def test_open_transaction_is_reported_beside_the_lag() -> None:
     open_ = OpenTransaction(100, 900.0, at_least=False, transactional_id="pay")
     found = row(source(0, 100, high=120), 120, transactions={("t", 0): open_})
     assert (found.state, found.open_transaction_seconds) == ("OK", 900.0)
@@ -350,11 +353,11 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
 
 
 def test_good_states_are_no_finding() -> None:
-    rows = [PartitionLag("orders", "t", 0, one, 0, 9, 9, 0, 0.0) for one in ("OK", "IDLE")]
+    rows = [PartitionLag("orders", "t", 0, state, 0, 9, 9, 0, 0.0) for state in ("OK", "IDLE")]
     assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
 
 
-def test_mirror_that_goes_on_past_a_truncation_is_told_by_its_loss_alone() -> None:
+def test_mirror_that_goes_on_past_a_truncation_is_reported_by_its_loss_alone() -> None:
     rows = [PartitionLag("orders", "t", 0, "TRUNCATED", 0, 9, 2, 7, 1.0, 15)]
     assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
 
@@ -384,7 +387,7 @@ def test_old_heartbeat_is_a_warning(
     status = FlowStatus("orders", "mm2", "east", "west", "A", "B", "g", "Stable", 1, ("t",), age)
     warn = replace(WARN, heartbeat_seconds=bound)
     found = lag_findings.heartbeat(FLOW, status, warn, CLUSTERS["east"])
-    assert [one.kind for one in found] == kinds
+    assert [finding.kind for finding in found] == kinds
 
 
 def test_changed_topic_id_is_found() -> None:
@@ -404,7 +407,7 @@ def test_only_readable_records_are_asked_for_their_age() -> None:
 
 
 def test_partitions_that_have_waited_longest_are_asked_first() -> None:
-    past = remembered(Look(900, 50, 0), Look(60, 100, 0))
+    past = remembered(Observation(900, 50, 0), Observation(60, 100, 0))
     every = {("t", 0): (60, 100), ("new", 0): (0, 5), ("new", 1): (0, 500)}
     assert list(positions.oldest_first(every, past, 2)) == [("t", 0), ("new", 1)]
     assert positions.oldest_first(every, past, 3) == every

@@ -29,10 +29,10 @@ def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
     return ClusterSnapshot(alias, alias, at, {"t": topic})
 
 
-def earlier(*looks: tuple[float, int, int]) -> partition_history.FlowHistory:
-    """Looks of before: seconds ago, log end, position."""
+def earlier(*observations: tuple[float, int, int]) -> partition_history.FlowHistory:
+    """Earlier observations: seconds ago, log end, position."""
     lines: list[dict[str, Any]] = []
-    for seconds_ago, end, position in looks:
+    for seconds_ago, end, position in observations:
         snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
         positions: Positions = {"t": {0: position}}
         lines.append(
@@ -43,7 +43,7 @@ def earlier(*looks: tuple[float, int, int]) -> partition_history.FlowHistory:
     return partition_history.read(lines)
 
 
-def look(
+def losses_of(
     position: int,
     start: int,
     *,
@@ -74,62 +74,66 @@ def look(
 
 
 def test_log_start_before_the_position_is_no_loss() -> None:
-    assert look(100, 100, alive=False) == (0, 0)
-    assert look(100, 99, alive=False) == (0, 0)
+    assert losses_of(100, 100, alive=False) == (0, 0)
+    assert losses_of(100, 99, alive=False) == (0, 0)
 
 
 def test_what_went_while_nobody_mirrored_is_lost_by_number() -> None:
-    assert look(100, 150, alive=False) == (50, 0)
+    assert losses_of(100, 150, alive=False) == (50, 0)
 
 
 def test_what_went_while_the_mirror_stood_still_is_lost_by_number() -> None:
-    assert look(100, 150, history=[(11, 1000, 100)]) == (50, 0)
+    assert losses_of(100, 150, history=[(11, 1000, 100)]) == (50, 0)
 
 
 def test_what_went_while_the_mirror_moved_is_no_more_than_a_bound() -> None:
-    assert look(100, 150, history=[(9, 1000, 100)]) == (0, 50)
-    assert look(100, 150, history=[(60, 1000, 80), (9, 1000, 100)]) == (0, 50)
-    assert look(100, 150) == (0, 50), "no look before"
+    assert losses_of(100, 150, history=[(9, 1000, 100)]) == (0, 50)
+    assert losses_of(100, 150, history=[(60, 1000, 80), (9, 1000, 100)]) == (0, 50)
+    assert losses_of(100, 150) == (0, 50), "no observation before"
 
 
 def test_mirror_that_jumped_over_what_went_is_bounded() -> None:
-    assert look(1000, 500, history=[(60, 900, 400)]) == (0, 100)
-    assert look(450, 500, history=[(60, 900, 400), (5, 900, 450)]) == (0, 50), "since the last look"
-    assert look(1000, 400, history=[(60, 900, 400)]) == (0, 0)
+    assert losses_of(1000, 500, history=[(60, 900, 400)]) == (0, 100)
+    assert losses_of(450, 500, history=[(60, 900, 400), (5, 900, 450)]) == (0, 50), (
+        "since the last observation"
+    )
+    assert losses_of(1000, 400, history=[(60, 900, 400)]) == (0, 0)
 
 
-def test_records_that_came_and_went_between_two_looks_are_not_suspected_at_the_end_of_the_log() -> (
-    None
-):
-    assert look(1000, 950, history=[(60, 900, 900)]) == (0, 0)
+def test_records_that_came_and_went_unobserved_are_not_suspected_at_the_end_of_the_log() -> None:
+    assert losses_of(1000, 950, history=[(60, 900, 900)]) == (0, 0)
 
 
 def test_records_on_the_target_past_the_sync_were_copied_before_they_went() -> None:
     stopped = {"flow": MM2, "alive": False}
-    assert look(100, 150, sync=(90, 90), target_end=130, **stopped) == (20, 0)
-    assert look(100, 150, sync=(90, 90), target_end=160, **stopped) == (0, 0)
-    assert look(100, 150, sync=(90, 90), target_end=0, **stopped) == (50, 0)
+    assert losses_of(100, 150, sync=(90, 90), target_end=130, **stopped) == (20, 0)
+    assert losses_of(100, 150, sync=(90, 90), target_end=160, **stopped) == (0, 0)
+    assert losses_of(100, 150, sync=(90, 90), target_end=0, **stopped) == (50, 0)
 
 
 def test_syncs_that_moved_apart_tell_how_much_was_passed_over() -> None:
     jumped: dict[str, Any] = {"flow": MM2, "history": [(60, 900, 400)]}
-    assert look(1000, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180)
-    assert look(1000, 600, sync=(700, 700), rises={AT: 0}, **jumped) == (0, 0)
-    assert look(1000, 600, sync=(590, 590), rises={AT: 0}, **jumped) == (0, 200), "older than that"
-    assert look(400, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180), "not committed"
+    assert losses_of(1000, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180)
+    assert losses_of(1000, 600, sync=(700, 700), rises={AT: 0}, **jumped) == (0, 0)
+    assert losses_of(1000, 600, sync=(590, 590), rises={AT: 0}, **jumped) == (0, 200), (
+        "older than that"
+    )
+    assert losses_of(400, 600, sync=(600, 420), rises={AT: 180}, **jumped) == (0, 180), (
+        "not committed"
+    )
 
 
 def test_what_had_gone_at_the_baseline_is_accepted() -> None:
     baseline = {"topics": {"t": {"source": {"0": 100}, "log_start": {"0": 150}}}}
-    assert look(100, 150, alive=False, baseline=baseline) == (0, 0)
-    assert look(100, 170, alive=False, baseline=baseline) == (20, 0)
-    assert look(1000, 170, history=[(60, 900, 100)], baseline=baseline) == (0, 20)
+    assert losses_of(100, 150, alive=False, baseline=baseline) == (0, 0)
+    assert losses_of(100, 170, alive=False, baseline=baseline) == (20, 0)
+    assert losses_of(1000, 170, history=[(60, 900, 100)], baseline=baseline) == (0, 20)
 
 
-def kept(*looks: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 0) -> losses.Losses:
+def kept(*observations: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 0) -> losses.Losses:
     found: losses.Losses = {}
-    for number, one in enumerate(looks):
-        found = losses.remember(found, {AT: one}, NOW + number, 0)
+    for number, observation in enumerate(observations):
+        found = losses.remember(found, {AT: observation}, NOW + number, 0)
     return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline_ms)))  # type: ignore[no-any-return]
 
 
@@ -150,10 +154,10 @@ def test_new_baseline_forgets_what_was_lost_before_it() -> None:
 
 def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:
     found = losses.judge(MM1, kept(([[100, 150]], [[200, 207]])), EAST)
-    assert [(one.severity, one.kind, one.count) for one in found] == [
+    assert [(finding.severity, finding.kind, finding.count) for finding in found] == [
         ("critical", "truncated", 50), ("warning", "possible_loss", 7),
     ]  # fmt: skip
     assert "partition 0: 50" in found[0].message
-    for one in found:
-        assert "kafka-configs.sh --bootstrap-server east1:9092 --describe" in one.action
-        assert "mirror-report baseline --flow orders --renew" in one.action
+    for finding in found:
+        assert "kafka-configs.sh --bootstrap-server east1:9092 --describe" in finding.action
+        assert "mirror-report baseline --flow orders --renew" in finding.action

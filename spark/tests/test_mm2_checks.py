@@ -58,9 +58,9 @@ def status(
 
 
 def estimate(
-    source: ClusterSnapshot, target: ClusterSnapshot, one: MirrorStatus, *reset: str
+    source: ClusterSnapshot, target: ClusterSnapshot, mirror: MirrorStatus, *reset: str
 ) -> Estimate | None:
-    return estimates(FLOW, source, target, one, reset).get(("t", 0))
+    return estimates(FLOW, source, target, mirror, reset).get(("t", 0))
 
 
 def test_every_record_past_the_sync_takes_the_estimate_further() -> None:
@@ -69,8 +69,10 @@ def test_every_record_past_the_sync_takes_the_estimate_further() -> None:
 
 
 def test_sync_older_than_the_commit_never_takes_the_estimate_back() -> None:
-    one = status((600, 500), 900, sync_age=9000, age=1000)
-    assert estimate(source(1000), target(700), one) == Estimate(900, "connect_offsets", NOW - 1000)
+    mirror = status((600, 500), 900, sync_age=9000, age=1000)
+    assert estimate(source(1000), target(700), mirror) == Estimate(
+        900, "connect_offsets", NOW - 1000
+    )
 
 
 def test_sync_newer_than_the_commit_may_take_the_estimate_back() -> None:
@@ -91,7 +93,7 @@ def test_estimate_ends_at_the_log_end() -> None:
         (1000, 400, (600, 500), ()),
         (1000, 700, (600, 500), ("t",)),
     ],
-    ids=["no sync", "sync past the target's end", "topic made anew"],
+    ids=["no sync", "sync past the target's end", "topic recreated"],
 )
 def test_without_a_sync_that_fits_there_is_no_estimate(
     source_end: int, target_end: int, sync: tuple[int, int] | None, reset: tuple[str, ...]
@@ -100,11 +102,11 @@ def test_without_a_sync_that_fits_there_is_no_estimate(
 
 
 def observed(
-    one: MirrorStatus,
+    mirror: MirrorStatus,
     drained: Mapping[Place, int] | None = None,
     ends: tuple[int, int] = (10_000, 10_000),
 ) -> dict[str, Any]:
-    return shifts.observe(source(ends[0]), target(ends[1]), one, FLOW, drained or {})
+    return shifts.observe(source(ends[0]), target(ends[1]), mirror, FLOW, drained or {})
 
 
 def shift(
@@ -160,11 +162,11 @@ def test_markers_behind_the_last_record_are_no_loss_when_they_expire() -> None:
 @pytest.mark.parametrize(
     ("ids", "reset"), [(("new", "id"), ()), (("id", "new"), ()), (("id", "id"), ("t",))]
 )
-def test_topics_made_anew_have_no_shift(ids: tuple[str, str], reset: tuple[str, ...]) -> None:
+def test_recreated_topics_have_no_shift(ids: tuple[str, str], reset: tuple[str, ...]) -> None:
     assert shift((100, 50), (0, 900), ids=ids, reset=reset) == []
 
 
-def test_first_look_has_nothing_to_compare_with() -> None:
+def test_first_observation_has_nothing_to_compare_with() -> None:
     assert shifts.judge(FLOW, source(1000), observed(status((900, 100))), {}, ()) == []
 
 
@@ -192,8 +194,8 @@ def test_what_was_not_seen_again_stays_remembered() -> None:
 
 def test_what_was_remembered_of_a_former_topic_is_forgotten() -> None:
     before = observed(status((900, 100)))
-    anew = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
-    assert shifts.remember(before, anew) == anew
+    recreated = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
+    assert shifts.remember(before, recreated) == recreated
 
 
 RUNNING = (
@@ -309,7 +311,7 @@ def test_internal_topics_whose_settings_are_hidden_were_not_checked() -> None:
 
 def test_groups_to_sync_have_to_exist() -> None:
     flow = replace(FLOW, consumer_groups=("app-.*",))
-    assert [one.kind for one in preflight.no_groups(flow, ["other"])] == ["no_groups"]
+    assert [finding.kind for finding in preflight.no_groups(flow, ["other"])] == ["no_groups"]
     assert preflight.no_groups(flow, ["other", "app-1"]) == []
     assert preflight.no_groups(FLOW, []) == []
 
@@ -320,7 +322,7 @@ def test_a_flow_of_which_no_group_was_examined_says_why() -> None:
         ({"consumer_groups": ()}, "consumer_groups is empty"),
         ({"consumer_groups": ("app-.*", "b")}, "no group of east that it would sync matches app-"),
     ):
-        one = failover.none_examined(replace(FLOW, **changes))
-        assert (one.kind, one.severity, one.flow) == ("no_groups", "warning", FLOW.name)
-        assert why in one.message
-        assert one.action
+        finding = failover.none_examined(replace(FLOW, **changes))
+        assert (finding.kind, finding.severity, finding.flow) == ("no_groups", "warning", FLOW.name)
+        assert why in finding.message
+        assert finding.action

@@ -37,7 +37,7 @@ def snapshot(**ends: int) -> ClusterSnapshot:
 
 
 class Later:
-    """A cluster that has gone on since it was looked at."""
+    """A cluster that has changed since it was observed."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,4 @@
-"""In which order groups are looked at, and what becomes of those that may not be seen."""
+"""In which order groups are observed, and what becomes of those that may not be seen."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,7 +24,9 @@ from mirror_report.model import (
 SETTINGS = parse(
     {
         "version": 1,
-        "clusters": {one: {"bootstrap_servers": [f"{one}1:9092"]} for one in ("east", "west")},
+        "clusters": {
+            alias: {"bootstrap_servers": [f"{alias}1:9092"]} for alias in ("east", "west")
+        },
         "flows": [
             {
                 "name": "orders", "engine": "mm2", "source": "east", "target": "west",
@@ -68,8 +70,8 @@ class Side:
 
 
 @dataclass
-class Look:
-    """Both sides, and what is found by looking."""
+class Observation:
+    """Both sides, and what an observation of them finds."""
 
     east: Side
     west: Side
@@ -78,7 +80,7 @@ class Look:
     asked: list[dict[Any, tuple[int, int]]] = field(default_factory=list)
 
     def rows(self, findings: list[str] | None = None) -> dict[str, GroupParity]:
-        """Look once."""
+        """Observe once."""
         clients: Any = SimpleNamespace(
             get=lambda alias: getattr(self, alias), credentials=SETTINGS.credentials
         )
@@ -86,86 +88,86 @@ class Look:
         observed: Any = SimpleNamespace(source=nothing, target=nothing)
         found = observe_groups.observe_groups(SETTINGS, clients, FLOW, observed, {}, {})
         if findings is not None:
-            findings += [one.kind for one in found.findings]
-        return {one.group: one for one in found.rows}
+            findings += [finding.kind for finding in found.findings]
+        return {row.group: row for row in found.rows}
 
 
 @pytest.fixture
-def look(monkeypatch: pytest.MonkeyPatch) -> Look:
+def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
     calls: list[str] = []
     known = {"billing": "Stable", "billing-2": "Empty", "connect-x": "Stable", "other": "Stable"}
-    one = Look(
+    both = Observation(
         Side("east", 200, known, {"billing": {"t": {0: 50}}, "billing-2": {"t": {0: 50}}}),
         Side("west", 200, {"billing": "Empty"}, {"billing": {"east.t": {0: 1}}}),
     )
-    one.east.calls = one.west.calls = calls
+    both.east.calls = both.west.calls = calls
 
     def fetch(cluster: Any, _: Any, ranges: Any) -> Any:
-        one.asked.append(ranges)
-        return one.records.get(cluster.alias, {})
+        both.asked.append(ranges)
+        return both.records.get(cluster.alias, {})
 
     monkeypatch.setattr(
-        observe_groups, "translation", lambda *_: Translation({("t", 0): one.syncs}, {})
+        observe_groups, "translation", lambda *_: Translation({("t", 0): both.syncs}, {})
     )
     monkeypatch.setattr(observe_groups.group_client, "states", lambda side: side.groups)
     monkeypatch.setattr(
         observe_groups.group_client, "committed", lambda side, names: side.committed(names)
     )
     monkeypatch.setattr(observe_groups, "fetch", fetch)
-    return one
+    return both
 
 
-def test_target_is_read_before_source_and_the_ends_last(look: Look) -> None:
-    look.rows()
-    assert look.east.calls == [
+def test_target_is_read_before_source_and_the_ends_last(observation: Observation) -> None:
+    observation.rows()
+    assert observation.east.calls == [
         "offsets of west", "offsets of east", "ends of west", "ends of east",
     ]  # fmt: skip
 
 
-def test_groups_of_the_flow_alone_have_rows(look: Look) -> None:
-    found = look.rows()
-    assert {name: (one.state, len(one.partitions)) for name, one in found.items()} == {
+def test_groups_of_the_flow_alone_have_rows(observation: Observation) -> None:
+    found = observation.rows()
+    assert {name: (row.state, len(row.partitions)) for name, row in found.items()} == {
         "billing": ("ready", 1), "billing-2": ("not_synced", 1), "connect-x": ("not_synced", 0),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("side", ["east", "west"])
 def test_group_that_may_not_be_seen_is_unknown_and_the_others_are_not(
-    look: Look, side: str
+    observation: Observation, side: str
 ) -> None:
-    getattr(look, side).refused = {"billing-2"}
+    getattr(observation, side).refused = {"billing-2"}
     findings: list[str] = []
-    found = look.rows(findings)
+    found = observation.rows(findings)
     assert (found["billing"].state, found["billing-2"].state) == ("ready", "unknown")
     assert (found["billing-2"].readiness, found["billing-2"].skip) == (None, None)
     assert findings == ["permission"]
 
 
-def test_one_record_is_asked_for_where_syncs_prove_nothing(look: Look) -> None:
-    look.west.groups = {"billing": "Empty", "billing-2": "Empty"}
-    look.records = {
+def test_one_record_is_asked_for_where_syncs_prove_nothing(observation: Observation) -> None:
+    observation.west.groups = {"billing": "Empty", "billing-2": "Empty"}
+    observation.records = {
         "east": {("t", 0): [Seen(50, b"a", 1), Seen(51, b"b", 1)]},
         "west": {("east.t", 0): [Seen(44, b"x", 1), Seen(45, b"a", 1), Seen(46, b"b", 1)]},
     }
-    (row,) = look.rows()["billing"].partitions
+    (row,) = observation.rows()["billing"].partitions
     assert (row.image, row.image_exact, row.reread) == (45, True, 44)
     # Two groups stand at one partition, so they are asked for in turns.
-    assert look.asked == [{("t", 0): (50, 70)}, {("east.t", 0): (30, 70)}] * 2
+    assert observation.asked == [{("t", 0): (50, 70)}, {("east.t", 0): (30, 70)}] * 2
 
 
-def test_record_found_twice_proves_nothing(look: Look) -> None:
-    look.records = {
+def test_record_found_twice_proves_nothing(observation: Observation) -> None:
+    observation.records = {
         "east": {("t", 0): [Seen(50, b"a", 1)]},
         "west": {("east.t", 0): [Seen(45, b"a", 1), Seen(46, b"a", 1)]},
     }
-    (row,) = look.rows()["billing"].partitions
+    (row,) = observation.rows()["billing"].partitions
     assert (row.image, row.image_exact) == (1, False)
 
 
 def test_so_many_partitions_are_asked_and_no_more(
-    look: Look, monkeypatch: pytest.MonkeyPatch
+    observation: Observation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert probe.PARTITIONS <= 200
     monkeypatch.setattr(observe_groups, "PARTITIONS", 1)
-    look.rows()
-    assert len(look.asked) == 2
+    observation.rows()
+    assert len(observation.asked) == 2

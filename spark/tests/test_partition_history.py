@@ -20,15 +20,15 @@ def source(at: int, ends: Mapping[int, int]) -> ClusterSnapshot:
 
 
 class Journal:
-    """A history as looks make it."""
+    """A history as observations make it."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
 
-    def look(
+    def observe(
         self, at: int, ends: Mapping[int, int], positions: Mapping[int, int] | None = None
     ) -> dict[str, Any]:
-        """Look at one topic: partition -> log end, and position."""
+        """Observe one topic: partition -> log end, and position."""
         past = partition_history.read(self.lines)
         line = partition_history.line(
             past, source(at, ends), {"t": dict(positions or {})}, {}, "read_uncommitted"
@@ -44,10 +44,10 @@ class Journal:
 def test_line_holds_what_changed_alone() -> None:
     journal = Journal()
     begin = [0, 5, 3, None, 1, 7, None, None]
-    assert journal.look(1, {0: 5, 1: 7}, {0: 3})["seen"] == {"t": begin}
-    assert journal.look(2, {0: 5, 1: 7}, {0: 3})["seen"] == {}
-    assert journal.look(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": [0, 6, 3, None]}
-    assert journal.look(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": [0, 6, 4, None]}
+    assert journal.observe(1, {0: 5, 1: 7}, {0: 3})["seen"] == {"t": begin}
+    assert journal.observe(2, {0: 5, 1: 7}, {0: 3})["seen"] == {}
+    assert journal.observe(3, {0: 6, 1: 7}, {0: 3})["seen"] == {"t": [0, 6, 3, None]}
+    assert journal.observe(4, {0: 6, 1: 7}, {0: 4})["seen"] == {"t": [0, 6, 4, None]}
     assert journal.history().ends == [(1, 5), (3, 6)]
     assert journal.history().positions == [(1, 3, None), (4, 4, None)]
 
@@ -59,35 +59,35 @@ def test_line_holds_what_changed_alone() -> None:
 )  # fmt: skip
 def test_what_a_damaged_line_said_is_said_again_by_the_next(damage: str) -> None:
     journal = Journal()
-    journal.look(1, {0: 5, 1: 7})
-    journal.look(2, {0: 6, 1: 7})
+    journal.observe(1, {0: 5, 1: 7})
+    journal.observe(2, {0: 6, 1: 7})
     try:
         journal.lines[-1] = json.loads(damage)
     except ValueError:
         journal.lines.pop()
-    journal.lines = [one for one in journal.lines if isinstance(one, dict)]
-    journal.look(3, {0: 6, 1: 7})
+    journal.lines = [line for line in journal.lines if isinstance(line, dict)]
+    journal.observe(3, {0: 6, 1: 7})
     assert journal.history().ends == [(1, 5), (3, 6)]
 
 
 def test_shorter_log_begins_a_new_history() -> None:
     journal = Journal()
-    journal.look(1, {0: 500}, {0: 400})
-    journal.look(2, {0: 30}, {0: 0})
+    journal.observe(1, {0: 500}, {0: 400})
+    journal.observe(2, {0: 30}, {0: 0})
     assert journal.history().ends == [(2, 30)]
     assert journal.history().highest(0) == 0
 
 
-def test_offset_is_first_seen_by_the_look_whose_log_end_is_past_it() -> None:
+def test_offset_is_first_seen_by_the_observation_whose_log_end_is_past_it() -> None:
     journal = Journal()
     for at, end in ((1, 5), (2, 9), (3, 9), (4, 12)):
-        journal.look(at, {0: end})
+        journal.observe(at, {0: end})
     past = journal.history()
-    assert [past.first_seen(one) for one in (4, 5, 8, 9, 11, 12)] == [1, 2, 2, 4, 4, None]
+    assert [past.first_seen(offset) for offset in (4, 5, 8, 9, 11, 12)] == [1, 2, 2, 4, 4, None]
 
 
-def test_rates_begin_at_the_newest_look_that_is_old_enough() -> None:
-    past = partition_history.FlowHistory([NOW - one * MINUTE for one in (60, 7, 5, 2)])
+def test_rates_begin_at_the_newest_observation_that_is_old_enough() -> None:
+    past = partition_history.FlowHistory([NOW - ago * MINUTE for ago in (60, 7, 5, 2)])
     assert past.base(NOW) == NOW - 5 * MINUTE
     assert (
         partition_history.FlowHistory([NOW - 2 * MINUTE, NOW - MINUTE]).base(NOW)
@@ -97,7 +97,7 @@ def test_rates_begin_at_the_newest_look_that_is_old_enough() -> None:
     assert partition_history.FlowHistory([NOW]).base(NOW) is None
 
 
-def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() -> None:
+def test_days_of_observations_every_minute_stay_few_lines_that_say_the_same() -> None:
     journal = Journal()
     minutes = 4000
     begin = NOW - minutes * MINUTE
@@ -118,7 +118,7 @@ def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() ->
     past = partition_history.read(shorter)
     assert past.at(("t", 1)).ends == [(begin, 7)]
     assert ("gone", 0) not in past.partitions
-    assert past.observed_at[-5:] == [NOW - one * MINUTE for one in (4, 3, 2, 1, 0)]
+    assert past.observed_at[-5:] == [NOW - ago * MINUTE for ago in (4, 3, 2, 1, 0)]
     past = past.at(("t", 0))
     assert past.ends[-1] == (NOW, 10 * minutes)
     for age in (5, 60, 600, 3000):
@@ -129,11 +129,11 @@ def test_days_of_looks_every_minute_stay_few_lines_that_still_tell_the_same() ->
         assert age * 0.6 <= seen <= age, "never before it was there, and not much later"
 
 
-def test_looks_past_retention_are_forgotten_and_what_they_said_is_not() -> None:
+def test_observations_past_retention_are_forgotten_and_what_they_said_is_not() -> None:
     journal = Journal()
     day = 86_400_000
     for at, end in ((NOW - 40 * day, 5), (NOW - 20 * day, 5), (NOW, 9)):
-        journal.look(at, {0: end}, {0: 5})
+        journal.observe(at, {0: end}, {0: 5})
     shorter = partition_history.thinned(journal.lines, {"t"}, NOW, 30)
-    assert [one["at"] for one in shorter] == [NOW - 20 * day, NOW]
+    assert [line["at"] for line in shorter] == [NOW - 20 * day, NOW]
     assert partition_history.read(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]

@@ -29,10 +29,10 @@ def wide(**changes: Any) -> Permission:
 
 
 def judge(
-    one: Permission, answers: dict[Resource, Access], cluster: Cluster = WEST, **given: Any
+    permission: Permission, answers: dict[Resource, Access], cluster: Cluster = WEST, **given: Any
 ) -> list[Finding]:
     names: dict[str, Any] = {"topics": ["pay-1", "pay-2"], "groups": ["app-1"], **given}
-    return permissions.judge(FLOW, cluster, [one], answers, **names)
+    return permissions.judge(FLOW, cluster, [permission], answers, **names)
 
 
 def topic(name: str, exists: bool | None = True, **operations: bool) -> dict[Resource, Access]:
@@ -58,7 +58,7 @@ def test_missing_permission_is_named_with_its_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "severity"),
+    ("permission", "severity"),
     [
         (row(operation="READ"), "unknown"),
         (row(resource="group", operation="DESCRIBE"), "unknown"),
@@ -67,10 +67,10 @@ def test_missing_permission_is_named_with_its_command() -> None:
     ],
 )
 def test_what_another_identity_lacks_does_not_end_the_mirror(
-    one: Permission, severity: str
+    permission: Permission, severity: str
 ) -> None:
-    answers = {(one.resource, one.name): Access(True, {one.operation: False})}
-    (found,) = judge(one, answers, replace(WEST, identity="report"))
+    answers = {(permission.resource, permission.name): Access(True, {permission.operation: False})}
+    (found,) = judge(permission, answers, replace(WEST, identity="report"))
     assert found.severity == severity
 
 
@@ -91,7 +91,7 @@ def test_principal_is_the_configured_one_or_the_user(cluster: Cluster, principal
 
 
 @pytest.mark.parametrize(
-    ("one", "words"),
+    ("permission", "words"),
     [
         (row(operation="ALTER_CONFIGS"), "--operation AlterConfigs --topic east.pay"),
         (row(resource="group", name="g", operation="READ"), "--operation Read --group g"),
@@ -104,11 +104,11 @@ def test_principal_is_the_configured_one_or_the_user(cluster: Cluster, principal
         (row(name="*"), "--operation Write --topic '*'"),
     ],
 )
-def test_command_is_exact(one: Permission, words: str) -> None:
+def test_command_is_exact(permission: Permission, words: str) -> None:
     start = "kafka-acls.sh --bootstrap-server east1:9092,east2:9092 --add --allow-principal "
-    assert permissions.grant(EAST, one) == f"{start}User:mirror {words}"
+    assert permissions.grant(EAST, permission) == f"{start}User:mirror {words}"
     hostile = replace(EAST, principal="User:CN=a b,O=$x")
-    assert permissions.grant(hostile, one) == f"{start}'User:CN=a b,O=$x' {words}"
+    assert permissions.grant(hostile, permission) == f"{start}'User:CN=a b,O=$x' {words}"
 
 
 def test_what_the_broker_does_not_say_is_unknown() -> None:
@@ -126,8 +126,8 @@ def test_what_does_not_exist_yet_is_unknown() -> None:
 
 
 def test_what_was_not_answered_at_all_is_unknown() -> None:
-    for one in (row(), wide(), row(resource="transactional-id", name="t")):
-        (found,) = judge(one, {})
+    for permission in (row(), wide(), row(resource="transactional-id", name="t")):
+        (found,) = judge(permission, {})
         assert found.kind == "permission_unknown"
 
 
@@ -198,35 +198,41 @@ def test_topics_of_a_prefix_that_do_not_exist_yet_are_unknown() -> None:
 
 
 def test_on_the_source_topics_have_the_sources_names() -> None:
-    one = row(cluster="east", name="pay", pattern="prefixed", operation="READ")
+    permission = row(cluster="east", name="pay", pattern="prefixed", operation="READ")
     answers = topic("pay-1", READ=True) | topic("pay-2", READ=False)
-    (found,) = judge(one, answers, EAST)
+    (found,) = judge(permission, answers, EAST)
     assert found.topic == "pay-2"
 
 
 def test_star_is_about_every_topic_of_the_flow() -> None:
-    one = row(name="*")
-    (found,) = judge(one, pays(True, False) | topic(NOBODYS))
+    permission = row(name="*")
+    (found,) = judge(permission, pays(True, False) | topic(NOBODYS))
     assert "lacks WRITE on every topic on west (asked about east.pay-2)" in found.message
-    asked = permissions.questions(FLOW, [one], ["pay-1", "pay-2"], [])
+    asked = permissions.questions(FLOW, [permission], ["pay-1", "pay-2"], [])
     assert set(asked) == {("topic", name) for name in ("east.pay-1", "east.pay-2", NOBODYS)}
 
 
 def test_groups_of_a_prefix_are_those_the_flow_syncs() -> None:
-    one = row(cluster="east", resource="group", name="app-", pattern="prefixed", operation="READ")
+    permission = row(
+        cluster="east", resource="group", name="app-", pattern="prefixed", operation="READ"
+    )
     held = Access(None, {"READ": True})
-    assert judge(one, {("group", "app-1"): held, ("group", f"app-{NOBODYS}"): held}, EAST) == []
+    assert (
+        judge(permission, {("group", "app-1"): held, ("group", f"app-{NOBODYS}"): held}, EAST) == []
+    )
     refused = Access(None, {"READ": False})
-    (found,) = judge(one, {("group", f"app-{NOBODYS}"): refused}, EAST, groups=[])
+    (found,) = judge(permission, {("group", f"app-{NOBODYS}"): refused}, EAST, groups=[])
     assert (found.kind, found.topic) == ("missing_permission", None)
 
 
 def test_cluster_is_asked_as_one_resource() -> None:
-    one = row(cluster="east", resource="cluster", name="kafka-cluster", operation="DESCRIBE")
-    assert permissions.questions(FLOW, [one], [], []) == {
+    permission = row(cluster="east", resource="cluster", name="kafka-cluster", operation="DESCRIBE")
+    assert permissions.questions(FLOW, [permission], [], []) == {
         ("cluster", "kafka-cluster"): {"DESCRIBE"}
     }
-    (found,) = judge(one, {("cluster", "kafka-cluster"): Access(None, {"DESCRIBE": False})}, EAST)
+    (found,) = judge(
+        permission, {("cluster", "kafka-cluster"): Access(None, {"DESCRIBE": False})}, EAST
+    )
     assert "lacks DESCRIBE on the cluster on east: records are lost" in found.message
 
 

@@ -1,4 +1,4 @@
-"""Links, pipes and files of others below the report's directories lead nobody astray."""
+"""Links, pipes and files of others below the report's directories are not followed."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def folder(path: Path, _secret: Path) -> None:
 def foreign(path: Path, secret: Path) -> None:
     """Root's own file, under a name in the directory of somebody else."""
     path.hardlink_to(secret)
-    for one in (path.parent, path.parent.parent):
-        os.chown(one, NOBODY, NOBODY)
+    for directory in (path.parent, path.parent.parent):
+        os.chown(directory, NOBODY, NOBODY)
 
 
 Plant = Callable[[Path, Path], None]
@@ -100,8 +100,8 @@ def test_a_report_is_shown_to_whoever_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "state/reports/latest.json"
     path.parent.mkdir(parents=True)
     path.write_text("whole")
-    for one in (path, path.parent, path.parent.parent):
-        os.chown(one, NOBODY, NOBODY)
+    for entry in (path, path.parent, path.parent.parent):
+        os.chown(entry, NOBODY, NOBODY)
     assert read_below(tmp_path / "state", "reports/latest.json") == "whole"
 
 
@@ -124,7 +124,7 @@ def test_publish_says_what_it_did(tmp_path: Path) -> None:
         Store(tmp_path / "state").write_report(name, name)
     done = command(tmp_path, "publish")
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/web: published\n")
-    assert {one.name: one.read_text() for one in (tmp_path / "web").iterdir()} == {
+    assert {file.name: file.read_text() for file in (tmp_path / "web").iterdir()} == {
         name: name for name in PUBLISHED
     }
 
@@ -138,7 +138,7 @@ def test_metrics_take_the_place_of_what_was_planted(
     path.parent.mkdir()
     plant(path, secret)
     done = command(tmp_path, "lag", "--json")
-    assert [one["kind"] for one in json.loads(done.stdout)["findings"]] == ["unreachable"]
+    assert [finding["kind"] for finding in json.loads(done.stdout)["findings"]] == ["unreachable"]
     assert not path.is_symlink()
     assert "kafka_mirror_report_exit_status" in path.read_text()
     assert "4711" not in path.read_text()

@@ -1,4 +1,4 @@
-"""Lag over time as a line: few points, ranges and gaps kept, the last look at its end."""
+"""Lag over time as a line: few points, ranges and gaps kept, the last observation at its end."""
 
 from mirror_report.checks import points
 from mirror_report.model import LagPoint, PartitionLag
@@ -7,12 +7,12 @@ NOW = 1_800_000_000_000
 MINUTE = 60_000
 
 
-def line(*looks: tuple[float, int | None]) -> list[tuple[float, int | None]]:
+def line(*observations: tuple[float, int | None]) -> list[tuple[float, int | None]]:
     """Minutes ago, and lag then."""
-    seen = [(NOW - int(ago * MINUTE), {} if lag == 0 else {"t": lag}) for ago, lag in looks]
+    seen = [(NOW - int(ago * MINUTE), {} if lag == 0 else {"t": lag}) for ago, lag in observations]
     return [
-        ((NOW - one.at_ms) / MINUTE, one.lag_records)
-        for one in points.points("orders", seen, ["t"], NOW)
+        ((NOW - point.at_ms) / MINUTE, point.lag_records)
+        for point in points.points("orders", seen, ["t"], NOW)
     ]
 
 
@@ -30,17 +30,17 @@ def test_line_keeps_where_lag_changes() -> None:
     ]  # fmt: skip
 
 
-def test_few_looks_are_points_one_by_one_however_close_they_are() -> None:
-    looks = ((2.2, 16_898), (2.1, 0), (2.0, 3), (1.9, 0), (1.8, None), (1.7, 0))
-    assert line(*looks) == list(looks)
+def test_few_observations_are_points_one_by_one_however_close_they_are() -> None:
+    observations = ((2.2, 16_898), (2.1, 0), (2.0, 3), (1.9, 0), (1.8, None), (1.7, 0))
+    assert line(*observations) == list(observations)
 
 
-def test_looks_of_a_share_of_the_time_are_one_point_with_their_range_and_the_last_of_them() -> None:
+def test_observations_of_one_interval_are_one_point_with_their_range_and_the_last_value() -> None:
     lags = [5] * (24 * 60)
     lags[100:104] = [5, 9000, 0, 7]
     seen = [(NOW - (len(lags) - 1 - i) * MINUTE, {"t": lag}) for i, lag in enumerate(lags)]
     found = points.points("orders", seen, ["t"], NOW)
-    (peak,) = [one for one in found if one.highest == 9000]
+    (peak,) = [point for point in found if point.highest == 9000]
     assert peak.since_ms is not None
     first, last = (round((at - seen[0][0]) / MINUTE) for at in (peak.since_ms, peak.at_ms))
     assert first <= 101 <= last < first + 10
@@ -51,12 +51,12 @@ def test_looks_of_a_share_of_the_time_are_one_point_with_their_range_and_the_las
 def test_what_is_not_known_is_no_part_of_a_range_and_ends_a_point_as_such() -> None:
     lags = [4 if i % 2 else None for i in range(24 * 60)]
     seen = [(NOW - (len(lags) - 1 - i) * MINUTE, {"t": lag}) for i, lag in enumerate(lags)]
-    for one in points.points("orders", seen, ["t"], NOW):
-        assert (one.lowest, one.highest) == (4, 4)
-        assert one.lag_records == lags[(one.at_ms - seen[0][0]) // MINUTE]
+    for point in points.points("orders", seen, ["t"], NOW):
+        assert (point.lowest, point.highest) == (4, 4)
+        assert point.lag_records == lags[(point.at_ms - seen[0][0]) // MINUTE]
 
 
-def test_time_without_looks_is_unknown() -> None:
+def test_time_without_observations_is_unknown() -> None:
     found = line((200, 5), (100, 5))
     assert [lag for _, lag in found] == [5, None, 5]
 
@@ -65,10 +65,10 @@ def test_what_is_older_than_a_day_is_left_out() -> None:
     assert line((60 * 24 + 1, 5), (10, 7)) == [(10, 7)]
 
 
-def test_looks_of_every_minute_and_gaps_are_at_most_so_many_points() -> None:
-    busy = [(NOW - one * MINUTE, {"t": one}) for one in range(24 * 60, -1, -1)]
+def test_observations_of_every_minute_and_gaps_are_at_most_so_many_points() -> None:
+    busy = [(NOW - minute * MINUTE, {"t": minute}) for minute in range(24 * 60, -1, -1)]
     assert 100 < len(points.points("orders", busy, ["t"], NOW)) <= points.POINTS
-    rare = [(NOW - one * 46 * MINUTE, {"t": one}) for one in range(31, -1, -1)]
+    rare = [(NOW - number * 46 * MINUTE, {"t": number}) for number in range(31, -1, -1)]
     assert len(points.points("orders", rare, ["t"], NOW)) <= points.POINTS
 
 

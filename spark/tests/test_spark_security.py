@@ -1,4 +1,4 @@
-"""Who may speak to Spark's processes is not for choice, and its secrets are nobody's to see."""
+"""Who may speak to Spark's processes cannot be configured, and its secrets are never shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_cluster_may_encrypt_by_tls_instead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "properties", "told"),
+    ("master", "properties", "message"),
     [
         ("local[*]", {"spark.authenticate": False}, "spark.authenticate must be true"),
         ("local[*]", {"spark.network.crypto.enabled": "False"}, "crypto.enabled must be true"),
@@ -67,11 +67,11 @@ def test_a_cluster_may_encrypt_by_tls_instead() -> None:
     ],
 )
 def test_what_would_let_others_in_or_show_a_secret_is_refused(
-    master: str, properties: dict[str, str], told: str
+    master: str, properties: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ConfigError, match="mirror_report_spark_properties") as error:
         parsed(master, properties)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "hushhush" not in str(error.value)
 
 

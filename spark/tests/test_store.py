@@ -74,7 +74,7 @@ def _hold(directory: str, held: Any, release: Any) -> None:
         release.wait(20)
 
 
-def test_second_holder_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_second_holder_learns_who_holds_the_lock(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     held, release = context.Event(), context.Event()
     process = context.Process(target=_hold, args=(str(tmp_path), held, release))
@@ -108,7 +108,7 @@ def test_old_reports_are_dropped_and_the_latest_stays(tmp_path: Path) -> None:
         store.write_report(f"2026110{number}T000000Z-00.json", "{}")
     store.write_report("latest.json", "{}")
     store.prune_reports(keep=2)
-    assert sorted(one.name for one in store.reports_directory.iterdir()) == [
+    assert sorted(path.name for path in store.reports_directory.iterdir()) == [
         "20261103T000000Z-00.json", "20261104T000000Z-00.json", "latest.json",
     ]  # fmt: skip
 
@@ -121,4 +121,4 @@ def test_published_reports_are_readable_by_whoever_may_enter_their_directory(
     store.publish(str(web), ["latest.html"])
     assert (web / "latest.html").read_text() == "page"
     assert (web / "latest.html").stat().st_mode & 0o777 == 0o644
-    assert [one.name for one in web.iterdir()] == ["latest.html"]
+    assert [path.name for path in web.iterdir()] == ["latest.html"]

@@ -1,4 +1,4 @@
-"""Reading on where an earlier look ended must give what reading everything gives."""
+"""Reading on where an earlier observation ended must give what reading everything gives."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_new_tail_begins_at_the_log_start() -> None:
     [(topic(id_="new"), 1), (topic(end=79), 1), (topic(), TOMBSTONES_KEPT_MS)],
     ids=["another topic", "shorter log", "tombstones may be gone"],
 )
-def test_tail_begins_anew_if_it_cannot_go_on(seen: TopicSnapshot, later: int) -> None:
+def test_tail_begins_again_if_it_cannot_go_on(seen: TopicSnapshot, later: int) -> None:
     tail = read()
     tail.fit(seen, NOW + later)
     assert (tail.next, tail.latest, tail.topic_id) == ({0: 0}, {}, seen.topic_id)

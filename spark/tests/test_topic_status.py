@@ -35,25 +35,28 @@ OVERRIDDEN, FILE, DEFAULT = "DYNAMIC_TOPIC_CONFIG", "STATIC_BROKER_CONFIG", "DEF
 def topic(
     name: str = "orders", partitions: int = 1, end: int = 5, **configs: tuple[str, str]
 ) -> TopicSnapshot:
-    named = {key.replace("_", "."): one for key, one in configs.items()}
+    named = {key.replace("_", "."): value for key, value in configs.items()}
     return TopicSnapshot(
         name, "id", {p: PartitionSnapshot(0, end, end) for p in range(partitions)},
-        {"index.interval.bytes": "4096", **{key: one[0] for key, one in named.items()}}, 10, None,
-        {key: one[1] for key, one in named.items()},
+        {"index.interval.bytes": "4096", **{key: value[0] for key, value in named.items()}},
+        10, None,
+        {key: value[1] for key, value in named.items()},
     )  # fmt: skip
 
 
 def cluster(
     *topics: TopicSnapshot, errors: dict[str, str] | None = None, at_ms: int = NOW
 ) -> ClusterSnapshot:
-    return ClusterSnapshot("c", "c", at_ms, {one.name: one for one in topics}, errors or {})
+    return ClusterSnapshot(
+        "c", "c", at_ms, {snapshot.name: snapshot for snapshot in topics}, errors or {}
+    )
 
 
 def statuses(flow: Flow = FLOW, **more: Any) -> dict[str, tuple[bool, str]]:
     given: dict[str, Any] = {
         "source": cluster(), "target": cluster(), "on_source": {}, "gone": (), "on_target": {},
     } | more  # fmt: skip
-    return {one.topic: (one.selected, one.reason) for one in topic_status.statuses(flow, **given)}
+    return {row.topic: (row.selected, row.reason) for row in topic_status.statuses(flow, **given)}
 
 
 def test_selected_topic_has_the_partitions_of_both_sides() -> None:
@@ -86,7 +89,7 @@ def test_hidden_topic_is_selected_and_unknown() -> None:
     assert (row.selected, row.reason, row.source_partitions) == (True, "hidden", None)
 
 
-def test_topic_named_beside_a_pattern_and_absent_is_told() -> None:
+def test_topic_named_beside_a_pattern_and_absent_is_reported() -> None:
     flow = replace(FLOW, topics=(*FLOW.topics, "orders-eu"))
     found = statuses(flow, source=cluster(topic()), target=cluster(topic("east.orders")))
     assert found["orders-eu"] == (True, "named by the flow and not on east")
@@ -113,7 +116,7 @@ def test_topic_left_out_has_its_reason(flow: Flow, name: str, reason: str) -> No
     assert statuses(flow, on_source={name: 2}) == {name: (False, reason)}
 
 
-def test_topic_created_between_two_looks_is_not_called_left_out() -> None:
+def test_topic_created_between_two_observations_is_not_called_left_out() -> None:
     assert statuses(on_source={"orders": 1}) == {}
 
 
@@ -122,7 +125,7 @@ def differences(
 ) -> list[tuple[str, str]]:
     name = key.replace(".", "_")
     found = topic_settings.differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
-    return [(one.name, one.kind) for one in found]
+    return [(difference.name, difference.kind) for difference in found]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +181,10 @@ def test_default_excludes_are_never_synced(
 
 
 def test_difference_shows_both_values() -> None:
-    (one,) = topic_settings.differences(
+    (difference,) = topic_settings.differences(
         FLOW, topic(retention_ms=("1000", OVERRIDDEN)), topic(retention_ms=("900", DEFAULT))
     )
-    assert one == ConfigDifference("retention.ms", "1000", "900", "synced")
+    assert difference == ConfigDifference("retention.ms", "1000", "900", "synced")
 
 
 def test_settings_that_may_not_be_read_differ_in_nothing() -> None:
@@ -213,13 +216,13 @@ def test_orphan_stays_a_row_and_is_a_finding_once() -> None:
     assert statuses(gone=["orders-2"], on_target={"east.orders-2": 2}) == {
         "orders-2": (False, "orphaned: no longer on east, what was mirrored is still on west")
     }
-    (one,) = topic_status.orphaned(FLOW, ["orders-2"], [])
-    assert (one.kind, one.topic, one.severity) == ("orphaned", "orders-2", "warning")
-    assert "--delete --topic east.orders-2 on west" in one.action
+    (finding,) = topic_status.orphaned(FLOW, ["orders-2"], [])
+    assert (finding.kind, finding.topic, finding.severity) == ("orphaned", "orders-2", "warning")
+    assert "--delete --topic east.orders-2 on west" in finding.action
     assert topic_status.orphaned(FLOW, ["orders-2"], ["orders-2"]) == []
 
 
-def look(
+def observe(
     positions: dict[str, dict[int, int]], before: Any = None, *, minutes: float = 0,
     flow: Flow = FLOW, group: GroupSnapshot = NOBODY, source: Any = None,
     starts: Any = None,
@@ -233,53 +236,53 @@ def look(
 
 def test_positions_of_matched_topics_are_no_finding() -> None:
     positions = {"orders-1": {0: 5}, "orders-2": {0: 5}}
-    _, seen = look(positions)
-    found, _ = look(positions, seen, minutes=60)
+    _, seen = observe(positions)
+    found, _ = observe(positions, seen, minutes=60)
     assert found == []
 
 
-def test_position_that_moves_in_a_topic_not_matched_is_told() -> None:
-    _, seen = look({"orders-1": {0: 5}, "payments": {0: 5, 1: 2}})
-    (one,), _ = look({"orders-1": {0: 5}, "payments": {0: 5, 1: 3}}, seen)
-    assert (one.kind, one.topic) == ("regex_disagreement", "payments")
+def test_position_that_moves_in_a_topic_not_matched_is_reported() -> None:
+    _, seen = observe({"orders-1": {0: 5}, "payments": {0: 5, 1: 2}})
+    (finding,), _ = observe({"orders-1": {0: 5}, "payments": {0: 5, 1: 3}}, seen)
+    assert (finding.kind, finding.topic) == ("regex_disagreement", "payments")
 
 
 @pytest.mark.parametrize(("topic_name", "flow"), [("payments", FLOW), ("heartbeats", FLOW)])
 def test_position_that_rests_or_is_of_heartbeats_is_not(topic_name: str, flow: Flow) -> None:
-    _, seen = look({topic_name: {0: 5}}, flow=flow)
+    _, seen = observe({topic_name: {0: 5}}, flow=flow)
     end = 6 if topic_name == "heartbeats" else 5
-    found, _ = look({topic_name: {0: end}}, seen, flow=flow)
+    found, _ = observe({topic_name: {0: end}}, seen, flow=flow)
     assert found == []
 
 
-def test_selection_that_was_changed_begins_anew() -> None:
-    _, seen = look({"payments": {0: 5}})
-    found, _ = look({"payments": {0: 9}}, {**seen, "include": "payments"})
+def test_selection_that_was_changed_begins_again() -> None:
+    _, seen = observe({"payments": {0: 5}})
+    found, _ = observe({"payments": {0: 9}}, {**seen, "include": "payments"})
     assert found == []
 
 
-def test_assigned_topic_that_is_not_matched_is_told_at_once() -> None:
+def test_assigned_topic_that_is_not_matched_is_reported_at_once() -> None:
     group = GroupSnapshot("g", "Stable", (GroupMember("c", "h", (("payments", 0),)),))
-    (one,), _ = look({}, flow=MM1, group=group)
-    assert (one.kind, one.topic) == ("regex_disagreement", "payments")
+    (finding,), _ = observe({}, flow=MM1, group=group)
+    assert (finding.kind, finding.topic) == ("regex_disagreement", "payments")
 
 
-def test_matched_topic_never_touched_while_others_move_is_told_after_a_while() -> None:
-    _, seen = look({"orders-1": {0: 5}})
-    assert look({"orders-1": {0: 9}}, seen, minutes=5)[0] == []
-    assert look({"orders-1": {0: 5}}, seen, minutes=30)[0] == []
-    (one,), later = look({"orders-1": {0: 9}}, seen, minutes=30)
-    assert (one.kind, one.topic) == ("regex_disagreement", "orders-2")
+def test_matched_topic_never_touched_while_others_move_is_reported_after_a_while() -> None:
+    _, seen = observe({"orders-1": {0: 5}})
+    assert observe({"orders-1": {0: 9}}, seen, minutes=5)[0] == []
+    assert observe({"orders-1": {0: 5}}, seen, minutes=30)[0] == []
+    (finding,), later = observe({"orders-1": {0: 9}}, seen, minutes=30)
+    assert (finding.kind, finding.topic) == ("regex_disagreement", "orders-2")
     assert later["untouched"] == seen["untouched"]
 
 
 def test_empty_topic_and_records_before_the_start_need_no_position() -> None:
     source = [topic("orders-1"), topic("orders-2", end=0), topic("orders-3")]
-    _, seen = look({"orders-1": {0: 5}}, source=source, starts={"orders-3": {"0": 5}})
+    _, seen = observe({"orders-1": {0: 5}}, source=source, starts={"orders-3": {"0": 5}})
     assert seen["untouched"] == {}
 
 
 def test_assigned_topic_without_a_position_is_no_disagreement() -> None:
     group = GroupSnapshot("g", "Stable", (GroupMember("c", "h", (("orders-2", 0),)),))
-    _, seen = look({"orders-1": {0: 5}}, flow=MM1, group=group)
-    assert look({"orders-1": {0: 9}}, seen, minutes=30, flow=MM1, group=group)[0] == []
+    _, seen = observe({"orders-1": {0: 5}}, flow=MM1, group=group)
+    assert observe({"orders-1": {0: 9}}, seen, minutes=30, flow=MM1, group=group)[0] == []

@@ -28,8 +28,8 @@ def topic(partitions: int = 2, **configs: str) -> TopicSnapshot:
     return TopicSnapshot("t", "id", every, merged, 10)
 
 
-def cluster(alias: str, one: TopicSnapshot | None, errors: Any = None) -> ClusterSnapshot:
-    return ClusterSnapshot(alias, alias, 0, {"t": one} if one else {}, errors or {})
+def cluster(alias: str, snapshot: TopicSnapshot | None, errors: Any = None) -> ClusterSnapshot:
+    return ClusterSnapshot(alias, alias, 0, {"t": snapshot} if snapshot else {}, errors or {})
 
 
 def judge(
@@ -45,8 +45,8 @@ def judge(
 
 
 def kinds(found: list[Finding]) -> list[tuple[str, str]]:
-    assert all(one.action for one in found), "every finding says what to do next"
-    return [(one.severity, one.kind) for one in found]
+    assert all(finding.action for finding in found), "every finding says what to do next"
+    return [(finding.severity, finding.kind) for finding in found]
 
 
 def test_equal_topics_are_no_finding() -> None:
@@ -138,9 +138,9 @@ def test_forbidden_topic_is_a_permission_not_an_absence() -> None:
 
 def test_topic_out_of_order_is_no_matter_of_permissions() -> None:
     source = cluster("east", None, {"t": "topic t is not readable now (Kafka error 5)"})
-    (one,) = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
-    assert (one.severity, one.kind) == ("unknown", "unreadable")
-    assert "Grant" not in one.action
+    (finding,) = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
+    assert (finding.severity, finding.kind) == ("unknown", "unreadable")
+    assert "Grant" not in finding.action
 
 
 def test_topic_named_beside_a_pattern_and_absent_is_a_warning() -> None:

@@ -48,7 +48,7 @@ def test_critical_beats_unknown_beats_warning() -> None:
     )
     assert verdict([warning, unknown]).exit_code == 3
     assert verdict([warning, unknown, critical]).exit_code == 2
-    assert [one.kind for one in worst_first([warning, unknown, critical])] == [
+    assert [judged.kind for judged in worst_first([warning, unknown, critical])] == [
         "missing", "unreachable", "duplicate",
     ]  # fmt: skip
 

@@ -34,7 +34,7 @@ def test_no_name_stands_for_two_things() -> None:
 
 def test_a_type_is_known_by_its_name() -> None:
     source = (
-        "class Look: pass\nclass _Own: pass\nPlace = tuple[str, int]\nKNOWN = 3\nvalue = 1\n"
+        "class View: pass\nclass _Own: pass\nPlace = tuple[str, int]\nKNOWN = 3\nvalue = 1\n"
         "Row: TypeAlias = dict\nLIMIT: int = 2"
     )
-    assert list(types(ast.parse(source))) == ["Look", "Place", "Row"]
+    assert list(types(ast.parse(source))) == ["View", "Place", "Row"]

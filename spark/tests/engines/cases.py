@@ -42,7 +42,7 @@ NOW = 1_800_000_000_000
 def topic(name: str, start: int, end: int, **configs: str) -> TopicSnapshot:
     given = {
         "cleanup.policy": "delete",
-        **{key.replace("_", "."): one for key, one in configs.items()},
+        **{key.replace("_", "."): value for key, value in configs.items()},
     }
     log = {0: PartitionSnapshot(start, end, end)}
     return TopicSnapshot(
@@ -59,7 +59,9 @@ def topic(name: str, start: int, end: int, **configs: str) -> TopicSnapshot:
 def snapshot(
     alias: str, *some: TopicSnapshot, errors: Mapping[str, str] | None = None
 ) -> ClusterSnapshot:
-    return ClusterSnapshot(alias, alias, NOW, {one.name: one for one in some}, dict(errors or {}))
+    return ClusterSnapshot(
+        alias, alias, NOW, {entry.name: entry for entry in some}, dict(errors or {})
+    )
 
 
 CLUSTERS = {alias: Cluster(alias, (f"{alias}1:9092",)) for alias in ("east", "west")}
@@ -120,8 +122,8 @@ class Case:
             now = replace(self.mirror, syncs={("t", 0): OffsetSync(120, 80, NOW)})
             seen = shifts.observe(self.source, self.copied, now, self.flow, {})
             before = {
-                name: {**one, "partitions": {"0": [120, downstream, 20]}}
-                for name, one in seen.items()
+                name: {**observed, "partitions": {"0": [120, downstream, 20]}}
+                for name, observed in seen.items()
             }
             found += shifts.judge(self.flow, self.source, seen, before, ())
         return found
@@ -169,5 +171,7 @@ class Case:
         """A permission that is missing."""
         rows = permissions.rows_of(self.flow, "west")
         asked = permissions.questions(self.flow, rows, ["t"], [])
-        answers = {one: Access(True, dict.fromkeys(some, False)) for one, some in asked.items()}
+        answers = {
+            resource: Access(True, dict.fromkeys(some, False)) for resource, some in asked.items()
+        }
         return permissions.judge(self.flow, CLUSTERS["west"], rows, answers, ["t"], [])

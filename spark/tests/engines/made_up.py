@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from mirror_report.config import Flow, Permission
 from mirror_report.engines import MM1, MM2, Engine
 
-FACTS = [one.name for one in fields(Engine) if one.name not in ("name", "title")]
+FACTS = [field.name for field in fields(Engine) if field.name not in ("name", "title")]
 
 
 def crossed() -> Iterator[Engine]:

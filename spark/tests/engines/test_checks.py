@@ -41,7 +41,7 @@ from mirror_report.parity.plan import strategies
 def row_texts(case: Case) -> list[str]:
     on_source = {"t": 1, "heartbeats": 1, "__in": 1, "__out": 1, "west.t": 1, "t-old": 1, "else": 1}
     rows = topic_status.statuses(case.flow, case.source, case.target, on_source, ["t-gone"], {})
-    return [one.reason for one in rows]
+    return [row.reason for row in rows]
 
 
 CALLS: Mapping[str, Callable[[Case], Any]] = {
@@ -78,7 +78,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
     "preflight.internal_names": lambda c: preflight.internal_names(c.flow),
     "preflight.internal_topics": lambda c: preflight.internal_topics(
-        c.flow, snapshot("west", *(topic(one, 0, 1) for one in preflight.internal_names(c.flow)))
+        c.flow, snapshot("west", *(topic(name, 0, 1) for name in preflight.internal_names(c.flow)))
     ),
     "preflight.no_groups": lambda c: preflight.no_groups(c.flow, ["other"]),
     "preflight.replication_factors": lambda c: preflight.replication_factors(c.flow, 1),
@@ -124,13 +124,13 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
 def of_flows() -> set[str]:
     """Public functions of the checks that are given a flow, on its own or in what they judge."""
     found = set()
-    for one in pkgutil.iter_modules(checks.__path__):
-        module = import_module(f"mirror_report.checks.{one.name}")
+    for info in pkgutil.iter_modules(checks.__path__):
+        module = import_module(f"mirror_report.checks.{info.name}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
             given = {getattr(kind, "__name__", kind) for kind in function.__annotations__.values()}
             own = function.__module__ == module.__name__ and not name.startswith("_")
             if own and given & {"Flow", "Scene"}:
-                found.add(f"{one.name}.{name}")
+                found.add(f"{info.name}.{name}")
     return found
 
 
@@ -138,7 +138,7 @@ def test_every_check_of_a_flow_is_called() -> None:
     assert set(CALLS) == of_flows()
 
 
-@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda engine: engine.name)
 def test_every_check_takes_an_engine_it_does_not_know(engine: Engine) -> None:
     case = Case(flow_of(engine))
     for name, call in CALLS.items():
@@ -151,7 +151,7 @@ def text(engine: Engine, name: str) -> str:
     return str(CALLS[name](Case(flow_of(engine))))
 
 
-@pytest.mark.parametrize("engine", EVERY, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", EVERY, ids=lambda engine: engine.name)
 def test_checks_say_what_the_facts_are(engine: Engine) -> None:
     in_group = engine.positions is PositionStore.SOURCE_GROUP
     said = {
@@ -200,9 +200,9 @@ def test_command_for_the_process_is_the_engines_own() -> None:
     assert "systemctl restart unit.service" in text(MM2, "workers.judge")
 
 
-@pytest.mark.parametrize("engine", EVERY, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", EVERY, ids=lambda engine: engine.name)
 def test_content_is_compared_by_offset_syncs_where_there_are_some(engine: Engine) -> None:
-    one = topic("t", 0, 1)
-    chosen = strategies.choose(flow_of(engine), [one], one, untimed=True)
+    mirrored = topic("t", 0, 1)
+    chosen = strategies.choose(flow_of(engine), [mirrored], mirrored, untimed=True)
     assert chosen.strategy == ("offset_syncs" if engine.has_offset_syncs else "none")
     assert engine.has_offset_syncs or f"{engine.title} says nothing" in chosen.reason

@@ -22,7 +22,7 @@ def document(engine: Engine, **names: str) -> dict[str, Any]:
     return {"version": 1, "clusters": clusters, "flows": [flow]}
 
 
-@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda engine: engine.name)
 def test_configuration_asks_for_what_the_engine_keeps(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,7 +42,7 @@ def test_configuration_asks_for_what_the_engine_keeps(
             parse(document(engine, **names))
 
 
-@pytest.mark.parametrize("engine", MADE_UP, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", MADE_UP, ids=lambda engine: engine.name)
 def test_internal_topics_are_mirrored_by_name_where_the_engine_wants_them_named(
     engine: Engine,
 ) -> None:

@@ -13,9 +13,9 @@ OF_ALL_ENGINES = ("checks/kinds.py", "render/prometheus.py")
 
 def docstrings(tree: ast.AST) -> set[int]:
     return {
-        id(one.value)
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 
@@ -23,13 +23,13 @@ def named(tree: ast.AST) -> list[str]:
     """Engines' names in a module's code: as text, and as what they are imported by."""
     quiet = docstrings(tree)
     words = [
-        one.value
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in quiet
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet
     ]
-    words += [one.id for one in ast.walk(tree) if isinstance(one, ast.Name)]
-    words += [one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)]
-    words += [one.name for one in ast.walk(tree) if isinstance(one, ast.alias)]
+    words += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    words += [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    words += [node.name for node in ast.walk(tree) if isinstance(node, ast.alias)]
     return [word for word in words if any(name in word for name in NAMES)]
 
 

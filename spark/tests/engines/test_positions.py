@@ -46,7 +46,7 @@ class Asked:
         return self
 
 
-@pytest.mark.parametrize("engine", EVERY, ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", EVERY, ids=lambda engine: engine.name)
 def test_positions_are_read_where_the_engine_keeps_them(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

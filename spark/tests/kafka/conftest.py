@@ -45,7 +45,7 @@ def without_spark() -> Iterator[None]:
     """As on a host where the report's Spark part is not installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "pyspark", None)
-        for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+        for name in [module for module in sys.modules if module.startswith("mirror_report.parity")]:
             patch.delitem(sys.modules, name)
         yield
 

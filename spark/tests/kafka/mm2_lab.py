@@ -1,4 +1,4 @@
-"""One topic of a real MirrorMaker 2 between two clusters, and the report's word for it."""
+"""One topic of a real MirrorMaker 2 between two clusters, and what the report says of it."""
 
 import contextlib
 import time
@@ -108,20 +108,20 @@ class Lab:
                 producer.send(self.topic, value=b"v" * size, partition=number % partitions)
             producer.flush(60)
 
-    def look(self) -> Observed:
+    def observe(self) -> Observed:
         """Everything as it is now."""
         settings = self.settings()
         with open_clients(settings, ["east", "west"]) as clients:
             return observe_flow(clients, settings.flows[0], {})
 
     def lag(self) -> LagResult:
-        """Measure lag, remembering what a second look needs."""
+        """Measure lag, remembering what a second observation needs."""
         settings = self.settings()
         return measure_lag(settings, Store(settings.state_directory))
 
     def counts(self) -> Counts:
         """Where both logs and the mirror stand."""
-        seen = self.look()
+        seen = self.observe()
         return Counts(
             ends(seen.source, self.topic),
             sum(seen.positions.get(self.topic, {}).values()),
@@ -144,7 +144,7 @@ class Lab:
 
 def ends(snapshot: ClusterSnapshot, name: str) -> int:
     topic = snapshot.topics.get(name)
-    return sum(one.log_end for one in topic.partitions.values()) if topic else 0
+    return sum(partition.log_end for partition in topic.partitions.values()) if topic else 0
 
 
 def admin(bootstrap: str) -> Any:

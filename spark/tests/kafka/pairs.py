@@ -90,14 +90,14 @@ class Pair:
         try:
             while left:
                 for at, records in consumer.poll(1000, max_records=left).items():
-                    for one in records:
+                    for record in records:
                         producer.send(
                             at.topic,
-                            key=one.key,
-                            value=one.value,
-                            headers=one.headers,
+                            key=record.key,
+                            value=record.value,
+                            headers=record.headers,
                             partition=at.partition,
-                            timestamp_ms=one.timestamp,
+                            timestamp_ms=record.timestamp,
                         )
                     left -= len(records)
             producer.flush()
@@ -121,8 +121,8 @@ def admin(bootstrap: str) -> Any:
 def produce(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
     sent = [producer.send(topic, value=b"v%d" % n, partition=partition) for n in range(count)]
-    for one in sent:
-        one.get(30)
+    for future in sent:
+        future.get(30)
     producer.close()
 
 
@@ -149,4 +149,4 @@ def member(pair: Pair) -> Iterator[threading.Event]:
 
 
 def kinds(found: list[Any]) -> list[str]:
-    return sorted(one.kind for one in found)
+    return sorted(finding.kind for finding in found)

@@ -43,7 +43,7 @@ Row = tuple[str, str, str, str, str]
 def rows(cluster: str, resource: str, name: str, *operations: str) -> list[Row]:
     """A name that ends with a dash or a dot stands for what begins so."""
     pattern = "prefixed" if name.endswith(("-", ".")) else "literal"
-    return [(cluster, resource, name, pattern, one) for one in operations]
+    return [(cluster, resource, name, pattern, operation) for operation in operations]
 
 
 # What was enough for each engine when it was tried with nothing else.
@@ -90,9 +90,9 @@ class Lab:
             "group_id": "psrc-mm2" if mm2 else "mirrormaker-mm1",
             "accept": ["regex-without-auto-creation:mm1"],
             "permissions": [
-                dict(zip(("cluster", "resource", "name", "pattern", "operation"), one, strict=True))
+                dict(zip(("cluster", "resource", "name", "pattern", "operation"), row, strict=True))
                 | {"why": "it fails"}
-                for one in needed
+                for row in needed
             ],
         }  # fmt: skip
         if mm2:
@@ -114,14 +114,14 @@ class Lab:
                     for alias, address in self.sasl.items()
                 },
                 "flows": [flow | changes],
-                "credentials": {f"{one}.mirror.password": self.password for one in self.sasl},
+                "credentials": {f"{alias}.mirror.password": self.password for alias in self.sasl},
             }
         )  # fmt: skip
 
     def check(self, engine: str, needed: list[Row], **changes: Any) -> list[Finding]:
         """Findings about permissions."""
         found = check_flows(self.settings(engine, needed, **changes)).findings
-        return [one for one in found if "permission" in one.kind]
+        return [finding for finding in found if "permission" in finding.kind]
 
     def allow(self, *granted: Row) -> None:
         """Grant permissions, and wait until the authorizer knows."""
@@ -133,16 +133,16 @@ class Lab:
 
     def _change(self, changed: Collection[Row], *, there: bool) -> None:
         for alias, bootstrap in self.plain.items():
-            own = [one for one in changed if one[0] == alias]
+            own = [row for row in changed if row[0] == alias]
             if not own:
                 continue
             with admin(bootstrap) as client:
                 if there:
-                    client.create_acls([_acl(one) for one in own])
+                    client.create_acls([_acl(row) for row in own])
                 else:
-                    client.delete_acls([_filter(*one[1:]) for one in own])
+                    client.delete_acls([_filter(*row[1:]) for row in own])
                 deadline = time.monotonic() + 20
-                while any((one[1:] in _acls(client)) != there for one in own):
+                while any((row[1:] in _acls(client)) != there for row in own):
                     assert time.monotonic() < deadline, "the authorizer does not know the change"
                     time.sleep(0.05)
 
@@ -182,44 +182,44 @@ def _acls(client: Any) -> set[tuple[str, str, str, str]]:
     found, _ = client.describe_acls(every)
     return {
         (
-            one.resource_pattern.resource_type.name.lower(),
-            one.resource_pattern.resource_name,
-            one.resource_pattern.pattern_type.name.lower(),
-            one.operation.name,
+            acl.resource_pattern.resource_type.name.lower(),
+            acl.resource_pattern.resource_name,
+            acl.resource_pattern.pattern_type.name.lower(),
+            acl.operation.name,
         )
-        for one in found
+        for acl in found
     }
 
 
 @pytest.fixture(scope="module")
 def lab(source_broker: Any, target_broker: Any, sasl_users: Mapping[str, str]) -> Lab:
     """Topics of both flows on both sides, and a group to sync; nothing is allowed yet."""
-    one = Lab(
+    made = Lab(
         {"psrc": source_broker.sasl, "pdst": target_broker.sasl},
         {"psrc": source_broker.bootstrap, "pdst": target_broker.bootstrap},
         sasl_users[USER],
     )
     compacted = {"configs": {"cleanup.policy": "compact"}, "num_partitions": 1}
     plain = {"num_partitions": 2}
-    with admin(one.plain["psrc"]) as client:
+    with admin(made.plain["psrc"]) as client:
         client.create_topics({"mm1.one": plain, "mm2.one": plain, "mm2.two": plain})
         client.wait_for_topics(["mm1.one", "mm2.one", "mm2.two"])
-    with admin(one.plain["pdst"]) as client:
+    with admin(made.plain["pdst"]) as client:
         mirrored = ["mm1.one", "psrc.mm2.one", "psrc.mm2.two", "heartbeats"]
         client.create_topics(dict.fromkeys(mirrored, plain) | dict.fromkeys(INTERNAL, compacted))
         client.wait_for_topics([*mirrored, *INTERNAL])
-    producer = KafkaProducer(bootstrap_servers=one.plain["psrc"])
+    producer = KafkaProducer(bootstrap_servers=made.plain["psrc"])
     producer.send("mm2.one", b"one").get(20)
     producer.close()
     consumer = KafkaConsumer(
-        "mm2.one", bootstrap_servers=one.plain["psrc"], group_id="app-1",
+        "mm2.one", bootstrap_servers=made.plain["psrc"], group_id="app-1",
         auto_offset_reset="earliest", enable_auto_commit=False,
     )  # fmt: skip
     while not consumer.poll(500):
         pass
     consumer.commit()
     consumer.close(autocommit=False)
-    return one
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def without(lab: Lab, *taken: Row) -> Iterator[None]:
 
 
 def name_of(row: Row) -> str:
-    return "-".join(row[one] for one in (0, 1, 2, 4))
+    return "-".join(row[column] for column in (0, 1, 2, 4))
 
 
 FLOWS = {"mm1": MM1, "mm2": MM2}
@@ -248,10 +248,10 @@ FLOWS = {"mm1": MM1, "mm2": MM2}
 def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) -> None:
     for engine, needed in FLOWS.items():
         checked = check_flows(lab.settings(engine, needed))
-        assert {one.kind for one in checked.findings} <= {"missing_permission", "no_topics",
+        assert {finding.kind for finding in checked.findings} <= {"missing_permission", "no_topics",
                                                         "no_groups"}  # fmt: skip
-        named = [one for one in checked.findings if one.kind == "missing_permission"]
-        assert len({one.action for one in named}) == len(needed)
+        named = [finding for finding in checked.findings if finding.kind == "missing_permission"]
+        assert len({finding.action for finding in named}) == len(needed)
         assert verdict(checked.findings).exit_code == EXIT_CODES["critical"]
 
 
@@ -259,36 +259,36 @@ def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) ->
 def test_with_every_permission_nothing_is_missing(granted: Lab, engine: str) -> None:
     found = check_flows(granted.settings(engine, FLOWS[engine])).findings
     # Neither engine may, nor has to, read the settings of these topics.
-    (one,) = found
-    assert (one.kind, one.severity) == ("not_checked", "warning")
-    assert ("mm1.one on psrc" if engine == "mm1" else INTERNAL[0]) in one.message
+    (finding,) = found
+    assert (finding.kind, finding.severity) == ("not_checked", "warning")
+    assert ("mm1.one on psrc" if engine == "mm1" else INTERNAL[0]) in finding.message
 
 
 @pytest.mark.parametrize(
     ("engine", "row"),
     [(engine, row) for engine, needed in FLOWS.items() for row in needed],
-    ids=lambda one: name_of(one) if isinstance(one, tuple) else one,
+    ids=lambda value: name_of(value) if isinstance(value, tuple) else value,
 )
 def test_permission_taken_away_is_named(granted: Lab, engine: str, row: Row) -> None:
     alias, resource, name, pattern, operation = row
     with without(granted, row):
         found = granted.check(engine, FLOWS[engine])
-    (one,) = found
-    assert one.kind == "missing_permission"
+    (finding,) = found
+    assert finding.kind == "missing_permission"
     existing = operation == "CREATE"
-    assert one.severity == ("warning" if existing else "critical")
-    assert one.message.startswith(f"{PRINCIPAL} (identity mirror) lacks {operation} on ")
-    assert f" on {alias}" in one.message
-    assert one.message.endswith(": it fails")
-    assert f"--operation {operation.title().replace('_', '')}" in one.action
+    assert finding.severity == ("warning" if existing else "critical")
+    assert finding.message.startswith(f"{PRINCIPAL} (identity mirror) lacks {operation} on ")
+    assert f" on {alias}" in finding.message
+    assert finding.message.endswith(": it fails")
+    assert f"--operation {operation.title().replace('_', '')}" in finding.action
     if resource != "cluster":
-        assert f"--{resource} {name}" in one.action
-    assert one.action.endswith("--resource-pattern-type prefixed") == (pattern == "prefixed")
+        assert f"--{resource} {name}" in finding.action
+    assert finding.action.endswith("--resource-pattern-type prefixed") == (pattern == "prefixed")
 
 
 @pytest.mark.parametrize("row", MM1_LITERAL, ids=name_of)
 def test_permission_on_a_literal_topic_is_named(granted: Lab, row: Row) -> None:
-    wider = [one for one in MM1 if one[3] == "prefixed"]
+    wider = [permission for permission in MM1 if permission[3] == "prefixed"]
     granted.deny(*wider)
     granted.allow(*MM1_LITERAL)
     changes = {"topics": ["mm1.one"], "include": r"mm1\.one"}
@@ -297,7 +297,7 @@ def test_permission_on_a_literal_topic_is_named(granted: Lab, row: Row) -> None:
         with without(granted, row):
             (found,) = granted.check("mm1", MM1_LITERAL, **changes)
     finally:
-        granted.deny(*[one for one in MM1_LITERAL if one[1] == "topic"])
+        granted.deny(*[permission for permission in MM1_LITERAL if permission[1] == "topic"])
         granted.allow(*wider)
     assert f"lacks {row[4]} on {row[1]} {row[2]} on {row[0]}: it fails" in found.message
 
@@ -322,7 +322,7 @@ NEW = [
     *rows("pdst", "topic", "psrc-new-", "CREATE", "READ", "WRITE", "ALTER", "ALTER_CONFIGS"),
 ]
 UNASKABLE = [
-    one for one in NEW if one[0] == "pdst" and one[1] == "topic" and one[4] in ("READ", "WRITE")
+    row for row in NEW if row[0] == "pdst" and row[1] == "topic" and row[4] in ("READ", "WRITE")
 ]
 
 
@@ -332,8 +332,8 @@ def check_new(lab: Lab) -> tuple[list[Finding], list[str]]:
         "mm2", NEW, separator="-new-", group_id="new-mm2", offset_topic=NEW_OFFSETS,
         consumer_groups=[],
     )  # fmt: skip
-    unknown = [one.message for one in found if one.kind == "permission_unknown"]
-    return [one for one in found if one.kind == "missing_permission"], unknown
+    unknown = [finding.message for finding in found if finding.kind == "permission_unknown"]
+    return [finding for finding in found if finding.kind == "missing_permission"], unknown
 
 
 @pytest.fixture(scope="module")
@@ -353,25 +353,25 @@ def test_reading_and_writing_what_does_not_exist_is_unknown(granted_new: Lab) ->
 
 
 @pytest.mark.parametrize(
-    "row", [one for one in NEW if one[0] == "pdst" and one not in UNASKABLE], ids=name_of
+    "row", [row for row in NEW if row[0] == "pdst" and row not in UNASKABLE], ids=name_of
 )
 def test_permission_on_what_does_not_exist_is_named(granted_new: Lab, row: Row) -> None:
     with without(granted_new, row):
         missing, (unknown,) = check_new(granted_new)
-    (one,) = missing
-    assert one.severity == "critical"
-    assert f"lacks {row[4]} on " in one.message
-    assert row[2] in one.message
+    (finding,) = missing
+    assert finding.severity == "critical"
+    assert f"lacks {row[4]} on " in finding.message
+    assert row[2] in finding.message
     assert unknown.count("does not exist yet") == len(UNASKABLE)
 
 
 @pytest.mark.parametrize("name", [NEW_OFFSETS, "psrc-new-"])
 def test_hidden_names_lack_whatever_shows_them(granted_new: Lab, name: str) -> None:
-    shows = [one for one in NEW if one[2] == name and one[4] in ("READ", "WRITE", "ALTER")]
+    shows = [row for row in NEW if row[2] == name and row[4] in ("READ", "WRITE", "ALTER")]
     with without(granted_new, *shows):
         missing, _ = check_new(granted_new)
     assert len(missing) == len(shows)
-    assert all(name in one.message for one in missing)
+    assert all(name in finding.message for finding in missing)
 
 
 def test_asking_changes_nothing(granted_new: Lab) -> None:
@@ -385,14 +385,16 @@ def test_asking_changes_nothing(granted_new: Lab) -> None:
 def test_report_that_lacks_a_permission_is_unknown(granted: Lab) -> None:
     settings = granted.settings("mm1", MM1)
     clusters = {
-        alias: dataclasses.replace(one, identity="report")
-        for alias, one in settings.clusters.items()
+        alias: dataclasses.replace(cluster, identity="report")
+        for alias, cluster in settings.clusters.items()
     }
     secrets = {f"{alias}.report.password": granted.password for alias in clusters}
     settings = dataclasses.replace(settings, clusters=clusters, credentials=Credentials(secrets))
     with without(granted, MM1[0]):
         found = check_flows(settings).findings
-    assert ("missing_permission", "unknown") in {(one.kind, one.severity) for one in found}
+    assert ("missing_permission", "unknown") in {
+        (finding.kind, finding.severity) for finding in found
+    }
     assert verdict(found).exit_code == EXIT_CODES["unknown"]
 
 
@@ -436,15 +438,15 @@ def test_missing_topic_that_may_not_be_created_blocks_the_mirror(granted: Lab) -
     settings = granted.settings("mm1", [*needed, *writes], **topics)
     creates = rows("pdst", "topic", "mm2.one", "CREATE")
     try:
-        assert "topic_missing" in {one.kind for one in check_flows(settings).findings}
+        assert "topic_missing" in {finding.kind for finding in check_flows(settings).findings}
         granted.allow(*creates)
         found = check_flows(settings).findings
     finally:
         granted.deny(*writes, *creates)
-    assert "topic_missing" not in {one.kind for one in found}
+    assert "topic_missing" not in {finding.kind for finding in found}
     assert verdict(found).exit_code == EXIT_CODES["warning"]
-    assert any("whether its brokers create topics could not be asked" in one.message
-               for one in found)  # fmt: skip
+    assert any("whether its brokers create topics could not be asked" in finding.message
+               for finding in found)  # fmt: skip
 
 
 def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
@@ -453,7 +455,9 @@ def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
     both = dataclasses.replace(settings, flows=(flow, dataclasses.replace(flow, name="other")))
     with without(granted, *rows("pdst", "group", "psrc-mm2", "READ")):
         found = check_flows(both).findings
-    assert [one.kind for one in found if one.severity != "warning"] == ["missing_permission"]
+    assert [finding.kind for finding in found if finding.severity != "warning"] == [
+        "missing_permission"
+    ]
 
 
 def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str) -> None:
@@ -463,12 +467,12 @@ def test_cluster_without_acls_lacks_nothing(lab: Lab, auto_creating_broker: str)
         for alias, address in (("psrc", lab.plain["psrc"]), ("pdst", auto_creating_broker))
     }
     found = check_flows(dataclasses.replace(settings, clusters=anybody)).findings
-    (unknown,) = [one for one in found if "permission" in one.kind]
+    (unknown,) = [finding for finding in found if "permission" in finding.kind]
     assert unknown.kind == "permission_unknown"
     # None of its topics exists, and about those Kafka does not say.
     asked = unknown.message.partition("could not be asked: ")[2].split("; ")
-    assert {one.partition(" on topic")[0] for one in asked} == {"READ", "WRITE"}
-    assert all("does not exist yet" in one for one in asked)
+    assert {question.partition(" on topic")[0] for question in asked} == {"READ", "WRITE"}
+    assert all("does not exist yet" in question for question in asked)
 
 
 @pytest.mark.parametrize("described", [True, False], ids=["listed", "not listed"])

@@ -28,24 +28,26 @@ from mirror_report.state.store import StateError
 
 def test_lag_of_a_stopped_mirror_equals_what_was_produced(mirrored: Pair) -> None:
     result = measure_lag(mirrored.settings(), mirrored.store())
-    rows = {one.partition: one for one in result.rows}
+    rows = {row.partition: row for row in result.rows}
     assert (rows[0].lag_records, rows[0].state) == (3, "STOPPED")
     assert (rows[1].lag_records, rows[1].state) == (0, "IDLE")
     assert rows[0].lag_seconds is not None
     assert 0 <= rows[0].lag_seconds < 120
-    assert [(one.kind, one.count) for one in result.findings] == [("stopped", 3)]
+    assert [(finding.kind, finding.count) for finding in result.findings] == [("stopped", 3)]
 
 
 def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
     mirrored.mirror(3)
     result = measure_lag(mirrored.settings(), mirrored.store())
-    assert [one.lag_records for one in result.rows] == [0, 0]
+    assert [row.lag_records for row in result.rows] == [0, 0]
     assert result.findings == []
 
 
 def test_groups_of_a_flow_that_takes_none_along_are_not_whole(mirrored: Pair) -> None:
     found = judge_groups(mirrored.settings(), None, lambda _: None)
-    assert [(one.kind, one.severity) for one in found.findings] == [("no_groups", "warning")]
+    assert [(finding.kind, finding.severity) for finding in found.findings] == [
+        ("no_groups", "warning")
+    ]
     assert "MirrorMaker 1 takes no groups along" in found.findings[0].message
 
 
@@ -65,7 +67,7 @@ def test_running_mirror_that_does_not_move_is_stalled(running: Pair) -> None:
 def test_records_deleted_before_they_were_mirrored_are_lost_by_number(mirrored: Pair) -> None:
     with admin(mirrored.source) as client:
         client.delete_records({TopicPartition(mirrored.topic, 0): 9})
-    found = {one.kind: one.count for one in measure_lag(mirrored.settings(),
+    found = {finding.kind: finding.count for finding in measure_lag(mirrored.settings(),
                                                         mirrored.store()).findings}  # fmt: skip
     assert found == {"truncated": 2, "stopped": 1}
 
@@ -254,7 +256,7 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
     allow(plain, "reader", *rules)
     assert check_flows(settings).findings == []
     result = measure_lag(settings, mirrored.store())
-    assert [one.lag_records for one in result.rows] == [3, 0]
+    assert [row.lag_records for row in result.rows] == [3, 0]
 
 
 def test_confirm_fails_if_records_wait_and_the_position_stays(running: Pair) -> None:
@@ -398,7 +400,7 @@ def test_full_history_takes_back_no_loss(mirrored: Pair) -> None:
     for _ in range(2):
         record_baselines(settings, None, full_history=True, renew=False)
         measured = measure_lag(settings, mirrored.store())
-        (found,) = [one for one in measured.findings if one.kind == "truncated"]
+        (found,) = [finding for finding in measured.findings if finding.kind == "truncated"]
         assert found.count == 3
     recorded = mirrored.store().load("baseline")["f"]["topics"][mirrored.topic]
     assert recorded["older"] == {"0": 7, "1": 0}
@@ -423,7 +425,7 @@ def test_baseline_is_kept_until_told_otherwise(mirrored: Pair) -> None:
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a host where the report's Spark part is not installed."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    for name in [one for one in sys.modules if one.startswith("mirror_report.parity")]:
+    for name in [module for module in sys.modules if module.startswith("mirror_report.parity")]:
         monkeypatch.delitem(sys.modules, name)
 
 
@@ -447,10 +449,10 @@ def test_run_writes_one_document_and_one_page(
     out, err = capsys.readouterr()
     plain = json.loads(out)
     assert code == plain["verdict"]["exit_code"] == 2
-    assert "stopped" in {one["kind"] for one in plain["findings"]}
+    assert "stopped" in {finding["kind"] for finding in plain["findings"]}
     assert "comparing content" in err
     reports = mirrored.directory / "state" / "reports"
-    assert {one.name for one in reports.iterdir()} == {
+    assert {file.name for file in reports.iterdir()} == {
         "latest.json", "latest.html", f"{plain['run_id']}.json",
     }  # fmt: skip
 

@@ -38,7 +38,7 @@ class Followed:
     @property
     def settings(self) -> Settings:
         """One flow of the three, and of groups."""
-        names = [one.topic for one in (self.lab, self.bulk, self.gone)]
+        names = [lab.topic for lab in (self.lab, self.bulk, self.gone)]
         changes = {
             "name": "followed", "topics": names, "include": "|".join(names),
             "consumer_groups": ["follow-.*"], "groups_exclude": ["follow-not"],
@@ -60,8 +60,8 @@ def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
 def committed(lab: Lab, group: str) -> int | None:
     with admin(lab.target) as client:
         found = with_coordinator(lambda: client.list_group_offsets({group: None}))[group]
-    one = found.get(TopicPartition(lab.mirrored, 0))
-    return None if one is None else int(one.offset)
+    position = found.get(TopicPartition(lab.mirrored, 0))
+    return None if position is None else int(position.offset)
 
 
 def _translates(lab: Lab) -> bool:
@@ -73,7 +73,7 @@ def _translates(lab: Lab) -> bool:
     except ReportError:
         # Its own topics are just being created.
         return False
-    states = {(one.connector, one.task): one.state for one in workers}
+    states = {(worker.connector, worker.task): worker.state for worker in workers}
     return states.get(("MirrorCheckpointConnector", 0)) == "RUNNING"
 
 
@@ -149,46 +149,46 @@ def reports(followed: Followed) -> tuple[Report, Report]:
 
 @pytest.fixture(scope="module")
 def groups(reports: tuple[Report, Report]) -> Mapping[str, GroupParity]:
-    return {one.group: one for one in reports[0].groups}
+    return {group.group: group for group in reports[0].groups}
 
 
 def only(group: GroupParity) -> GroupPartition:
-    (one,) = group.partitions
-    return one
+    (row,) = group.partitions
+    return row
 
 
 def test_every_group_of_the_flow_is_there(groups: Mapping[str, GroupParity]) -> None:
-    assert {name: one.state for name, one in groups.items()} == {
+    assert {name: group.state for name, group in groups.items()} == {
         "follow-end": "ready", "follow-behind": "reread", "follow-skips": "skip",
         "follow-active": "active_on_target", "follow-bulk": "reread", "follow-not": "not_synced",
     }  # fmt: skip
 
 
 def test_group_at_the_end_is_ready_at_the_end(groups: Mapping[str, GroupParity]) -> None:
-    one = only(groups["follow-end"])
-    assert (one.source_offset, one.image, one.image_exact, one.target_offset) == (
+    row = only(groups["follow-end"])
+    assert (row.source_offset, row.image, row.image_exact, row.target_offset) == (
         1000, 1000, True, 1000,
     )  # fmt: skip
-    assert (one.reread, one.skip, groups["follow-end"].readiness) == (0, 0, 1.0)
+    assert (row.reread, row.skip, groups["follow-end"].readiness) == (0, 0, 1.0)
 
 
 def test_group_behind_reads_again_what_mirrormaker_2_rounds_down(
     groups: Mapping[str, GroupParity],
 ) -> None:
-    one = only(groups["follow-behind"])
-    assert (one.image, one.image_exact, one.skip) == (257, True, 0)
-    assert one.target_offset is not None
-    assert 0 < one.target_offset < 257
-    assert one.reread == 257 - one.target_offset
-    assert one.checkpoint == (257, one.target_offset)
+    row = only(groups["follow-behind"])
+    assert (row.image, row.image_exact, row.skip) == (257, True, 0)
+    assert row.target_offset is not None
+    assert 0 < row.target_offset < 257
+    assert row.reread == 257 - row.target_offset
+    assert row.checkpoint == (257, row.target_offset)
 
 
 def test_position_too_far_on_the_target_is_a_skip(
     reports: tuple[Report, Report], groups: Mapping[str, GroupParity]
 ) -> None:
-    one = only(groups["follow-skips"])
-    assert (one.image, one.image_exact, one.target_offset, one.skip) == (157, True, 400, 243)
-    (said,) = [one for one in reports[0].findings if one.kind == "group_skip"]
+    row = only(groups["follow-skips"])
+    assert (row.image, row.image_exact, row.target_offset, row.skip) == (157, True, 400, 243)
+    (said,) = [finding for finding in reports[0].findings if finding.kind == "group_skip"]
     assert (said.severity, said.count) == ("critical", 243)
     assert "--topic east.prefix-followed:0 --to-offset 157 --execute" in said.action
 
@@ -196,10 +196,10 @@ def test_position_too_far_on_the_target_is_a_skip(
 def test_place_between_markers_is_found_by_comparing_a_record(
     groups: Mapping[str, GroupParity],
 ) -> None:
-    one = only(groups["follow-bulk"])
-    assert (one.source_offset, one.image, one.image_exact) == (27, 25, True)
-    assert one.target_offset is not None
-    assert one.reread == 25 - one.target_offset
+    row = only(groups["follow-bulk"])
+    assert (row.source_offset, row.image, row.image_exact) == (27, 25, True)
+    assert row.target_offset is not None
+    assert row.reread == 25 - row.target_offset
 
 
 def test_without_syncs_that_reach_back_a_position_is_unmapped(
@@ -215,25 +215,25 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
         flows=(replace(flow, consumer_groups=("alone", "follow-.*")),),
         state_directory=followed.bulk.directory / "blind",
     )
-    found = {one.group: one for one in judge_groups(settings, None, lambda _: None).groups}
+    found = {group.group: group for group in judge_groups(settings, None, lambda _: None).groups}
     assert found["alone"].state == "unmapped"
     # The mirror is through, so this one needs none.
     assert found["follow-end"].state == "ready"
 
 
 def topics(report: Report) -> dict[str, TopicStatus]:
-    return {one.topic: one for one in report.topics}
+    return {topic.topic: topic for topic in report.topics}
 
 
 def test_every_topic_of_the_source_has_a_row(
     followed: Followed, reports: tuple[Report, Report]
 ) -> None:
     found = topics(reports[0])
-    one = found[followed.lab.topic]
-    assert (one.selected, one.reason, one.source_partitions, one.target_partitions) == (
+    row = found[followed.lab.topic]
+    assert (row.selected, row.reason, row.source_partitions, row.target_partitions) == (
         True, "", 1, 1,
     )  # fmt: skip
-    assert one.differences == ()
+    assert row.differences == ()
     assert (found["__consumer_offsets"].selected, found["__consumer_offsets"].reason) == (
         False, "no pattern of topics matches",
     )  # fmt: skip
@@ -246,5 +246,5 @@ def test_topic_deleted_on_the_source_is_said_once(
         row = topics(report)[followed.gone.topic]
         assert (row.selected, row.source_partitions, row.target_partitions) == (False, None, 1)
         assert row.reason.startswith("orphaned")
-        said = [one.topic for one in report.findings if one.kind == "orphaned"]
+        said = [finding.topic for finding in report.findings if finding.kind == "orphaned"]
         assert said == [followed.gone.topic] * times

@@ -1,4 +1,4 @@
-"""The lag plane against real brokers: what only more than one look, or a transaction, can show."""
+"""The lag plane against real brokers: what several observations, or a transaction, show."""
 
 import contextlib
 import time
@@ -23,7 +23,7 @@ def measured(pair: Pair, **changes: Any) -> LagResult:
 
 
 def first(result: LagResult) -> PartitionLag:
-    return next(one for one in result.rows if one.partition == 0)
+    return next(row for row in result.rows if row.partition == 0)
 
 
 def truncate(pair: Pair, offset: int) -> None:
@@ -87,13 +87,16 @@ def test_certain_loss_stays_after_the_mirror_moved_on_until_a_new_baseline(mirro
     measured(mirrored)
     truncate(mirrored, 9)
     result = measured(mirrored)
-    assert {one.kind: one.count for one in result.findings} == {"truncated": 2, "stopped": 1}
+    assert {finding.kind: finding.count for finding in result.findings} == {
+        "truncated": 2,
+        "stopped": 1,
+    }
     assert (first(result).state, first(result).lost, first(result).lost_at_most) == (
         "TRUNCATED", 2, None,
     )  # fmt: skip
     mirrored.mirror(1)
     result = measured(mirrored)
-    assert {one.kind: one.count for one in result.findings} == {"truncated": 2}
+    assert {finding.kind: finding.count for finding in result.findings} == {"truncated": 2}
     assert (first(result).state, first(result).lag_records) == ("IDLE", 0)
     record_baselines(mirrored.settings(), None, full_history=False, renew=True)
     assert measured(mirrored).findings == []
@@ -106,19 +109,21 @@ def test_new_baseline_accepts_a_loss_the_mirror_has_not_passed_yet(mirrored: Pai
     assert kinds(measured(mirrored).findings) == ["stopped"]
 
 
-def test_mirror_that_jumped_over_a_truncation_between_two_looks_is_bounded(mirrored: Pair) -> None:
+def test_mirror_that_jumped_over_a_truncation_between_two_observations_is_bounded(
+    mirrored: Pair,
+) -> None:
     measured(mirrored)
     truncate(mirrored, 9)
     mirrored.mirror(1)
     result = measured(mirrored)
-    assert [(one.severity, one.kind, one.count) for one in result.findings] == [
+    assert [(finding.severity, finding.kind, finding.count) for finding in result.findings] == [
         ("warning", "possible_loss", 2)
     ]
     row = first(result)
     assert (row.state, row.lost, row.lost_at_most) == ("IDLE", 0, 2)
 
 
-def test_looks_tell_rates_and_when_the_mirror_is_through(mirrored: Pair) -> None:
+def test_observations_give_rates_and_when_the_mirror_is_through(mirrored: Pair) -> None:
     mirrored.flow = {"commit_interval_ms": 100}
     measured(mirrored)
     mirrored.produce(20)
@@ -144,7 +149,7 @@ def test_lag_over_time_is_in_the_report(mirrored: Pair, monkeypatch: pytest.Monk
     measured(mirrored)
     mirrored.mirror(1)
     report = make_report(mirrored.settings(), None, lambda _: None)
-    assert [(one.topic, one.lag_records) for one in report.history][-1] == (mirrored.topic, 2)
+    assert [(point.topic, point.lag_records) for point in report.history][-1] == (mirrored.topic, 2)
 
 
 def test_topic_that_is_gone_by_now_is_not_made_by_asking_for_it(auto_creating_broker: str) -> None:

@@ -1,4 +1,4 @@
-"""The report on a real MirrorMaker 2: one process, its own topics, a crash and what it hides."""
+"""The report on a real MirrorMaker 2: one process, its own topics, and a crash."""
 
 import contextlib
 import signal
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("without_spark")
 
 
 def found(result: LagResult) -> dict[str, int | None]:
-    return {one.kind: one.count for one in result.findings}
+    return {finding.kind: finding.count for finding in result.findings}
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +49,22 @@ def whole(make: Callable[[str, str], Lab]) -> Lab:
 
 
 def test_positions_are_what_was_copied(whole: Lab) -> None:
-    seen = whole.look()
+    seen = whole.observe()
     assert seen.positions[whole.topic] == {0: 500, 1: 500}
     target = seen.target.topics[whole.mirrored]
-    assert {p: one.log_end for p, one in target.partitions.items()} == {0: 500, 1: 500}
+    assert {p: partition.log_end for p, partition in target.partitions.items()} == {0: 500, 1: 500}
 
 
 def test_workers_are_members_without_consumer_assignments(whole: Lab) -> None:
-    group = whole.look().group
+    group = whole.observe().group
     assert group.state == "Stable"
-    assert [(one.host, one.partitions) for one in group.members] == [(LOCALHOST, ())]
+    assert [(member.host, member.partitions) for member in group.members] == [(LOCALHOST, ())]
 
 
 def test_connector_and_task_run(whole: Lab) -> None:
-    states = {(one.connector, one.task): one.state for one in whole.look().mirror.workers}
+    states = {
+        (worker.connector, worker.task): worker.state for worker in whole.observe().mirror.workers
+    }
     assert states["MirrorSourceConnector", None] == "RUNNING"
     assert states["MirrorSourceConnector", 0] == "RUNNING"
 
@@ -70,24 +72,24 @@ def test_connector_and_task_run(whole: Lab) -> None:
 def test_mirror_that_is_through_has_no_lag_and_no_finding(whole: Lab) -> None:
     result = whole.lag()
     assert found(result) == {}
-    assert [(one.lag_records, one.position, one.estimate) for one in result.rows] == [
+    assert [(row.lag_records, row.position, row.estimate) for row in result.rows] == [
         (0, 500, 500), (0, 500, 500),
     ]  # fmt: skip
-    assert {one.estimate_source for one in result.rows} == {"offset_syncs"}
+    assert {row.estimate_source for row in result.rows} == {"offset_syncs"}
 
 
-def test_second_look_reads_on_where_the_first_ended(whole: Lab) -> None:
+def test_second_observation_reads_on_where_the_first_ended(whole: Lab) -> None:
     whole.lag()
     memory = Store(whole.directory / "state").load("mirrors")[whole.topic]
     offsets = memory["mm2-offsets.east.internal"]
     assert sum(offsets["next"].values()) > 0
-    assert [one.position for one in whole.lag().rows] == [500, 500]
+    assert [row.position for row in whole.lag().rows] == [500, 500]
 
 
 def test_check_of_a_running_mirror_finds_nothing(whole: Lab) -> None:
     checked = check_flows(whole.settings())
     assert checked.findings == []
-    assert [one.target_brokers for one in checked.flows] == [1]
+    assert [flow.target_brokers for flow in checked.flows] == [1]
 
 
 def test_check_tells_what_cannot_be(whole: Lab) -> None:
@@ -96,7 +98,9 @@ def test_check_tells_what_cannot_be(whole: Lab) -> None:
         "consumer_groups": ["nobody-.*"],
         "parallelism": 5,
     }  # fmt: skip
-    assert {one.kind: one.count for one in check_flows(whole.settings(changes)).findings} == {
+    assert {
+        finding.kind: finding.count for finding in check_flows(whole.settings(changes)).findings
+    } == {
         "replication_factor": 3, "no_groups": None, "idle_tasks": 3,
     }  # fmt: skip
 
@@ -107,7 +111,7 @@ def test_check_tells_an_offsets_topic_that_is_not_compacted(whole: Lab) -> None:
         client.create_topics([NewTopic(name, 1, 1, topic_configs={"cleanup.policy": "delete"})])
         client.wait_for_topics([name])
     found = check_flows(whole.settings({"config_topic": name})).findings
-    assert [(one.kind, one.topic) for one in found] == [("internal_topic", name)]
+    assert [(finding.kind, finding.topic) for finding in found] == [("internal_topic", name)]
 
 
 def test_confirm_sees_records_flow(whole: Lab) -> None:
@@ -165,8 +169,8 @@ def test_permissions_that_are_missing_are_named(
 
     def messages() -> list[str]:
         result = measure_lag(settings, store)
-        assert {one.kind for one in result.findings} == {"permission"}
-        return [one.message for one in result.findings]
+        assert {finding.kind for finding in result.findings} == {"permission"}
+        return [finding.message for finding in result.findings]
 
     def allow(kind: str, name: str) -> None:
         what = ResourcePattern(ResourceType[kind], name)
@@ -182,11 +186,11 @@ def test_permissions_that_are_missing_are_named(
     first, second = messages()
     assert "mm2-offset-syncs.east.internal" in first
     assert "mm2-status.east.internal" in second
-    assert [one.position for one in measure_lag(settings, store).rows] == [1500, 1500]
+    assert [row.position for row in measure_lag(settings, store).rows] == [1500, 1500]
 
 
 @dataclass
-class Story:
+class Scenario:
     """What the report said while the mirror was down, and after it came back."""
 
     crashed: Lab
@@ -206,7 +210,7 @@ def crash(lab: Lab) -> int:
         copied = lab.counts().target
         lab.produce(5000)
         until(partial(lab.copied_past, copied))
-        # Halted, it cannot commit between the look and its end.
+        # Halted, it cannot commit between the observation and its end.
         lab.mirror.signal(signal.SIGSTOP)
         now = lab.counts()
         if now.target > now.committed:
@@ -217,10 +221,10 @@ def crash(lab: Lab) -> int:
 
 
 @pytest.fixture(scope="module")
-def story(whole: Lab, make: Callable[[str, str], Lab]) -> Story:
-    """Kill the mirror under load; truncate one topic and make another anew; start it again."""
+def scenario(whole: Lab, make: Callable[[str, str], Lab]) -> Scenario:
+    """Kill the mirror under load; truncate one topic, recreate another; start it again."""
     labs = {name: make("prefix", name) for name in ("crashed", "truncated", "recreated")}
-    told = Story(labs["crashed"], labs["truncated"], labs["recreated"])
+    outcome = Scenario(labs["crashed"], labs["truncated"], labs["recreated"])
     for lab in labs.values():
         lab.create()
         lab.produce(1000)
@@ -228,101 +232,103 @@ def story(whole: Lab, make: Callable[[str, str], Lab]) -> Story:
         lab.drained()
         record_baselines(lab.settings(), None, full_history=False, renew=False)
         make_report(lab.settings(), None, lambda _: None)
-    told.uncommitted = crash(told.crashed)
-    told.truncated.produce(1000)
-    told.truncated.truncate(1500)
-    told.recreated.recreate()
-    told.recreated.produce(1500)
-    until(lambda: not whole.look().group.members)
-    told.down = {name: lab.lag() for name, lab in labs.items()}
-    (told.confirmed,) = confirm_flows(whole.settings(), None, [LOCALHOST], 1, lambda _: None).flows
+    outcome.uncommitted = crash(outcome.crashed)
+    outcome.truncated.produce(1000)
+    outcome.truncated.truncate(1500)
+    outcome.recreated.recreate()
+    outcome.recreated.produce(1500)
+    until(lambda: not whole.observe().group.members)
+    outcome.down = {name: lab.lag() for name, lab in labs.items()}
+    (outcome.confirmed,) = confirm_flows(
+        whole.settings(), None, [LOCALHOST], 1, lambda _: None
+    ).flows
     whole.mirror.start("prefix")
     for lab in labs.values():
         lab.drained()
-    counts = told.crashed.counts()
-    told.surplus = counts.target - counts.source
-    told.back = {name: lab.lag() for name, lab in labs.items()}
-    return told
+    counts = outcome.crashed.counts()
+    outcome.surplus = counts.target - counts.source
+    outcome.back = {name: lab.lag() for name, lab in labs.items()}
+    return outcome
 
 
-def test_stopped_mirror_is_told_by_its_empty_group(story: Story) -> None:
-    (row,) = story.down["crashed"].rows
-    assert (row.state, found(story.down["crashed"])) == ("STOPPED", {"stopped": row.lag_records})
+def test_stopped_mirror_is_recognized_by_its_empty_group(scenario: Scenario) -> None:
+    (row,) = scenario.down["crashed"].rows
+    assert (row.state, found(scenario.down["crashed"])) == ("STOPPED", {"stopped": row.lag_records})
     assert row.lag_records is not None
-    assert row.lag_records >= story.uncommitted
+    assert row.lag_records >= scenario.uncommitted
 
 
-def test_estimate_is_ahead_of_what_was_committed(story: Story) -> None:
-    (row,) = story.down["crashed"].rows
+def test_estimate_is_ahead_of_what_was_committed(scenario: Scenario) -> None:
+    (row,) = scenario.down["crashed"].rows
     assert row.position is not None
-    assert row.estimate == row.position + story.uncommitted
+    assert row.estimate == row.position + scenario.uncommitted
 
 
-def test_confirm_fails_without_a_process(story: Story) -> None:
-    assert story.confirmed is not None
-    assert not story.confirmed.ok
-    assert "members from none" in story.confirmed.text
+def test_confirm_fails_without_a_process(scenario: Scenario) -> None:
+    assert scenario.confirmed is not None
+    assert not scenario.confirmed.ok
+    assert "members from none" in scenario.confirmed.text
 
 
-def test_records_gone_before_they_were_mirrored_are_lost_by_number(story: Story) -> None:
-    (row,) = story.down["truncated"].rows
+def test_records_gone_before_they_were_mirrored_are_lost_by_number(scenario: Scenario) -> None:
+    (row,) = scenario.down["truncated"].rows
     assert (row.state, row.lost, row.lag_records) == ("TRUNCATED", 500, 500)
-    assert found(story.down["truncated"]) == {"truncated": 500, "stopped": 500}
+    assert found(scenario.down["truncated"]) == {"truncated": 500, "stopped": 500}
 
 
-def test_topic_made_anew_and_grown_past_the_position_is_a_reset(story: Story) -> None:
-    (row,) = story.down["recreated"].rows
+def test_topic_recreated_and_grown_past_the_position_is_a_reset(scenario: Scenario) -> None:
+    (row,) = scenario.down["recreated"].rows
     assert (row.position, row.log_end, row.state) == (1000, 1500, "RESET")
-    assert found(story.down["recreated"]) == {"reset": 1}
+    assert found(scenario.down["recreated"]) == {"reset": 1}
     # Nothing but the topic's id tells it afterwards either: both logs end at 1500.
-    (row,) = story.back["recreated"].rows
+    (row,) = scenario.back["recreated"].rows
     assert (row.position, row.lag_records, row.state) == (1500, 0, "RESET")
-    assert story.recreated.counts().target == 1500
+    assert scenario.recreated.counts().target == 1500
 
 
-def test_shift_falls_by_what_the_crash_copied_twice(story: Story) -> None:
-    assert story.surplus == story.uncommitted
-    assert found(story.back["crashed"]) == {"offset_shift": story.surplus}
-    (row,) = story.back["crashed"].rows
+def test_shift_falls_by_what_the_crash_copied_twice(scenario: Scenario) -> None:
+    assert scenario.surplus == scenario.uncommitted
+    assert found(scenario.back["crashed"]) == {"offset_shift": scenario.surplus}
+    (row,) = scenario.back["crashed"].rows
     assert (row.position, row.estimate, row.lag_records) == (row.log_end, row.log_end, 0)
 
 
-def test_shift_rises_by_what_was_passed_over(story: Story) -> None:
-    assert found(story.back["truncated"]) == {"offset_shift": 500, "truncated": 500}
+def test_shift_rises_by_what_was_passed_over(scenario: Scenario) -> None:
+    assert found(scenario.back["truncated"]) == {"offset_shift": 500, "truncated": 500}
 
 
-def test_shift_is_said_until_a_run_has_said_it(story: Story) -> None:
-    assert found(story.truncated.lag()) == {"offset_shift": 500, "truncated": 500}
-    report = make_report(story.truncated.settings(), None, lambda _: None)
-    assert "offset_shift" in {one.kind for one in report.findings}
-    assert found(story.truncated.lag()) == {"truncated": 500}, "the loss stays"
+def test_shift_is_said_until_a_run_has_said_it(scenario: Scenario) -> None:
+    assert found(scenario.truncated.lag()) == {"offset_shift": 500, "truncated": 500}
+    report = make_report(scenario.truncated.settings(), None, lambda _: None)
+    assert "offset_shift" in {finding.kind for finding in report.findings}
+    assert found(scenario.truncated.lag()) == {"truncated": 500}, "the loss stays"
 
 
 @pytest.fixture(scope="module")
-def identity(story: Story, make: Callable[[str, str], Lab]) -> Lab:
+def identity(scenario: Scenario, make: Callable[[str, str], Lab]) -> Lab:
     """The same two clusters, mirrored under unchanged names by another process."""
     lab = make("identity", "names")
     lab.create(configs={"max.message.bytes": "3000000"})
     lab.produce(100)
-    story.crashed.mirror.end()
+    scenario.crashed.mirror.end()
     lab.mirror.start("identity")
     lab.drained()
     return lab
 
 
 def test_identity_keeps_names(identity: Lab) -> None:
-    seen = identity.look()
+    seen = identity.observe()
     assert list(seen.target.topics) == [identity.topic]
     assert (seen.positions[identity.topic], identity.counts().target) == ({0: 100}, 100)
 
 
-def test_failed_task_is_told_with_its_reason(identity: Lab) -> None:
+def test_failed_task_is_reported_with_its_reason(identity: Lab) -> None:
     # More than the mirror's own producer sends at once.
     identity.produce(1, size=1_500_000)
     until(lambda: "task_failed" in found(identity.lag()))
-    (one,) = [one for one in identity.lag().findings if one.kind == "task_failed"]
-    assert "task 0 of MirrorSourceConnector" in one.message
-    assert "Exception" in one.message
+    (failure,) = [finding for finding in identity.lag().findings if finding.kind == "task_failed"]
+    assert "task 0 of MirrorSourceConnector" in failure.message
+    assert "Exception" in failure.message
     (confirmed,) = confirm_flows(identity.settings(), None, [], 1, lambda _: None).flows
     assert not confirmed.ok
     assert "task 0 of MirrorSourceConnector is FAILED" in confirmed.text

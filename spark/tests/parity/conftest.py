@@ -67,14 +67,14 @@ def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str
 def one_mirror(
     spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mirror]:
-    """For a story that all tests of a module look at."""
-    one = Mirror(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield one
-    one.close()
+    """A mirror whose scenario all tests of a module share."""
+    created = Mirror(spark, two_brokers, tmp_path_factory.mktemp("scenario"))
+    yield created
+    created.close()
 
 
 @pytest.fixture
 def mirror(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Mirror]:
-    one = Mirror(spark, two_brokers, tmp_path)
-    yield one
-    one.close()
+    created = Mirror(spark, two_brokers, tmp_path)
+    yield created
+    created.close()

@@ -54,10 +54,12 @@ class Mirror:
         self.store = Store(state)
         self.runs = 0
         self.said: list[str] = []
-        self.admins = [KafkaAdminClient(bootstrap_servers=one) for one in brokers]
+        self.admins = [KafkaAdminClient(bootstrap_servers=address) for address in brokers]
         self.producers = [
-            KafkaProducer(bootstrap_servers=one, acks="all", linger_ms=5, metadata_max_age_ms=500)
-            for one in brokers
+            KafkaProducer(
+                bootstrap_servers=address, acks="all", linger_ms=5, metadata_max_age_ms=500
+            )
+            for address in brokers
         ]
 
     def topic(self, name: str, partitions: int = 3, **configs: str) -> str:
@@ -98,35 +100,35 @@ class Mirror:
             records hand their values on, a ``reordered`` one waits for the next of its key.
         """
         records = self.read(0, topic)
-        chosen = [one for one in records if limit is None or one.offset < limit]
+        chosen = [record for record in records if limit is None or record.offset < limit]
         fate: dict[int, str] = {}
         for kind, count in (faults or {}).items():
             free = [
-                n for n, one in enumerate(chosen)
-                if n not in fate and one.value and (kind != "reordered" or one.key)
+                n for n, record in enumerate(chosen)
+                if n not in fate and record.value and (kind != "reordered" or record.key)
             ]  # fmt: skip
             fate |= dict.fromkeys(free[:count], kind)
         swapped = [chosen[n].value for n, kind in fate.items() if kind == "swapped"]
         waiting: list[Any] = []
-        for number, one in enumerate(chosen):
+        for number, record in enumerate(chosen):
             kind = fate.get(number)
             changes: dict[str, dict[str, Any]] = {
                 "corrupt_value": {"value": b"altered"},
                 "corrupt_headers": {"headers": [("h", b"altered")]},
-                "altered_timestamp": {"timestamp": one.timestamp + 120_000},
+                "altered_timestamp": {"timestamp": record.timestamp + 120_000},
             }
             if kind == "swapped":
-                self.write(one, value=swapped.pop())
+                self.write(record, value=swapped.pop())
             elif kind == "reordered":
-                waiting.append(one)
+                waiting.append(record)
             elif kind != "missing":
-                self.write(one, **changes.get(kind or "", {}))
+                self.write(record, **changes.get(kind or "", {}))
             if kind == "duplicate":
-                self.write(one)
+                self.write(record)
             if kind == "extra":
-                self.write(one, key=b"foreign")
+                self.write(record, key=b"foreign")
             if kind is None:
-                for late in [late for late in waiting if late.key == one.key]:
+                for late in [late for late in waiting if late.key == record.key]:
                     self.write(late)
                     waiting.remove(late)
         self.producers[1].flush()
@@ -135,9 +137,9 @@ class Mirror:
 
     def copy_since(self, topic: str, timestamp: int, *, commit: bool = True) -> None:
         """Mirror the records from a time on, and commit the end."""
-        for one in self.read(0, topic):
-            if one.timestamp >= timestamp:
-                self.write(one)
+        for record in self.read(0, topic):
+            if record.timestamp >= timestamp:
+                self.write(record)
         self.producers[1].flush()
         if commit:
             self.commit(topic)
@@ -158,7 +160,10 @@ class Mirror:
             partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
             ends = consumer.end_offsets(partitions)
         self.commit_at(
-            {one: end if limit is None else min(end, limit) for one, end in ends.items()}
+            {
+                partition: end if limit is None else min(end, limit)
+                for partition, end in ends.items()
+            }
         )
 
     def commit_at(self, positions: dict[TopicPartition, int]) -> None:
@@ -169,7 +174,9 @@ class Mirror:
             )
         ) as consumer:
             consumer.assign(list(positions))
-            consumer.commit({one: OffsetAndMetadata(at, "", -1) for one, at in positions.items()})
+            consumer.commit(
+                {partition: OffsetAndMetadata(at, "", -1) for partition, at in positions.items()}
+            )
 
     def read(self, side: int, topic: str) -> list[Any]:
         """Read all records of one side."""
@@ -179,10 +186,10 @@ class Mirror:
             consumer.seek_to_beginning()
             ends = consumer.end_offsets(partitions)
             found: list[Any] = []
-            while any(consumer.position(one) < end for one, end in ends.items()):
+            while any(consumer.position(partition) < end for partition, end in ends.items()):
                 for some in consumer.poll(timeout_ms=500).values():
                     found += some
-        return sorted(found, key=lambda one: (one.partition, one.offset))
+        return sorted(found, key=lambda record: (record.partition, record.offset))
 
     def consumer(self, side: int) -> KafkaConsumer:
         """Make a consumer of one side."""
@@ -191,10 +198,10 @@ class Mirror:
             auto_offset_reset="earliest",
         )  # fmt: skip
 
-    def run(self, take: Any = None, *, told: bool = True, **budget: Any) -> ParityResult:
+    def run(self, take: Any = None, *, reported: bool = True, **budget: Any) -> ParityResult:
         """Make one parity run.
 
-        :param told: whether it gets as far as its report.
+        :param reported: whether its report is written.
         :param budget: as in the configuration.
         """
         self.runs += 1
@@ -208,18 +215,18 @@ class Mirror:
             yield self.spark
 
         result = run_parity(request, self.said.append, ours)
-        if told:
+        if reported:
             self.store.write_report(f"{request.run_id}.json", "{}")
         assert_partitions_add_up(result.topics)
         return result
 
     def close(self) -> None:
         """Close all clients."""
-        for one in (*self.admins, *self.producers):
-            one.close()
+        for client in (*self.admins, *self.producers):
+            client.close()
 
 
-class Tale:
+class Scenario:
     """Topics of a mirror, and what each run says of them."""
 
     def __init__(self, mirror: Mirror) -> None:
@@ -239,13 +246,15 @@ class Tale:
 
     def of(self, run: int, name: str) -> TopicParity:
         """What a run says of a topic."""
-        (found,) = [one for one in self.results[run].topics if one.topic == self.topic(name)]
+        (found,) = [topic for topic in self.results[run].topics if topic.topic == self.topic(name)]
         return found
 
     def findings(self, run: int, name: str) -> dict[str, Finding]:
         """What a run has to say against a topic."""
         return {
-            one.kind: one for one in self.results[run].findings if one.topic == self.topic(name)
+            finding.kind: finding
+            for finding in self.results[run].findings
+            if finding.topic == self.topic(name)
         }
 
 

@@ -1,4 +1,4 @@
-"""Records as plain tuples, the same ones as a DataFrame, and oracles that know no Spark."""
+"""Records as plain tuples, the same ones as a DataFrame, and reference results without Spark."""
 
 from __future__ import annotations
 
@@ -73,23 +73,23 @@ def jars_directory() -> Path | None:
 def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     rows = [
         (
-            one.flow,
-            one.side,
-            one.topic,
-            one.topic,
-            one.partition,
-            one.offset,
-            None if one.content[0] is None else bytearray(one.content[0]),
-            None if one.content[1] is None else bytearray(one.content[1]),
-            datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=one.content[2]),
+            record.flow,
+            record.side,
+            record.topic,
+            record.topic,
+            record.partition,
+            record.offset,
+            None if record.content[0] is None else bytearray(record.content[0]),
+            None if record.content[1] is None else bytearray(record.content[1]),
+            datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=record.content[2]),
             None
-            if one.content[3] is None
+            if record.content[3] is None
             else [
                 (name, None if value is None else bytearray(value))
-                for name, value in one.content[3]
+                for name, value in record.content[3]
             ],
         )
-        for one in records
+        for record in records
     ]
     return spark.createDataFrame(rows, SCHEMA)
 
@@ -157,33 +157,33 @@ def record_hash(content: Content, seed: int) -> int:
 def digests(records: Iterable[Record]) -> dict[tuple[str, str, int, int], dict[str, int]]:
     """(flow, side, partition, bucket) -> the digest row, by plain arithmetic."""
     groups: dict[tuple[str, str, int, int], list[Record]] = defaultdict(list)
-    for one in records:
-        groups[one.flow, one.side, one.partition, one.bucket].append(one)
+    for record in records:
+        groups[record.flow, record.side, record.partition, record.bucket].append(record)
     found = {}
     for key, members in groups.items():
         row = Counter[str]()
         xors = [0, 0]
-        for one in members:
-            h1, h2 = record_hash(one.content, 1), record_hash(one.content, 2)
+        for record in members:
+            h1, h2 = record_hash(record.content, 1), record_hash(record.content, 2)
             weight = h1 & 0xFFFFFF
             row.update(
                 n=1,
                 s1=h1,
                 s2=h2,
-                order=weight * (one.offset & ((1 << 39) - 1)),
+                order=weight * (record.offset & ((1 << 39) - 1)),
                 order_weight=weight,
-                key_bytes=len(one.content[0] or b""),
-                value_bytes=len(one.content[1] or b""),
+                key_bytes=len(record.content[0] or b""),
+                value_bytes=len(record.content[1] or b""),
                 header_bytes=sum(
-                    len(name.encode()) + len(text or b"") for name, text in one.content[3] or ()
+                    len(name.encode()) + len(text or b"") for name, text in record.content[3] or ()
                 ),
-                tombstones=int(one.content[1] is None),
-                n_null_key=int(one.content[0] is None),
+                tombstones=int(record.content[1] is None),
+                n_null_key=int(record.content[0] is None),
             )
             xors[0] ^= h1
             xors[1] ^= h2
-        offsets = [one.offset for one in members]
-        times = [one.content[2] for one in members]
+        offsets = [record.offset for record in members]
+        times = [record.content[2] for record in members]
         found[key] = {
             **{name: value & MASK for name, value in row.items()},
             "x1": xors[0],
@@ -202,10 +202,10 @@ Heap = dict[tuple[Where, Content], int]
 """How many records of a content are left over, and where."""
 
 STAGES: dict[str, Callable[[Where, Content], object]] = {
-    "moved": lambda where, one: (where[0], one),
-    "corrupt_headers": lambda where, one: (where, one[0], one[1], one[2]),
-    "corrupt_value": lambda where, one: (where, one[0], one[2]),
-    "altered_timestamp": lambda where, one: (where[:2], one[0], one[1], one[3]),
+    "moved": lambda where, content: (where[0], content),
+    "corrupt_headers": lambda where, content: (where, content[0], content[1], content[2]),
+    "corrupt_value": lambda where, content: (where, content[0], content[2]),
+    "altered_timestamp": lambda where, content: (where[:2], content[0], content[1], content[3]),
 }
 """Class of a pair of leftovers -> what both agree in; the first that fits counts."""
 
@@ -220,22 +220,26 @@ def classes(
     below: dict[Where, Counter[Content]] = defaultdict(Counter)
     logs: dict[str, dict[Where, list[Record]]] = {"source": defaultdict(list),
                                                   "target": defaultdict(list)}  # fmt: skip
-    for one in records:
-        logs[one.side][one.where].append(one)
-        if one.side == "source" and one.offset < positions.get((one.flow, one.partition), 0):
-            below[one.where][one.content] += 1
+    for record in records:
+        logs[record.side][record.where].append(record)
+        if record.side == "source" and record.offset < positions.get(
+            (record.flow, record.partition), 0
+        ):
+            below[record.where][record.content] += 1
     lost: Heap = {}
     foreign: Heap = {}
     found: dict[Where, dict[str, int]] = {}
     for where in logs["source"].keys() | logs["target"].keys():
         source, target = (
-            Counter(one.content for one in logs[side][where]) for side in ("source", "target")
+            Counter(record.content for record in logs[side][where]) for side in ("source", "target")
         )
         missing, surplus = below[where] - target, target - source
-        lost |= {(where, one): count for one, count in missing.items()}
-        foreign |= {(where, one): count for one, count in surplus.items() if not source[one]}
+        lost |= {(where, content): count for content, count in missing.items()}
+        foreign |= {
+            (where, content): count for content, count in surplus.items() if not source[content]
+        }
         found[where] = dict.fromkeys((*STAGES, "missing", "extra"), 0) | {
-            "duplicate": sum(count for one, count in surplus.items() if source[one]),
+            "duplicate": sum(count for content, count in surplus.items() if source[content]),
             "reordered": late(logs["source"][where], logs["target"][where]),
             "in_flight": (source - target).total() - missing.total(),
         }
@@ -259,20 +263,22 @@ def paired(
     taken = []
     for agreement, some in heaps[0].items():
         others = heaps[1].get(agreement, [])
-        pairs = min(sum(lost[one] for one in some), sum(foreign[one] for one in others))
+        pairs = min(
+            sum(lost[leftover] for leftover in some), sum(foreign[leftover] for leftover in others)
+        )
         for heap, members in ((lost, some), (foreign, others)):
             rest = pairs
-            for one in members:
-                count = min(rest, heap[one])
-                heap[one] -= count
+            for leftover in members:
+                count = min(rest, heap[leftover])
+                heap[leftover] -= count
                 rest -= count
                 if heap is lost:
-                    taken.append((one[0], count))
+                    taken.append((leftover[0], count))
     return taken
 
 
-def _pairing_order(one: tuple[Where, Content]) -> tuple[int, ...]:
-    (_, lane, bucket), content = one
+def _pairing_order(leftover: tuple[Where, Content]) -> tuple[int, ...]:
+    (_, lane, bucket), content = leftover
     hashes = (record_hash(content, seed) for seed in (1, 2))
     return lane, bucket, content[2], *(h - (1 << 64) if h >> 63 else h for h in hashes)
 
@@ -282,18 +288,20 @@ def equal(source: list[Record], target: list[Record]) -> bool:
 
     Order can be told in a partition in which they are the same and lie side by side.
     """
-    if Counter(one.content for one in source) != Counter(one.content for one in target):
+    if Counter(record.content for record in source) != Counter(record.content for record in target):
         return False
-    for partition in {one.partition for one in source}:
-        one, other = (
+    for partition in {record.partition for record in source}:
+        first, second = (
             sorted(
                 ((r.offset, r.content) for r in some if r.partition == partition),
                 key=lambda r: r[0],
             )
             for some in (source, target)
         )
-        together = all(some and some[-1][0] - some[0][0] + 1 == len(some) for some in (one, other))
-        contents = [[content for _, content in some] for some in (one, other)]
+        together = all(
+            some and some[-1][0] - some[0][0] + 1 == len(some) for some in (first, second)
+        )
+        contents = [[content for _, content in some] for some in (first, second)]
         same = Counter(contents[0]) == Counter(contents[1])
         if together and same and contents[0] != contents[1]:
             return False
@@ -304,21 +312,21 @@ def late(source: list[Record], target: list[Record]) -> int:
     """Records of a bucket that come after one they preceded on the source, by first copies."""
     copies: dict[Content, tuple[list[Record], list[Record]]] = defaultdict(lambda: ([], []))
     for side, members in enumerate((source, target)):
-        for one in members:
-            copies[one.content][side].append(one)
+        for record in members:
+            copies[record.content][side].append(record)
     sequences: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for content, (on_source, on_target) in copies.items():
-        where = {one.partition for one in on_source}
+        where = {record.partition for record in on_source}
         if len(where) != 1 or len(on_target) != len(on_source):
             continue
-        first = min(on_target, key=lambda one: (one.partition, one.offset))
+        first = min(on_target, key=lambda record: (record.partition, record.offset))
         keyed = None
         if first.where[1] == -1:
             if content[0] is None:
                 continue
             keyed = content[0]
         sequences[*where, first.partition, keyed].append(
-            (first.offset, min(one.offset for one in on_source))
+            (first.offset, min(record.offset for record in on_source))
         )
     found = 0
     for sequence in sequences.values():
@@ -334,7 +342,7 @@ def _rotl(value: int, bits: int) -> int:
 
 
 def assert_partitions_add_up(topics: Iterable[TopicParity]) -> None:
-    """Where a class is told by partition, its partitions hold all of it."""
+    """Where a class is reported by partition, its partitions hold all of it."""
     for topic in topics:
         for kind, partitions in topic.partitions.items():
             assert sum(partitions.values()) == topic.counts[kind], (topic.topic, kind, partitions)

@@ -1,4 +1,4 @@
-"""A process with a session of the report: it says what it has, waits for a word, and works.
+"""A process with a session of the report: it prints what it has, waits for a line, and works.
 
 Arguments: fields of Spark's settings as JSON. Output: lines of JSON.
 """

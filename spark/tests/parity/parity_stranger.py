@@ -29,8 +29,8 @@ ENDPOINTS = (
     "Worker",
 )  # fmt: skip
 OPENED = [
-    f"--add-opens=java.base/{one}=ALL-UNNAMED"
-    for one in ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")
 ]
 
 
@@ -63,12 +63,16 @@ class Stranger:
         spoken = [(port, guess) for port in ports for guess in guesses]
         # Who speaks another protocol may not answer at all.
         with ThreadPoolExecutor(len(spoken)) as pool:
-            found = pool.map(lambda one: [*self.found(*one), *self.uploads(*one)], spoken)
+            found = pool.map(lambda pair: [*self.found(*pair), *self.uploads(*pair)], spoken)
             answers = [
-                (port, one) for (port, _), some in zip(spoken, found, strict=True) for one in some
+                (port, answer)
+                for (port, _), some in zip(spoken, found, strict=True)
+                for answer in some
             ]
-        answers += [(port, one) for port in ports for one in (*_called(port), *_pickled(port))]
-        return [f"{port}: {one}" for port, one in answers]
+        answers += [
+            (port, answer) for port in ports for answer in (*_called(port), *_pickled(port))
+        ]
+        return [f"{port}: {answer}" for port, answer in answers]
 
     def found(self, port: int, settings: Mapping[str, str], *, stop: bool = True) -> Iterator[str]:
         """Names of the endpoints that are found there.
@@ -130,7 +134,7 @@ class Stranger:
 
     def _manager(self, conf: Any) -> Any:
         kind = self.jvm.org.apache.spark.SecurityManager
-        defaults = [getattr(kind, f"$lessinit$greater$default${one}")() for one in (2, 3)]
+        defaults = [getattr(kind, f"$lessinit$greater$default${number}")() for number in (2, 3)]
         return kind(conf, *defaults)
 
     def _module(self, name: str) -> Any:
@@ -149,9 +153,9 @@ class Stranger:
 
 def _called(port: int) -> Iterator[str]:
     """Whether a method is called there, by the protocol of Py4J."""
-    told = _say(port, b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n")
-    if told.startswith(b"!y"):
-        yield f"a method was called: {told!r}"
+    reply = _say(port, b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n")
+    if reply.startswith(b"!y"):
+        yield f"a method was called: {reply!r}"
 
 
 class _Mark:
@@ -196,11 +200,11 @@ def stranger() -> Iterator[Stranger]:
                 os.link(jar, Path(directory, jar.name))
             except OSError:
                 shutil.copy(jar, directory)
-        one = Stranger(Path(directory))
+        process = Stranger(Path(directory))
         try:
-            yield one
+            yield process
         finally:
-            one.end()
+            process.end()
 
 
 ENDED = (FileNotFoundError, ProcessLookupError)
@@ -210,11 +214,11 @@ ENDED = (FileNotFoundError, ProcessLookupError)
 def family(pid: int) -> list[int]:
     """A process and all that it started."""
     found = [pid]
-    for one in found:
+    for process in found:
         with contextlib.suppress(*ENDED):
             found += [
                 int(child)
-                for task in Path(f"/proc/{one}/task").iterdir()
+                for task in Path(f"/proc/{process}/task").iterdir()
                 for child in (task / "children").read_text().split()
             ]
     return found
@@ -237,13 +241,13 @@ def listening(pids: list[int]) -> dict[int, int]:
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
     ]
     return {
-        int(one[1].rpartition(":")[2], 16): sockets[one[9]]
-        for one in lines
-        if one[3] == "0A" and one[9] in sockets
+        int(fields[1].rpartition(":")[2], 16): sockets[fields[9]]
+        for fields in lines
+        if fields[3] == "0A" and fields[9] in sockets
     }
 
 
-def told(pids: list[int], *kinds: str) -> str:
+def shown(pids: list[int], *kinds: str) -> str:
     """What everybody sees of some processes, or their user does.
 
     :param kinds: ``cmdline``, ``environ``.

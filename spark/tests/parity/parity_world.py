@@ -64,7 +64,7 @@ class World:
     def __init__(self, spark: SparkSession, state: Path, *flows: Flow) -> None:
         self.spark = spark
         self.logs: dict[str, dict[str, Log]] = {"a": {}, "b": {}, "z": {}}
-        self.told: dict[str, Positions] = {flow.name: {} for flow in flows}
+        self.committed: dict[str, Positions] = {flow.name: {} for flow in flows}
         self.away: set[str] = set()
         self.reads: list[Range] = []
         self.said: list[str] = []
@@ -88,7 +88,7 @@ class World:
 
     def copy(self, flow: Flow, name: str) -> None:
         """Mirror what is past the position, each record once, and commit."""
-        known = self.told[flow.name].setdefault(name, {})
+        known = self.committed[flow.name].setdefault(name, {})
         for partition, some in self.log(flow.source, name).partitions.items():
             target = self.log(flow.target, flow.target_topic(name))
             target.partitions.setdefault(partition, []).extend(some[known.get(partition, 0) :])
@@ -106,14 +106,14 @@ class World:
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions."""
-        return {topic: dict(parts) for topic, parts in self.told[flow.name].items()}
+        return {topic: dict(parts) for topic, parts in self.committed[flow.name].items()}
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Tell which topics of the source hold records with timestamps."""
         return {
             name for name in topics
-            if any(one[2] >= 0 for some in self.log(flow.source, name).partitions.values()
-                   for one in some)
+            if any(content[2] >= 0 for some in self.log(flow.source, name).partitions.values()
+                   for content in some)
         }  # fmt: skip
 
     def _snapshot(self, alias: str) -> ClusterSnapshot:
@@ -130,10 +130,19 @@ class World:
         self.reads += wanted
         alias = connect["alias"]
         records = [
-            Record(one.flow, one.side, one.partition, offset, content, one.topic)
-            for one in wanted
-            for offset, content in enumerate(self.log(alias, one.origin).partitions[one.partition])
-            if one.start <= offset < one.end
+            Record(
+                piece.flow,
+                piece.side,
+                piece.partition,
+                offset,
+                content,
+                piece.topic,
+            )
+            for piece in wanted
+            for offset, content in enumerate(
+                self.log(alias, piece.origin).partitions[piece.partition]
+            )
+            if piece.start <= offset < piece.end
         ]
         if not records:
             return session.createDataFrame([], SCHEMA)

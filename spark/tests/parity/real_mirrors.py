@@ -196,20 +196,20 @@ class Truth:
             KafkaConsumer(bootstrap_servers=self.broker, enable_auto_commit=False)
         ) as consumer:
             numbers = consumer.partitions_for_topic(self.topic) or set()
-            places = [TopicPartition(self.topic, one) for one in sorted(numbers)]
+            places = [TopicPartition(self.topic, number) for number in sorted(numbers)]
             consumer.assign(places)
-            for one in places:
-                known = self.records.setdefault(one.partition, {})
-                consumer.seek(one, max(known, default=-1) + 1)
+            for place in places:
+                known = self.records.setdefault(place.partition, {})
+                consumer.seek(place, max(known, default=-1) + 1)
             ends = consumer.end_offsets(places)
-            while any(consumer.position(one) < end for one, end in ends.items()):
+            while any(consumer.position(place) < end for place, end in ends.items()):
                 for some in consumer.poll(timeout_ms=500).values():
-                    for one in some:
-                        self.records[one.partition][one.offset] = one
+                    for record in some:
+                        self.records[record.partition][record.offset] = record
 
     def ends(self) -> dict[int, int]:
         """Offsets after the newest records, by partition."""
-        return {one: max(some, default=-1) + 1 for one, some in self.records.items()}
+        return {partition: max(some, default=-1) + 1 for partition, some in self.records.items()}
 
     def values(self, start: Mapping[int, int]) -> Counter[bytes]:
         """How often each value is there from some offsets on."""

@@ -82,8 +82,8 @@ def test_digests_follow_their_records_into_the_bucket_that_is_left(
 
 def test_hashes_choose_the_bucket_of_topics_at_rest(spark: SparkSession) -> None:
     twins = [
-        replace(one, flow="f", topic=topic, side=side, content=(*one.content[:2], time, None))
-        for one in RECORDS[:15]
+        replace(record, flow="f", topic=topic, side=side, content=(*record.content[:2], time, None))
+        for record in RECORDS[:15]
         for topic in ("timed", "untimed")
         for side, time in (("source", TIME), ("target", TIME + 1))
     ]

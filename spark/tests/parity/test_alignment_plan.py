@@ -40,12 +40,12 @@ BASELINE = {"recorded_at_ms": 1, "topics": {}}
 
 
 def topic(end: int, ident: str = "id", log_start: int = 0, **configs: str) -> TopicSnapshot:
-    settings = {name.replace("_", "."): one for name, one in configs.items()}
+    settings = {name.replace("_", "."): value for name, value in configs.items()}
     return TopicSnapshot("t", ident, {0: PartitionSnapshot(log_start, end, end)}, settings, None)
 
 
 def cluster(*topics: TopicSnapshot) -> ClusterSnapshot:
-    return ClusterSnapshot("x", "id", NOW, {one.name: one for one in topics})
+    return ClusterSnapshot("x", "id", NOW, {snapshot.name: snapshot for snapshot in topics})
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Taken:
 
 
 class Run:
-    """As much of a run as aligning needs."""
+    """As much of a run as alignment needs."""
 
     def __init__(self, **baseline: Any) -> None:
         self.manifest = Manifest(MINUTE)
@@ -91,7 +91,7 @@ class Run:
         self.manifest = replace(self.manifest, alignments={"f": aligned.topics})
         plan = plan_flow(FLOW, self.manifest, self.baseline, seen.source, seen.target)
         buckets.limit(plan, aligned, seen)
-        ends = {(one.key, one.partition): one.end for one in plan.ranges}
+        ends = {(wanted.key, wanted.partition): wanted.end for wanted in plan.ranges}
         states = {
             key: replace(
                 SideState(side.topic_id, side.first, side.next),
@@ -111,7 +111,7 @@ class Run:
 
 def read(plan: FlowPlan) -> dict[str, tuple[int, int]]:
     """Offsets a plan reads, by side."""
-    return {one.side: (one.start, one.end) for one in plan.ranges}
+    return {wanted.side: (wanted.start, wanted.end) for wanted in plan.ranges}
 
 
 def appended(end: int, ident: str = "there") -> TopicSnapshot:
@@ -169,22 +169,22 @@ def test_without_a_common_beginning_the_first_sync_is_one() -> None:
     assert nothing.outside(plan, expired) == Outside(unaligned=35, open=20)
 
 
-def test_a_topic_made_anew_begins_with_the_first_sync_of_the_new_one() -> None:
+def test_a_recreated_topic_begins_with_the_first_sync_of_the_new_one() -> None:
     run = Run()
     run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
     run.plan(topic(100), appended(100), 90)
     run.take.syncs_now = [(90, 90, 3), (120, 0, 4), (180, 60, 5)]
     plan = run.plan(topic(200), appended(70, "another"), 190)
-    assert {(one.side, one.origin) for one in plan.drops} == {("source", "t"), ("target", "t")}
+    assert {(drop.side, drop.origin) for drop in plan.drops} == {("source", "t"), ("target", "t")}
     assert read(plan) == {"source": (120, 180), "target": (0, 60)}
     assert run.outside(plan, topic(200)) == Outside(unaligned=120, open=20)
-    assert [one.kind for one in plan.reopened] == ["topic_reset"]
+    assert [reopened.kind for reopened in plan.reopened] == ["topic_reset"]
     run.take.syncs_now = [(240, 120, 6)]
     again = run.plan(topic(300), appended(170, "another"), 290)
     assert (read(again), again.drops) == ({"source": (180, 240), "target": (60, 120)}, [])
 
 
-def test_another_strategy_means_other_buckets_and_reads_anew() -> None:
+def test_another_strategy_means_other_buckets_and_reads_again() -> None:
     run = Run()
     plan = run.plan(topic(100), topic(100, "there"), 90)
     assert read(plan) == {"source": (0, 100), "target": (0, 100)}
@@ -225,10 +225,10 @@ def test_spans_say_of_every_log_where_it_is_cut() -> None:
     run.take.syncs_now = [(0, 5, 1), (40, 45, 2), (80, 85, 3)]
     plan = run.plan(topic(100), appended(101), 90)
     spans = [
-        (one["side"], one["span_start"], one["span_end"], one["label"])
-        for one in buckets.spans(run.manifest, plan.topics)
+        (span["side"], span["span_start"], span["span_end"], span["label"])
+        for span in buckets.spans(run.manifest, plan.topics)
     ]
-    assert [one[:3] for one in spans] == [
+    assert [span[:3] for span in spans] == [
         ("source", 0, 40), ("source", 40, 80), ("target", 5, 45), ("target", 45, 85),
     ]  # fmt: skip
     assert spans[1][3] == spans[3][3] == 2 * MINUTE, "both sides call a bucket by the same time"
@@ -238,7 +238,7 @@ def test_spans_say_of_every_log_where_it_is_cut() -> None:
         return buckets.spans(run.manifest, plan.topics, wanted)
 
     later = [Range("f", "source", "t", "t", 0, 90, 100)]
-    assert [(one["span_start"], one["span_end"]) for one in spans_of(later)] == [(0, 0)], (
+    assert [(span["span_start"], span["span_end"]) for span in spans_of(later)] == [(0, 0)], (
         "a log without spans is cut too"
     )
     assert len(spans_of([source])) == len(spans_of([target])) == 2

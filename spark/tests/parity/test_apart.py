@@ -31,7 +31,7 @@ FAULTS = {"missing": {"missing": 7}, "duplicate": {"duplicate": 5}, "other": {"c
 
 
 def quiet(_text: str) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 @dataclass
@@ -45,13 +45,17 @@ class Apart:
     def of(self, name: str, document: CompareDocument | None = None) -> CompareTopic:
         """What is said of one topic."""
         wanted = f"{self.mirror.prefix}.{name}"
-        (found,) = [one for one in (document or self.document).topics if one.topic == wanted]
+        (found,) = [topic for topic in (document or self.document).topics if topic.topic == wanted]
         return found
 
     def kinds(self, name: str) -> dict[str, int | None]:
         """Findings against one topic: kind -> count."""
         topic = f"{self.mirror.prefix}.{name}"
-        return {one.kind: one.count for one in self.document.findings if one.topic == topic}
+        return {
+            finding.kind: finding.count
+            for finding in self.document.findings
+            if finding.topic == topic
+        }
 
     def path(self, side: str) -> Path:
         """Where the bundle of one side lies."""
@@ -128,9 +132,9 @@ def test_what_differs_is_located_and_counted(apart: Apart) -> None:
     assert apart.of("other").buckets_same_number == apart.kinds("other")["differs"]
     assert apart.document.verdict.exit_code == 2
     topic = f"{apart.mirror.prefix}.missing"
-    rows = [one for one in apart.document.differences if one.topic == topic]
-    assert sum(one.source_records - one.target_records for one in rows) == 7
-    assert all(one.bucket_ms >= T0 and one.partition is None for one in rows)
+    rows = [row for row in apart.document.differences if row.topic == topic]
+    assert sum(row.source_records - row.target_records for row in rows) == 7
+    assert all(row.bucket_ms >= T0 and row.partition is None for row in rows)
     assert apart.document.differing_buckets == len(apart.document.differences)
 
 
@@ -153,8 +157,8 @@ def repacked(apart: Apart, side: str, place: Path, *, empty: bool = False, **cha
     path = place / f"{side}.digest"
     with path.open("wb") as out:
         bundle.pack(replace(known, **changes), None if empty else place, out)
-    for one in files:
-        one.unlink()
+    for file in files:
+        file.unlink()
     return path
 
 
@@ -167,9 +171,9 @@ def test_a_mirror_that_keeps_partitions_is_compared_by_partition(
         *(repacked(apart, side, tmp_path / side, engine="mm2", **changes[side]) for side in changes)
     )
     topic = f"{apart.mirror.prefix}.missing"
-    rows = [one for one in document.differences if one.topic == topic]
-    assert {one.partition for one in rows} == {0, 1, 2}
-    assert sum(one.source_records - one.target_records for one in rows) == 7
+    rows = [row for row in document.differences if row.topic == topic]
+    assert {row.partition for row in rows} == {0, 1, 2}
+    assert sum(row.source_records - row.target_records for row in rows) == 7
     # The copier keeps none, so as many records are missed in some as are found in others.
     moved = apart.of("whole", document)
     assert moved.fewer == moved.more > 0
@@ -182,7 +186,7 @@ def test_empty_bundles_are_not_whole(apart: Apart, tmp_path: Path) -> None:
         *(repacked(apart, side, tmp_path / side, **shared) for side in ("source", "target"))
     )
     assert document.verdict.exit_code == 1
-    assert [one.kind for one in document.findings] == ["nothing_seen"]
+    assert [finding.kind for finding in document.findings] == ["nothing_seen"]
 
 
 def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
@@ -199,7 +203,7 @@ def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
     assert "belongs to another user" in said[0]
 
 
-def test_the_command_tells_it_as_text_and_as_data(
+def test_the_command_reports_it_as_text_and_as_data(
     apart: Apart, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["--config", str(apart.directory / "config.json"), "compare"]

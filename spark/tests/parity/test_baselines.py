@@ -1,4 +1,4 @@
-"""Baselines of real mirrors under load, at any moment: each later loss is told, none is made up.
+"""Baselines of real mirrors under load, at any moment: each later loss is reported, none invented.
 
 ``MIRROR_BASELINES_SEED`` repeats a series; every one prints its own.
 """
@@ -88,7 +88,7 @@ class Series:
             return not worker_group(clients, self.flow).members
 
     def round(self, *, killed: bool) -> None:
-        """Take a baseline while records flow, harm what comes after it, and hold the report to it.
+        """Take a baseline while records flow, damage what comes after it, and check the report.
 
         :param killed: the mirror crashes after the baseline.
         """
@@ -100,12 +100,21 @@ class Series:
             self.engine.end(signal.SIGKILL if killed else signal.SIGTERM)
             until(self.nobody)
             stood = self._copied()
-            to = {one: offset + self.chance.randrange(2, 9) for one, offset in stood.items()}
-            until(lambda: all(end > to[one] for one, end in self._source_ends().items()))
+            to = {
+                partition: offset + self.chance.randrange(2, 9)
+                for partition, offset in stood.items()
+            }
+            until(
+                lambda: all(end > to[partition] for partition, end in self._source_ends().items())
+            )
             self.engine.move({self.topic: to})
             self._alter(stood)
             self.engine.start()
-            until(lambda: all(offset > to[one] for one, offset in self.positions().items()))
+            until(
+                lambda: all(
+                    offset > to[partition] for partition, offset in self.positions().items()
+                )
+            )
         until(self.drained)
         self.sides[1].catch_up()
         self._hold(self.run())
@@ -151,7 +160,7 @@ class Series:
         return found
 
     def _hold(self, found: TopicParity) -> None:
-        """Compare what was told with what both sides hold."""
+        """Compare what was reported with what both sides hold."""
         recorded = self.store.load("baseline")[self.flow.name]["topics"][self.topic]
         start, required, ends = (
             {int(p): offset for p, offset in recorded[name].items()}
@@ -164,20 +173,20 @@ class Series:
             for offset, record in some.items()
             if offset >= start[partition]
         ]
-        lost = [one for one in records if not whole[one[2]]]
-        must = [one for one in lost if one[1] >= required[one[0]]]
+        lost = [record for record in records if not whole[record[2]]]
+        must = [record for record in lost if record[1] >= required[record[0]]]
         may = len(lost) - len(must)
         values = {value for _, _, value in records}
-        told = {name: found.counts[name] for name in CLASSES if found.counts[name]}
+        reported = {name: found.counts[name] for name in CLASSES if found.counts[name]}
         expected = {
             "missing": len(must) - 1,
             "corrupt_value": 1,
-            "duplicate": sum(later[one] - 1 for one in values if later[one] > 1),
+            "duplicate": sum(later[value] - 1 for value in values if later[value] > 1),
         }
         where = f"seed {self.seed}, run {self.runs}: {recorded}"
         assert must, where
-        assert told == {name: n for name, n in expected.items() if n}, where
-        open_ = sum(required[one] - start[one] for one in required)
+        assert reported == {name: n for name, n in expected.items() if n}, where
+        open_ = sum(required[partition] - start[partition] for partition in required)
         assert found.skipped_records == may <= open_, where
         assert found.source_records == len(records), where
         assert found.verified_records == len(records) - len(lost), where
@@ -231,18 +240,20 @@ def series(
     "rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["short", "long"]
 )
 @pytest.mark.parametrize("engine", ["mm1", "mm2"])
-def test_no_loss_after_a_baseline_stays_untold_and_none_is_made_up(
+def test_no_loss_after_a_baseline_stays_unreported_and_none_is_made_up(
     series: Factory, tmp_path: Path, engine: str, rounds: int
 ) -> None:
     seed = int(os.environ.get("MIRROR_BASELINES_SEED", random.randrange(2**31)))  # noqa: S311
     print(f"seed {seed}")
-    one = series(engine, tmp_path, seed)
-    one.engine.start()
+    mirror = series(engine, tmp_path, seed)
+    mirror.engine.start()
     try:
         for number in range(rounds):
-            one.round(killed=number % 5 == 0)
+            mirror.round(killed=number % 5 == 0)
     finally:
-        one.load.end()
-        one.engine.end(signal.SIGKILL)
-    assert one.missing >= rounds, "losses were there to be told"
-    print(f"{rounds} baselines: {one.missing} lost, {one.skipped} skipped of {one.optional}")
+        mirror.load.end()
+        mirror.engine.end(signal.SIGKILL)
+    assert mirror.missing >= rounds, "losses were there to be reported"
+    print(
+        f"{rounds} baselines: {mirror.missing} lost, {mirror.skipped} skipped of {mirror.optional}"
+    )

@@ -25,7 +25,9 @@ def topic(name: str, **configs: str) -> TopicSnapshot:
 
 
 def snapshot(*topics: TopicSnapshot, errors: dict[str, str] | None = None) -> ClusterSnapshot:
-    return ClusterSnapshot("east", "c-east", 1000, {one.name: one for one in topics}, errors or {})
+    return ClusterSnapshot(
+        "east", "c-east", 1000, {entry.name: entry for entry in topics}, errors or {}
+    )
 
 
 def made(side: Any = "source", **changes: Any) -> Bundle:
@@ -33,8 +35,8 @@ def made(side: Any = "source", **changes: Any) -> Bundle:
         "source": {"cluster_id": "c-east", "positions": None},
         "target": {"cluster_id": "c-west", "positions": {"t": {0: 20}}},
     }[side]
-    one = planned.describe(FLOW, side, snapshot(topic("t")), None, {}, 60_000)
-    return replace(one, **{**of_side, **changes})
+    described = planned.describe(FLOW, side, snapshot(topic("t")), None, {}, 60_000)
+    return replace(described, **{**of_side, **changes})
 
 
 def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
@@ -76,7 +78,7 @@ def test_a_bundle_is_the_same_after_its_journey(tmp_path: Path) -> None:
     path.write_bytes(packed.getvalue())
     found, files = bundle.unpack(path, tmp_path)
     assert found == made("target")
-    assert [one.read_bytes() for one in files] == [b"rows"]
+    assert [file.read_bytes() for file in files] == [b"rows"]
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_a_pair_is_found_whatever_its_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "message"),
     [
         (made(), "both bundles are of the source"),
         (made("target", fingerprint_version=99), "fingerprint"),
@@ -113,6 +115,6 @@ def test_a_pair_is_found_whatever_its_order() -> None:
         (made("target", positions=None), "neither bundle holds committed positions"),
     ],
 )
-def test_bundles_that_do_not_belong_together_are_refused(other: Bundle, told: str) -> None:
-    with pytest.raises(ParityError, match=told):
+def test_bundles_that_do_not_belong_together_are_refused(other: Bundle, message: str) -> None:
+    with pytest.raises(ParityError, match=message):
         bundle.pair(made(), other)

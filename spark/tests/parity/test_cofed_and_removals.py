@@ -1,4 +1,4 @@
-"""Who judges a topic that several flows feed, and what had to leave the target: without Spark."""
+"""Which flow judges a co-fed topic, and what had to leave the target: without Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def topic(name: str, ident: str, start: int = 0, end: int = 10, **configs: str) 
 
 
 def cluster(alias: str, *topics: TopicSnapshot, errors: Any = None) -> ClusterSnapshot:
-    return ClusterSnapshot(alias, alias, NOW, {one.name: one for one in topics}, errors or {})
+    return ClusterSnapshot(
+        alias, alias, NOW, {snapshot.name: snapshot for snapshot in topics}, errors or {}
+    )
 
 
 def manifest(**known: Any) -> Manifest:
@@ -57,12 +59,12 @@ def remembered(**changes: Any) -> SideState:
 def test_what_went_is_what_was_read_and_is_no_longer_there() -> None:
     assert target_after(0, remembered(), **KEPT).removals == []
     assert target_after(20, None, **KEPT).removals == [], "nothing was read yet"
-    (one,) = target_after(20, remembered(), **KEPT).removals
-    assert one == Removal("east", "t", 0, 0, 20, NOW - 10 * HOUR, 10 * HOUR)
-    (one,) = target_after(40, remembered(), **KEPT).removals
-    assert one.end == 30, "what was not read is a gap"
-    (one,) = target_after(20, remembered(log_start={0: 15}), **KEPT).removals
-    assert (one.start, one.end) == (15, 20), "each goes once"
+    (removal,) = target_after(20, remembered(), **KEPT).removals
+    assert removal == Removal("east", "t", 0, 0, 20, NOW - 10 * HOUR, 10 * HOUR)
+    (removal,) = target_after(40, remembered(), **KEPT).removals
+    assert removal.end == 30, "what was not read is a gap"
+    (removal,) = target_after(20, remembered(log_start={0: 15}), **KEPT).removals
+    assert (removal.start, removal.end) == (15, 20), "each goes once"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_what_had_to_go_follows_from_the_shortest_retention_so_far(
 ) -> None:
     found = target_after(20, remembered(**known), **configs)
     assert found.begin["east", "target", "t"].kept_from_ms == kept_from
-    assert [one.kept_from_ms for one in found.removals] == [kept_from]
+    assert [removal.kept_from_ms for removal in found.removals] == [kept_from]
 
 
 def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
@@ -99,7 +101,9 @@ def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
     prefixed = replace(EAST, replication_policy="prefix")
     snapshots = {"east": seen(prefixed, "t"), "west": seen(WEST, "t")}
     found = cofed.co_fed_topics((prefixed, WEST), snapshots, manifest())
-    assert not any(one.here or one.elsewhere for one in found.values()), "other names"
+    assert not any(
+        cofed_topics.here or cofed_topics.elsewhere for cofed_topics in found.values()
+    ), "other names"
 
 
 def test_a_flow_that_cannot_be_observed_leaves_in_doubt_what_it_may_feed() -> None:
@@ -150,7 +154,7 @@ def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> No
         WEST, manifest(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,
         co_fed={"t": [plan.feed_of(EAST, "t", other, brought, co_fed("east", "t"))]},
     )  # fmt: skip
-    assert {(one.origin, one.start, one.end) for one in found.ranges} == {
+    assert {(wanted.origin, wanted.start, wanted.end) for wanted in found.ranges} == {
         ("t", 3, 40), ("east/t", 4, 40), ("t", 20, 50),
     }  # fmt: skip
     (judged,) = found.topics

@@ -19,7 +19,7 @@ EAGER = {
 }  # fmt: skip
 
 
-class Story:
+class Scenario:
     """A topic of twenty keys with faults, one without, and what each run says of them."""
 
     def __init__(self, mirror: Mirror) -> None:
@@ -60,10 +60,10 @@ class Story:
 
     def copy(self, name: str, missing: bytes = b"", stale: bytes = b"") -> None:
         """Mirror all but one key, and but the last value of another."""
-        for one in self.mirror.read(0, self.topic(name)):
-            last = int(one.value or 60) >= 40
-            if one.key != missing and not (one.key == stale and last):
-                self.mirror.write(one)
+        for record in self.mirror.read(0, self.topic(name)):
+            last = int(record.value or 60) >= 40
+            if record.key != missing and not (record.key == stale and last):
+                self.mirror.write(record)
         self.mirror.producers[1].flush()
         self.mirror.commit(self.topic(name))
 
@@ -78,13 +78,17 @@ class Story:
         self.mirror.producers[side].send(
             self.topic(name), key=b"filler", value=b"same", timestamp_ms=T0 + 700_000
         ).get(30)
-        keys = [one.key for one in self.mirror.read(side, self.topic(name))]
+        keys = [record.key for record in self.mirror.read(side, self.topic(name))]
         return all(keys.count(key) == 1 for key in set(keys) - {b"filler"})
 
     def logs(self, name: str) -> tuple[int, int]:
         """Records left on both sides, without what only ended segments."""
         left = [
-            [one for one in self.mirror.read(side, self.topic(name)) if one.key != b"filler"]
+            [
+                record
+                for record in self.mirror.read(side, self.topic(name))
+                if record.key != b"filler"
+            ]
             for side in (0, 1)
         ]
         return len(left[0]), len(left[1])
@@ -95,18 +99,18 @@ class Story:
 
     def of(self, run: int, name: str) -> TopicParity:
         """What a run says of a topic."""
-        (found,) = [one for one in self.results[run].topics if one.topic == self.topic(name)]
+        (found,) = [topic for topic in self.results[run].topics if topic.topic == self.topic(name)]
         return found
 
 
 @pytest.fixture(scope="module")
-def story(one_mirror: Mirror) -> Story:
-    return Story(one_mirror)
+def scenario(one_mirror: Mirror) -> Scenario:
+    return Scenario(one_mirror)
 
 
-def test_a_topic_whose_sides_were_compacted_is_whole(story: Story) -> None:
-    assert max(story.found["whole"]) <= 20, "compaction really happened: 75 records were written"
-    found = story.of(0, "whole")
+def test_a_topic_whose_sides_were_compacted_is_whole(scenario: Scenario) -> None:
+    assert max(scenario.found["whole"]) <= 20, "compaction really happened: 75 records were written"
+    found = scenario.of(0, "whole")
     assert (found.strategy, found.status, counts(found)) == ("latest_by_key", "verified", {})
     assert found.verified_records == 16, "five keys were deleted, and a filler was added"
     assert found.source_records == found.target_records == 16
@@ -114,27 +118,27 @@ def test_a_topic_whose_sides_were_compacted_is_whole(story: Story) -> None:
     assert found.verified_through_ms > (found.newest_due_ms or 0) > T0
 
 
-def test_a_missing_key_a_stale_value_and_a_foreign_key_are_each_found(story: Story) -> None:
-    assert max(story.found["faulty"]) <= 21
-    found = story.of(0, "faulty")
+def test_a_missing_key_a_stale_value_and_a_foreign_key_are_each_found(scenario: Scenario) -> None:
+    assert max(scenario.found["faulty"]) <= 21
+    found = scenario.of(0, "faulty")
     assert (found.status, counts(found)) == (
         "mismatch", {"missing": 1, "corrupt_value": 1, "extra": 1},
     )  # fmt: skip
     assert (found.verified_records, found.source_records, found.target_records) == (14, 16, 16)
-    assert {kind: [one.side for one in some] for kind, some in found.samples.items()} == {
+    assert {kind: [sample.side for sample in some] for kind, some in found.samples.items()} == {
         "missing": ["source"], "corrupt_value": ["source", "target"], "extra": ["target"],
     }  # fmt: skip
 
 
-def test_a_scan_is_not_made_again_while_nothing_is_new(story: Story) -> None:
-    assert story.results[1].spark_started is False
-    found = story.of(1, "faulty")
+def test_a_scan_is_not_made_again_while_nothing_is_new(scenario: Scenario) -> None:
+    assert scenario.results[1].spark_started is False
+    found = scenario.of(1, "faulty")
     assert (found.status, counts(found)) == ("mismatch", {"missing": 1, "corrupt_value": 1})
     assert found.accounted["extra"] == 1
-    assert story.of(1, "whole").verified_records == 16
+    assert scenario.of(1, "whole").verified_records == 16
 
 
-def test_a_key_with_a_newer_value_is_in_flight_until_that_is_mirrored(story: Story) -> None:
-    found = story.of(2, "whole")
+def test_a_key_with_a_newer_value_is_in_flight_until_that_is_mirrored(scenario: Scenario) -> None:
+    found = scenario.of(2, "whole")
     assert (found.status, found.verified_records, found.in_flight_records) == ("verified", 15, 1)
-    assert counts(story.of(2, "faulty")) == {"missing": 1, "corrupt_value": 1}
+    assert counts(scenario.of(2, "faulty")) == {"missing": 1, "corrupt_value": 1}

@@ -23,7 +23,7 @@ from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.sql import table
 from mirror_report.parity.results import summaries
 
-CLASSES = tuple(one for one in CLASSES if one != "unverifiable")
+CLASSES = tuple(name for name in CLASSES if name != "unverifiable")
 NOTHING = dict.fromkeys((*CLASSES, "in_flight"), 0)
 
 KEYS = (None, b"", b"a", b"b")
@@ -39,7 +39,7 @@ TARGET_PARTITIONS = 4
 FIRST = 1000
 """First offset of the target that counts, where records were mirrored before the baseline."""
 OLDER = 500
-"""End of the target when the source was first looked at, where it had lost its beginning."""
+"""End of the target when the source was first observed, where it had lost its beginning."""
 
 Log = list[tuple[int, Content]]
 """Partition and content, in the order of writing."""
@@ -94,7 +94,9 @@ def log(flow: str, source: Log, target: Log) -> list[Record]:
 
 
 def with_lanes(rows: DataFrame, records: list[Record]) -> DataFrame:
-    return compare.with_lanes(rows, sorted({one.flow for one in records if keeps(one.flow)}))
+    return compare.with_lanes(
+        rows, sorted({record.flow for record in records if keeps(record.flow)})
+    )
 
 
 def flow_of(number: int) -> str:
@@ -118,14 +120,14 @@ def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
     """Rows of :data:`compare.POSITIONS_SCHEMA`."""
     source = [
         {"flow": flow, "side": "source", "origin": "t", "partition": partition,
-         "position": position, "required": one.required.get(partition)}
-        for flow, one in steps.items()
-        for partition, position in one.mirrored.items()
+         "position": position, "required": step.required.get(partition)}
+        for flow, step in steps.items()
+        for partition, position in step.mirrored.items()
     ]  # fmt: skip
     target = [
         {"flow": flow, "side": "target", "origin": "t", "partition": partition,
-         "first": one.first, "older": one.older}
-        for flow, one in steps.items()
+         "first": step.first, "older": step.older}
+        for flow, step in steps.items()
         for partition in range(TARGET_PARTITIONS)
     ]  # fmt: skip
     return [*source, *target]
@@ -149,7 +151,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
 ) -> None:
     random = Random(seed)  # noqa: S311
     cases = {flow_of(number): a_mirror(random) for number in range(CASES)}
-    records = [one for flow, case in cases.items() for one in log(flow, *case[:2])]
+    records = [record for flow, case in cases.items() for record in log(flow, *case[:2])]
     mirrored = {
         (flow, partition): position
         for flow, case in cases.items()
@@ -179,7 +181,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
         (row["flow"], row["lane"], row["bucket"]): {name: row[name] for name in names}
         for row in left.collect()
     } == expected, dialect
-    assert all(any(one[name] for one in expected.values()) for name in names), "all occur"
+    assert all(any(counted[name] for counted in expected.values()) for name in names), "all occur"
     digests = compare.with_lanes(digest.digest(read), sorted(filter(keeps, cases)))
     assert {
         (row.flow, row.lane, row.bucket): (row.equal, row.mirrored, row.n_source, row.n_target)
@@ -198,10 +200,10 @@ def compared_by_hand(
     """Bucket -> whether its sides are equal, whether it is mirrored, and the records of each."""
     sides: dict[tuple[str, int, int], tuple[list[Record], list[Record]]] = {}
     behind = set()
-    for one in records:
-        sides.setdefault(one.where, ([], []))[one.side == "target"].append(one)
-        if one.side == "source" and one.offset >= mirrored[one.flow, one.partition]:
-            behind.add(one.where)
+    for record in records:
+        sides.setdefault(record.where, ([], []))[record.side == "target"].append(record)
+        if record.side == "source" and record.offset >= mirrored[record.flow, record.partition]:
+            behind.add(record.where)
     return {
         where: (equal(*both), where not in behind, len(both[0]), len(both[1]))
         for where, both in sides.items()
@@ -213,8 +215,8 @@ def whole(count: int = 30) -> tuple[list[Record], list[Record], dict[int, int]]:
     content: list[Content] = [
         (b"k%d" % (i % 7), b"v%d" % i, (i % 3) * MINUTE + i, None) for i in range(count)
     ]
-    source = [Record("f", "source", i % 2, i // 2, one) for i, one in enumerate(content)]
-    target = [Record("f", "target", i % 4, i // 4, one) for i, one in enumerate(content)]
+    source = [Record("f", "source", i % 2, i // 2, values) for i, values in enumerate(content)]
+    target = [Record("f", "target", i % 4, i // 4, values) for i, values in enumerate(content)]
     return source, target, {0: count, 1: count}
 
 
@@ -231,7 +233,7 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     "duplicate": (lambda t: [*t, *t[:4]], {"duplicate": 4}),
     "twice over": (lambda t: [*t, t[0], t[0]], {"duplicate": 2}),
     "value": (
-        lambda t: [*(altered(one, value=b"?") for one in t[:3]), *t[3:]],
+        lambda t: [*(altered(record, value=b"?") for record in t[:3]), *t[3:]],
         {"corrupt_value": 3},
     ),
     "value to null": (lambda t: [altered(t[0], value=None), *t[1:]], {"corrupt_value": 1}),
@@ -240,7 +242,7 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
         lambda t: [altered(t[0], value=b"?", headers=(("h", b""),)), *t[1:]],
         {"corrupt_value": 1},
     ),
-    "foreign": (lambda t: [*t, *(altered(one, key=b"alien") for one in t[:6])], {"extra": 6}),
+    "foreign": (lambda t: [*t, *(altered(record, key=b"alien") for record in t[:6])], {"extra": 6}),
     "key": (lambda t: [altered(t[0], key=None), *t[1:]], {"missing": 1, "extra": 1}),
     "time": (lambda t: [altered(t[0], timestamp=1), *t[1:]], {"altered_timestamp": 1}),
     "minute": (
@@ -253,7 +255,7 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     ),
     "one lost, one double": (lambda t: [*t[1:], t[3]], {"missing": 1, "duplicate": 1}),
     "two lost, one thrice": (
-        lambda t: [*(one for one in t if one not in (t[0], t[3])), t[6], t[6]],
+        lambda t: [*(record for record in t if record not in (t[0], t[3])), t[6], t[6]],
         {"missing": 2, "duplicate": 2},
     ),
     "values swapped": (
@@ -266,7 +268,7 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
         {"corrupt_value": 2},
     ),
     "a whole minute twice": (
-        lambda t: [*t, *(one for one in t if one.bucket == MINUTE)],
+        lambda t: [*t, *(record for record in t if record.bucket == MINUTE)],
         {"duplicate": 10},
     ),
 }
@@ -306,7 +308,7 @@ class Step:
     :param records: what both logs hold.
     :param mirrored: source partition -> next offset to mirror.
     :param topic: what is known of the topic, as in :data:`judge.TOPICS_SCHEMA`.
-    :param seen: what the drill reads, if it is something else.
+    :param seen: what classification reads, if it is something else.
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
@@ -325,26 +327,26 @@ class Step:
 
 
 @dataclass
-class Told:
-    """What one step said of one mirror: before the drill, by it, and after it."""
+class Outcome:
+    """What one step said of one mirror: before classification, by it, and after it."""
 
     before: dict[str, Any]
     after: dict[str, Any]
-    drilled: list[dict[str, Any]]
+    classified: list[dict[str, Any]]
     samples: list[dict[str, Any]]
 
     def found(self) -> list[dict[str, int]]:
-        """What the drill found, bucket by bucket."""
-        return [{name: row[name] for name in CLASSES} for row in self.drilled]
+        """What classification found, bucket by bucket."""
+        return [{name: row[name] for name in CLASSES} for row in self.classified]
 
 
-def stories() -> dict[str, list[Step]]:
+def scenarios() -> dict[str, list[Step]]:
     """Mirrors and what happens to them; all are compared at once, each in a flow of its own."""
     source, target, at = whole()
-    same = [replace(one, side="target") for one in source]
+    same = [replace(record, side="target") for record in source]
     moved = [replace(same[0], partition=1, offset=99), *same[1:]]
-    half = [one for one in same if one.partition]
-    lost = next(one for one in target if one.bucket == MINUTE)
+    half = [record for record in same if record.partition]
+    lost = next(record for record in target if record.bucket == MINUTE)
     twice = Step([*source, *target, *target[:4]], at)
     two_missing = Step([*source, *target[2:]], at)
     late = Record("f", "source", 0, 99, (b"k", b"late", 3, None))
@@ -354,17 +356,19 @@ def stories() -> dict[str, list[Step]]:
     # Its copy is where records are not mirrored yet: in the last minute.
     retimed = [altered(target[0], timestamp=2 * MINUTE + 5), *target[1:]]
     # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
-    kept = {one.content for one in source if one.offset < 12}
+    kept = {record.content for record in source if record.offset < 12}
     ahead = Step([*source[:-1], *target], at, seen=[*source, *target])
     # The first three source offsets of each partition may have been copied before the baseline.
     optional = {0: 3, 1: 3}
-    open_ = {one.content for one in source if one.offset < optional[one.partition]}
-    before = [one for one in target if one.content in open_]
-    lost_before = {one.content for one in before[:2]}
-    above = [replace(one, offset=one.offset + FIRST) for one in target if one not in before]
+    open_ = {record.content for record in source if record.offset < optional[record.partition]}
+    before = [record for record in target if record.content in open_]
+    lost_before = {record.content for record in before[:2]}
+    above = [
+        replace(record, offset=record.offset + FIRST) for record in target if record not in before
+    ]
     others = [
-        replace(one, content=(b"k", b"other %d" % n, minute, None))
-        for n, (one, minute) in enumerate(zip(target[:4], (5, 5, 9 * MINUTE, 9 * MINUTE),
+        replace(record, content=(b"k", b"other %d" % n, minute, None))
+        for n, (record, minute) in enumerate(zip(target[:4], (5, 5, 9 * MINUTE, 9 * MINUTE),
                                               strict=True))
     ]  # fmt: skip
     return {
@@ -377,7 +381,7 @@ def stories() -> dict[str, list[Step]]:
         f"{KEPT}-moved": [Step([*source, *moved], at)],
         "one behind": [Step([*source, *half], {0: 0, 1: 30})],
         f"{KEPT}-one behind": [Step([*source, *half], {0: 0, 1: 30})],
-        "one minute": [Step([*source, *(one for one in target if one is not lost)], at)],
+        "one minute": [Step([*source, *(record for record in target if record is not lost)], at)],
         "past the position": [
             Step([*source, *(t for t in target if t.content in kept)], {0: 12, 1: 12})
         ],
@@ -385,7 +389,7 @@ def stories() -> dict[str, list[Step]]:
         "unread": [Step([*source, *target[1:]], at, {"unread": True})],
         "copied before": [
             Step([*source, *above], at, required=optional, first=FIRST, seen=[*source, *above,
-                 *(one for one in before if one.content not in lost_before)])
+                 *(record for record in before if record.content not in lost_before)])
         ],
         "lost after": [
             Step([*source, *above[2:]], at, required=optional, first=FIRST,
@@ -398,8 +402,8 @@ def stories() -> dict[str, list[Step]]:
         "older than the source": [
             Step([*source, *others, *target, target[3]], at, older=OLDER)
         ],
-        "newer than the first look": [
-            Step([*source, *target, *(replace(one, offset=OLDER + 1) for one in others)], at,
+        "newer than the first observation": [
+            Step([*source, *target, *(replace(record, offset=OLDER + 1) for record in others)], at,
                  older=OLDER)
         ],
         "ahead": [ahead, ahead],
@@ -433,7 +437,8 @@ def stories() -> dict[str, list[Step]]:
                  hidden=("source_gone",))
         ],
         "altered and gone": [
-            Step([*source, *altered_one], at, seen=[one for one in altered_one if one.bucket],
+            Step([*source, *altered_one], at,
+                 seen=[record for record in altered_one if record.bucket],
                  hidden=("source_gone",))
         ],
         "many": [
@@ -445,16 +450,16 @@ def stories() -> dict[str, list[Step]]:
 
 def compared(
     spark: SparkSession, steps: dict[str, Step], earlier: list[dict[str, Any]], run_id: str
-) -> dict[str, Told]:
+) -> dict[str, Outcome]:
     """One comparison of several mirrors, as the engine makes it, without Kafka."""
 
     def rows(of: Callable[[Step], list[Record]]) -> DataFrame:
-        all_of_them = [replace(r, flow=flow) for flow, one in steps.items() for r in of(one)]
+        all_of_them = [replace(r, flow=flow) for flow, step in steps.items() for r in of(step)]
         return with_lanes(placed(spark, all_of_them), all_of_them)
 
     mirrored = table(spark, compare.POSITIONS_SCHEMA, offsets(steps))
-    known = topics(spark, set(steps), {flow: dict(one.topic) for flow, one in steps.items()})
-    records = rows(lambda one: one.records)
+    known = topics(spark, set(steps), {flow: dict(step.topic) for flow, step in steps.items()})
+    records = rows(lambda step: step.records)
     kept = sorted(flow for flow in steps if keeps(flow))
     digests = compare.with_lanes(digest.digest(records), kept)
     buckets = compare.by_bucket(digests, mirrored).persist()
@@ -481,18 +486,19 @@ def compared(
             for row in judged(earlier).filter("candidate").collect()
         ],
     )
-    seen = rows(lambda one: one.records if one.seen is None else one.seen)
+    seen = rows(lambda step: step.records if step.seen is None else step.seen)
     left = leftovers(seen, chosen, mirrored).persist()
-    drilled = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
+    classified = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
     samples = [row.asDict() for row in classify.samples(left).collect()]
-    results = {tuple(row[name] for name in BUCKET): row for row in [*earlier, *drilled]}
+    results = {tuple(row[name] for name in BUCKET): row for row in [*earlier, *classified]}
     before, after = summary(earlier), summary(list(results.values()))
     earlier[:] = results.values()
     return {
-        flow: Told(
+        flow: Outcome(
             before[flow], after[flow],
-            sorted((one for one in drilled if one["flow"] == flow), key=lambda one: one["bucket"]),
-            [one for one in samples if one["flow"] == flow],
+            sorted((row for row in classified if row["flow"] == flow),
+                   key=lambda row: row["bucket"]),
+            [row for row in samples if row["flow"] == flow],
         )
         for flow in steps
     }  # fmt: skip
@@ -522,14 +528,14 @@ def test_a_record_beyond_a_cut_by_offsets_is_out_of_order_and_not_moved(
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, list[Told]]:
-    """What is said of every story, step by step."""
-    found: dict[str, list[Told]] = {name: [] for name in stories()}
+def outcomes(spark: SparkSession) -> dict[str, list[Outcome]]:
+    """What is said of every scenario, step by step."""
+    found: dict[str, list[Outcome]] = {name: [] for name in scenarios()}
     results: list[dict[str, Any]] = []
-    for number in range(max(map(len, stories().values()))):
-        steps = {name: some[number] for name, some in stories().items() if number < len(some)}
-        for name, one in compared(spark, steps, results, str(number)).items():
-            found[name].append(one)
+    for number in range(max(map(len, scenarios().values()))):
+        steps = {name: some[number] for name, some in scenarios().items() if number < len(some)}
+        for name, outcome in compared(spark, steps, results, str(number)).items():
+            found[name].append(outcome)
     return found
 
 
@@ -539,9 +545,11 @@ def wrong(found: Mapping[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", FAULTS_BY_NAME)
-def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind: str) -> None:
+def test_each_fault_is_found_and_nothing_else(
+    outcomes: dict[str, list[Outcome]], kind: str
+) -> None:
     expected = FAULTS_BY_NAME[kind][1]
-    after = told[kind][0].after
+    after = outcomes[kind][0].after
     assert wrong(after) == expected
     assert after["source_records"] == 30
     assert after["candidates"] == 0
@@ -554,159 +562,167 @@ def test_each_fault_is_found_and_nothing_else(told: dict[str, list[Told]], kind:
 
 @pytest.mark.parametrize("kind", ORDERS)
 def test_order_is_that_of_a_partition_or_else_of_a_key(
-    told: dict[str, list[Told]], kind: str
+    outcomes: dict[str, list[Outcome]], kind: str
 ) -> None:
     _, expected, later = ORDERS[kind]
-    first, again = (one.after for one in told[kind])
+    first, again = (outcome.after for outcome in outcomes[kind])
     assert (wrong(first), wrong(again)) == (expected, later)
     (name,) = first["lanes"]
     assert name == ("0" if keeps(kind) else "*")
     assert first["lanes"][name]["counts"] == expected
     accounted = {name: again[f"accounted_{name}"] for name in ACCOUNTABLE}
     assert accounted == {name: expected.get(name, 0) - later.get(name, 0) for name in accounted}
-    assert told[kind][1].drilled == [], "settled"
-    assert wrong(summaries.as_next(first)) == later, "as it is foretold"
+    assert outcomes[kind][1].classified == [], "settled"
+    assert wrong(summaries.as_next(first)) == later, "as predicted"
     assert again["buckets_verified"] == (2 if later else 3)
     assert again["verified_records"] == 30 - sum(later.values())
 
 
 def test_a_record_on_another_partition_is_found_where_partitions_are_kept(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
     flows = ("spread", f"{KEPT}-whole", f"{KEPT}-moved")
     assert {
         (row["flow"], row["lane"]): {name: row[name] for name in CLASSES if row[name]}
         for flow in flows
-        for row in told[flow][0].drilled
+        for row in outcomes[flow][0].classified
     } == {(f"{KEPT}-moved", 0): {"moved": 1}, (f"{KEPT}-moved", 1): {}}
-    summary = {flow: told[flow][0].after for flow in flows}
-    verified = {flow: one["buckets_verified"] for flow, one in summary.items()}
+    summary = {flow: outcomes[flow][0].after for flow in flows}
+    verified = {flow: row["buckets_verified"] for flow, row in summary.items()}
     assert verified == {"spread": 3, f"{KEPT}-whole": 6, f"{KEPT}-moved": 5}
     assert summary[f"{KEPT}-moved"]["verified_records"] == 29
     assert summary[f"{KEPT}-moved"]["verified_through_ms"] is None, "of all partitions"
-    assert {one["source_records"] for one in summary.values()} == {30}
+    assert {row["source_records"] for row in summary.values()} == {30}
 
 
 def test_one_partition_that_lags_does_not_keep_the_others_from_being_due(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    spread, kept = (told[flow][0].after for flow in ("one behind", f"{KEPT}-one behind"))
-    assert [one["buckets_in_flight"] for one in (spread, kept)] == [3, 3]
-    assert [one["buckets_verified"] for one in (spread, kept)] == [0, 3]
+    spread, kept = (outcomes[flow][0].after for flow in ("one behind", f"{KEPT}-one behind"))
+    assert [row["buckets_in_flight"] for row in (spread, kept)] == [3, 3]
+    assert [row["buckets_verified"] for row in (spread, kept)] == [0, 3]
     assert kept["in_flight_records"] == kept["verified_records"] == 15
 
 
-def test_a_fault_of_one_minute_leaves_the_others_verified(told: dict[str, list[Told]]) -> None:
-    summary = told["one minute"][0].after
+def test_a_fault_of_one_minute_leaves_the_others_verified(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    summary = outcomes["one minute"][0].after
     assert (summary["buckets_verified"], summary["buckets_mismatch"]) == (2, 1)
     assert summary["verified_through_ms"] == MINUTE
 
 
 @pytest.mark.parametrize("flow", ["past the position", "no position"])
 def test_what_is_not_due_is_in_flight_and_not_missing(
-    told: dict[str, list[Told]], flow: str
+    outcomes: dict[str, list[Outcome]], flow: str
 ) -> None:
-    (one,) = told[flow]
-    assert one.drilled == []
-    assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (3, 30)
-    assert wrong(one.after) == {}
-    assert one.after["newest_due_ms"] is None
+    (outcome,) = outcomes[flow]
+    assert outcome.classified == []
+    assert (outcome.after["buckets_in_flight"], outcome.after["in_flight_records"]) == (3, 30)
+    assert wrong(outcome.after) == {}
+    assert outcome.after["newest_due_ms"] is None
 
 
 def test_while_records_are_unread_what_agrees_holds_and_what_differs_is_in_flight(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (one,) = told["unread"]
-    assert one.drilled == []
-    assert (one.after["buckets_in_flight"], one.after["in_flight_records"]) == (1, 10)
-    assert (one.after["buckets_verified"], one.after["verified_records"]) == (2, 20)
-    assert wrong(one.after) == {}
+    (outcome,) = outcomes["unread"]
+    assert outcome.classified == []
+    assert (outcome.after["buckets_in_flight"], outcome.after["in_flight_records"]) == (1, 10)
+    assert (outcome.after["buckets_verified"], outcome.after["verified_records"]) == (2, 20)
+    assert wrong(outcome.after) == {}
 
 
 def test_what_was_copied_before_the_baseline_is_found_there_or_skipped(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (one,) = told["copied before"]
-    assert wrong(one.after) == {}
-    assert (one.after["skipped_records"], one.after["verified_records"]) == (2, 28)
-    assert (one.after["buckets_verified"], one.after["candidates"]) == (3, 0)
-    assert one.after["verified_through_ms"] == 3 * MINUTE
+    (outcome,) = outcomes["copied before"]
+    assert wrong(outcome.after) == {}
+    assert (outcome.after["skipped_records"], outcome.after["verified_records"]) == (2, 28)
+    assert (outcome.after["buckets_verified"], outcome.after["candidates"]) == (3, 0)
+    assert outcome.after["verified_through_ms"] == 3 * MINUTE
 
 
 def test_what_has_to_come_after_the_baseline_is_missing_if_it_is_nowhere(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (one,) = told["lost after"]
-    assert wrong(one.after) == {"missing": 1}, "of two one lies below the first offset"
-    assert (one.after["skipped_records"], one.after["verified_records"]) == (0, 29)
+    (outcome,) = outcomes["lost after"]
+    assert wrong(outcome.after) == {"missing": 1}, "of two one lies below the first offset"
+    assert (outcome.after["skipped_records"], outcome.after["verified_records"]) == (0, 29)
 
 
-def test_an_altered_copy_of_an_optional_record_is_told(told: dict[str, list[Told]]) -> None:
-    (one,) = told["altered around"]
-    assert wrong(one.after) == {"corrupt_value": 1}
-    assert one.after["skipped_records"] == 5
-
-
-def test_copies_of_what_the_source_had_lost_at_the_first_look_are_no_alarm(
-    told: dict[str, list[Told]],
+def test_an_altered_copy_of_an_optional_record_is_reported(
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (one,) = told["older than the source"]
-    assert wrong(one.after) == {}
-    assert (one.after["older_records"], one.after["verified_records"]) == (5, 30)
-    assert one.after["buckets_skipped"] == 1, "a minute of which the source holds nothing"
-    (later,) = told["newer than the first look"]
+    (outcome,) = outcomes["altered around"]
+    assert wrong(outcome.after) == {"corrupt_value": 1}
+    assert outcome.after["skipped_records"] == 5
+
+
+def test_copies_of_what_the_source_had_lost_at_the_first_observation_are_no_alarm(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    (outcome,) = outcomes["older than the source"]
+    assert wrong(outcome.after) == {}
+    assert (outcome.after["older_records"], outcome.after["verified_records"]) == (5, 30)
+    assert outcome.after["buckets_skipped"] == 1, "a minute of which the source holds nothing"
+    (later,) = outcomes["newer than the first observation"]
     assert wrong(later.after) == {"extra": 4}
     assert later.after["older_records"] == 0
 
 
-def test_a_copy_seen_only_by_the_drill_is_no_difference(told: dict[str, list[Told]]) -> None:
+def test_a_copy_seen_only_by_classification_is_no_difference(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
     """The target ran ahead of the source snapshot; fresh snapshots of both agree."""
-    first, again = told["ahead"]
+    first, again = outcomes["ahead"]
     assert first.found() == [dict.fromkeys(CLASSES, 0)]
     assert (first.after["buckets_verified"], first.after["buckets_in_flight"]) == (2, 1)
     assert first.after["verified_through_ms"] == 2 * MINUTE
-    assert again.before["candidates"] == 1, "undecided buckets are looked at again"
+    assert again.before["candidates"] == 1, "undecided buckets are compared again"
 
 
-def test_duplicates_are_news_once_and_accounted_afterwards(told: dict[str, list[Told]]) -> None:
-    first, second, third = told["twice"]
+def test_duplicates_are_new_once_and_accounted_afterwards(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    first, second, third = outcomes["twice"]
     assert (first.after["duplicate"], first.after["accounted_duplicate"]) == (4, 0)
     assert first.after["buckets_accountable"] == first.after["buckets_mismatch"] == 3
     assert first.after["verified_through_next_ms"] == 3 * MINUTE
-    assert second.drilled == [], "an unchanged bucket is not drilled again"
+    assert second.classified == [], "an unchanged bucket is not classified again"
     assert (second.after["duplicate"], second.after["accounted_duplicate"]) == (0, 4)
     assert second.after["buckets_verified"] == 3
     assert second.after["verified_through_ms"] == 3 * MINUTE
-    assert [(row["duplicate"], row["new_duplicate"]) for row in third.drilled] == [(3, 1)]
+    assert [(row["duplicate"], row["new_duplicate"]) for row in third.classified] == [(3, 1)]
     assert (third.after["duplicate"], third.after["accounted_duplicate"]) == (1, 4)
 
 
-def test_missing_records_stay_missing_until_they_arrive(told: dict[str, list[Told]]) -> None:
-    _, later, undue, arrived = told["two missing"]
-    assert later.drilled == []
+def test_missing_records_stay_missing_until_they_arrive(outcomes: dict[str, list[Outcome]]) -> None:
+    _, later, undue, arrived = outcomes["two missing"]
+    assert later.classified == []
     assert later.after["missing"] == 2
-    assert undue.drilled == [], "a record not mirrored yet keeps its bucket from being due"
+    assert undue.classified == [], "a record not mirrored yet keeps its bucket from being due"
     assert undue.after["missing"] == 2
-    assert arrived.drilled == []
+    assert arrived.classified == []
     assert (arrived.after["missing"], arrived.after["buckets_verified"]) == (0, 3)
 
 
 @pytest.mark.parametrize(("side", "found"), [("source", "extra"), ("target", "missing")])
 def test_what_expired_before_it_was_read_is_unverifiable(
-    told: dict[str, list[Told]], side: str, found: str
+    outcomes: dict[str, list[Outcome]], side: str, found: str
 ) -> None:
-    (one,) = told[f"{side} expired"]
-    assert sum(row[found] for row in one.drilled) == 0
-    assert sum(row["unverifiable"] for row in one.drilled) == 6
-    assert (one.after["buckets_unverifiable"], one.after["unverifiable"]) == (3, 6)
+    (outcome,) = outcomes[f"{side} expired"]
+    assert sum(row[found] for row in outcome.classified) == 0
+    assert sum(row["unverifiable"] for row in outcome.classified) == 6
+    assert (outcome.after["buckets_unverifiable"], outcome.after["unverifiable"]) == (3, 6)
 
 
-def test_what_the_target_removed_is_told_by_what_its_retention_allows(
-    told: dict[str, list[Told]],
+def test_what_the_target_removed_is_classified_by_what_its_retention_allows(
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (one,) = told["early and late"]
-    assert wrong(one.after) == {"expired": 2, "deleted_early": 4}
-    assert (one.after["buckets_verified"], one.after["verified_records"]) == (1, 24)
+    (outcome,) = outcomes["early and late"]
+    assert wrong(outcome.after) == {"expired": 2, "deleted_early": 4}
+    assert (outcome.after["buckets_verified"], outcome.after["verified_records"]) == (1, 24)
 
 
 @pytest.mark.parametrize(
@@ -714,39 +730,41 @@ def test_what_the_target_removed_is_told_by_what_its_retention_allows(
     [(f"{KEPT}-moved before due", "moved"), ("altered before due", "altered_timestamp")],
 )
 def test_halves_of_a_pair_find_each_other_whenever_they_come_due(
-    told: dict[str, list[Told]], flow: str, found: str
+    outcomes: dict[str, list[Outcome]], flow: str, found: str
 ) -> None:
-    first, then = told[flow]
+    first, then = outcomes[flow]
     assert (wrong(first.after), wrong(then.after)) == ({"missing": 1}, {found: 1})
 
 
-def test_a_pair_across_buckets_is_looked_at_again_with_both_of_them(
-    told: dict[str, list[Told]],
+def test_a_pair_across_buckets_is_compared_again_with_both_of_them(
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    first, then = told["altered and then touched"]
+    first, then = outcomes["altered and then touched"]
     assert wrong(first.after) == {"altered_timestamp": 1}
-    assert len(then.drilled) == 2, "one of them holds nothing new"
+    assert len(then.classified) == 2, "one of them holds nothing new"
     assert wrong(then.after) == {"duplicate": 1}
     assert then.after["accounted_altered_timestamp"] == 1
 
 
-def test_what_expired_as_a_whole_is_compared_with_nothing(told: dict[str, list[Told]]) -> None:
-    (one,) = told["all expired"]
-    assert one.drilled == []
-    assert one.after["unverifiable"] == 30
+def test_what_expired_as_a_whole_is_compared_with_nothing(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    (outcome,) = outcomes["all expired"]
+    assert outcome.classified == []
+    assert outcome.after["unverifiable"] == 30
 
 
 def test_a_difference_that_can_no_longer_be_read_is_suspected(
-    told: dict[str, list[Told]],
+    outcomes: dict[str, list[Outcome]],
 ) -> None:
-    (gone,), (silent,) = told["source gone"], told["altered and gone"]
-    assert sum(row["missing"] for row in gone.drilled) == 0
-    assert sum(row["unverifiable"] for row in gone.drilled) == 4
-    assert [row["unverifiable"] for row in silent.drilled] == [1], "equal counts are no proof"
+    (gone,), (silent,) = outcomes["source gone"], outcomes["altered and gone"]
+    assert sum(row["missing"] for row in gone.classified) == 0
+    assert sum(row["unverifiable"] for row in gone.classified) == 4
+    assert [row["unverifiable"] for row in silent.classified] == [1], "equal counts are no proof"
 
 
-def test_samples_name_records_and_are_few(told: dict[str, list[Told]]) -> None:
-    found = told["many"][0].samples
+def test_samples_name_records_and_are_few(outcomes: dict[str, list[Outcome]]) -> None:
+    found = outcomes["many"][0].samples
     by_class = Counter((row["class"], row["side"]) for row in found)
     assert by_class == {
         ("missing", "source"): 20,

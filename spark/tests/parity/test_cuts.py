@@ -50,7 +50,7 @@ def test_cuts_are_a_minute_apart_or_what_can_be_read_again() -> None:
     )  # fmt: skip
 
 
-def test_a_later_look_goes_on_from_the_last_cut() -> None:
+def test_a_later_observation_goes_on_from_the_last_cut() -> None:
     first = begun((0, 0, 1), (100, 100, 2))
     assert advance((150, 150, 2), (200, 200, 3), begun=first) == (
         *first.cuts, Cut(200, 200, 3 * MINUTE),
@@ -100,7 +100,7 @@ def test_offsets_that_the_source_passes_over_change_nothing() -> None:
     )  # fmt: skip
 
 
-def test_syncs_that_go_back_on_the_target_or_before_everything_begin_anew() -> None:
+def test_syncs_that_go_back_on_the_target_or_before_everything_begin_again() -> None:
     later = begun((100, 100, 1), (200, 200, 2))
     assert advance((300, 50, 5), begun=later) is None
     assert advance((50, 300, 5), begun=later) is None
@@ -134,23 +134,23 @@ steps = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 3)), min_size=2, 
 
 @given(steps, st.integers(1, 20))
 def test_spans_cover_what_lies_between_the_cuts_once_and_on_both_sides(
-    moved: list[tuple[int, int]], looks: int
+    moved: list[tuple[int, int]], batch: int
 ) -> None:
     at, minute, syncs = 0, 0, []
     for records, minutes in moved:
         syncs.append(Cut(at, at + 7, minute * MINUTE))
         at, minute = at + records, minute + minutes
     track: Track | None = NONE
-    for begin in range(0, len(syncs), looks):
-        track = cuts.advance(track or NONE, syncs[begin : begin + looks], MINUTE)
-    assert track == cuts.advance(NONE, syncs, MINUTE), "looks may be cut anyhow"
+    for begin in range(0, len(syncs), batch):
+        track = cuts.advance(track or NONE, syncs[begin : begin + batch], MINUTE)
+    assert track == cuts.advance(NONE, syncs, MINUTE), "syncs may be read in any batches"
     assert track is not None
     found = track.cuts
     for side, first in (("source", 0), ("target", 7)):
         some = cuts.spans(found, side)
-        assert [one.start for one in some[:1]] == [first][: len(some)]
-        assert all(one.end == two.start for one, two in itertools.pairwise(some))
-        assert [one.label for one in some] == sorted({one.label for one in some})
+        assert [span.start for span in some[:1]] == [first][: len(some)]
+        assert all(span.end == following.start for span, following in itertools.pairwise(some))
+        assert [span.label for span in some] == sorted({span.label for span in some})
     assert cuts.spans(found, "source", 10, 11) == [
-        one for one in cuts.spans(found, "source") if one.start <= 10 < one.end
+        span for span in cuts.spans(found, "source") if span.start <= 10 < span.end
     ]

@@ -35,10 +35,10 @@ Step = Callable[[World], None]
 
 
 class KilledError(BaseException):
-    """The run ends here, whatever it wanted to do next."""
+    """Ends the run at this point."""
 
 
-def story(random_: random.Random) -> list[Step]:
+def scenario(random_: random.Random) -> list[Step]:
     """Steps of producers and mirrors, good and bad; each can be the last before a run."""
     steps: list[Step] = []
     for number in range(STEPS):
@@ -69,7 +69,7 @@ def _copied(name: str, flow: Flow, seed: int, *, everything: bool) -> Step:
 
     def step(world: World) -> None:
         chance = random.Random(seed)  # noqa: S311
-        known = world.told[flow.name].setdefault(name, {})
+        known = world.committed[flow.name].setdefault(name, {})
         for partition, records in world.log("a", name).partitions.items():
             begin = known.get(partition, 0)
             end = len(records) if everything else chance.randint(begin, len(records))
@@ -89,17 +89,17 @@ def _copied(name: str, flow: Flow, seed: int, *, everything: bool) -> Step:
 
 
 def said(result: ParityResult) -> dict[str, Any]:
-    """What holds of each topic, told as news or not."""
+    """What holds of each topic, whether it was reported before or not."""
     return {
-        one.topic: {
-            **{name: (one.counts[name] or 0) + one.accounted.get(name, 0) for name in CLASSES},
-            "source": one.source_records,
-            "target": one.target_records,
-            "in flight": one.in_flight_records,
-            "verified": one.verified_records,
-            "due": one.due_records,
+        topic.topic: {
+            **{name: (topic.counts[name] or 0) + topic.accounted.get(name, 0) for name in CLASSES},
+            "source": topic.source_records,
+            "target": topic.target_records,
+            "in flight": topic.in_flight_records,
+            "verified": topic.verified_records,
+            "due": topic.due_records,
         }
-        for one in result.topics
+        for topic in result.topics
     }
 
 
@@ -112,14 +112,14 @@ def seed_of_this_run() -> int:
 @pytest.mark.parametrize("runs", [3, pytest.param(8, marks=pytest.mark.long)])
 def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, runs: int) -> None:
     chance = random.Random(seed_of_this_run() + runs)  # noqa: S311
-    steps = story(chance)
+    steps = scenario(chance)
     whole, cut = (World(spark, tmp_path / name, LOOSE, KEPT) for name in ("whole", "cut"))
     for step in steps:
         step(whole)
     with no_kafka(whole):
         expected = said(whole.run())
-    assert any(one["missing"] for one in expected.values()), "enough happened"
-    assert any(one["duplicate"] for one in expected.values()), "enough happened"
+    assert any(counted["missing"] for counted in expected.values()), "enough happened"
+    assert any(counted["duplicate"] for counted in expected.values()), "enough happened"
     cuts = sorted(chance.sample(range(1, len(steps)), runs - 1))
     with no_kafka(cut):
         for begin, end in zip((0, *cuts), (*cuts, len(steps)), strict=True):
@@ -137,12 +137,12 @@ def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, r
             found = cut.run()
     assert said(found) == expected
     assert found.spark_started is False, "nothing is left to do"
-    kept = {f"{run.name}/{one.name}" for run in cut.store.parity_directory.iterdir()
-            for one in run.iterdir()}  # fmt: skip
+    kept = {f"{run.name}/{path.name}" for run in cut.store.parity_directory.iterdir()
+            for path in run.iterdir()}  # fmt: skip
     manifest = cut.store.load("parity")
     # Records without timestamps are old at once, so what they fill may be sealed already.
     named = [*manifest["digests"], *manifest["sealed"], manifest["results"]]
-    assert kept == {one for one in named if one}
+    assert kept == {name for name in named if name}
 
 
 def _arrange_death(patch: pytest.MonkeyPatch, world: World, chance: random.Random) -> None:

@@ -53,22 +53,22 @@ def rows(found: DataFrame) -> dict[tuple[str, str, int, int], dict[str, int]]:
     """Digest rows as the oracle writes them."""
     result = {}
     for row in found.collect():
-        one = row.asDict()
+        plain = row.asDict()
         for name in digest.SUMS_64:
-            low, high = one.pop(f"{name}_lo"), one.pop(f"{name}_hi")
+            low, high = plain.pop(f"{name}_lo"), plain.pop(f"{name}_hi")
             assert 0 <= low < 1 << 32, "halves are normalised"
             assert 0 <= high < 1 << 32, "halves are normalised"
-            one[name] = high << 32 | low
-        one["x1"] &= MASK
-        one["x2"] &= MASK
-        assert one.pop("topic") == one.pop("origin") == "t"
-        key = tuple(one.pop(name) for name in ("flow", "side", "partition", "bucket"))
+            plain[name] = high << 32 | low
+        plain["x1"] &= MASK
+        plain["x2"] &= MASK
+        assert plain.pop("topic") == plain.pop("origin") == "t"
+        key = tuple(plain.pop(name) for name in ("flow", "side", "partition", "bucket"))
         assert key not in result, "one row per key"
-        result[key] = one
+        result[key] = plain
     return result
 
 
-def test_the_oracle_speaks_xxh64() -> None:
+def test_the_oracle_computes_xxh64() -> None:
     assert xxh64(b"", 0) == 0xEF46DB3751D8E999
     assert xxh64(b"a", 0) == 0xD24EC4F1A98C6E5B
     assert xxh64(b"as", 0) == 0x1C330FB2D66BE179
@@ -89,7 +89,10 @@ GOLDEN: list[tuple[Any, int, int]] = [
 def test_the_encoding_has_not_changed(spark: SparkSession) -> None:
     """A change here makes every stored digest worthless: raise FINGERPRINT_VERSION with it."""
     found = (
-        placed(spark, [Record("f", "source", 0, i, one) for i, (one, _, _) in enumerate(GOLDEN)])
+        placed(
+            spark,
+            [Record("f", "source", 0, i, content) for i, (content, _, _) in enumerate(GOLDEN)],
+        )
         .select("offset", *(fingerprint.record_hash(s).alias(f"h{s}") for s in (1, 2)))
         .orderBy("offset")
         .collect()
@@ -123,7 +126,9 @@ LOOKALIKES: list[Any] = [
 
 def test_records_that_look_alike_have_different_fingerprints(spark: SparkSession) -> None:
     found = (
-        placed(spark, [Record("f", "source", 0, i, one) for i, one in enumerate(LOOKALIKES)])
+        placed(
+            spark, [Record("f", "source", 0, i, content) for i, content in enumerate(LOOKALIKES)]
+        )
         .select(*(fingerprint.record_hash(seed) for seed in (1, 2)))
         .collect()
     )
@@ -154,8 +159,8 @@ def test_increments_cut_anyhow_add_up_to_one_shot(
     records = numbered(cases)
     shuffle = random.Random(data.draw(st.integers(0, 2**32)))  # noqa: S311
     parts: list[list[Record]] = [[] for _ in range(pieces)]
-    for one in records:
-        shuffle.choice(parts).append(one)
+    for record in records:
+        shuffle.choice(parts).append(record)
     increments = [digest.digest(placed(spark, part)) for part in parts]
     stepwise = increments[0]
     for increment in increments[1:]:
@@ -171,8 +176,8 @@ def test_sums_wrap_at_two_to_the_sixty_fourth(
     spark: SparkSession, dialect: str, count: int
 ) -> None:
     record = Record("f", "source", 0, 5, (b"k", b"v", 1, None))
-    one = digest.digest(placed(spark, [record]))
-    extreme = one.withColumns(
+    digested = digest.digest(placed(spark, [record]))
+    extreme = digested.withColumns(
         {
             **{f"{name}_{half}": F.lit((1 << 32) - 1) for name in digest.SUMS_64
                for half in ("lo", "hi")},

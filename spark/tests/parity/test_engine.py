@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from kafka.admin import NewTopic
-from parity_mirror import RECORDS, T0, Mirror, Tale, counts, eventually, only
+from parity_mirror import RECORDS, T0, Mirror, Scenario, counts, eventually, only
 from parity_records import jars_directory
 
 from mirror_report.commands.baseline import record_baselines
@@ -35,10 +35,10 @@ FAULTS = {
 """Topic -> how many records of each class are to be found; only two swap their values."""
 CRITICAL = ("missing", "corrupt_value", "corrupt_headers")
 PAIRS = ("corrupt_value", "corrupt_headers", "altered_timestamp")
-NEWS = ("duplicate", "extra", "altered_timestamp", "reordered")
+REPORTED_ONCE = ("duplicate", "extra", "altered_timestamp", "reordered")
 
 
-class Story(Tale):
+class FaultyTopics(Scenario):
     """Topics with a fate each, all of one flow, and what each run says of them.
 
     Run 0 sees them first, 1 finds nothing new, 2 what went on, 3 what had gone wrong since.
@@ -74,7 +74,9 @@ class Story(Tale):
         for name in ("late", "again", "gone", "expired"):
             mirror.produce(self.topic(name), 120)
         self.lost = [
-            one for one in mirror.copy(self.topic("late"), faults={"missing": 2}) if one.value
+            record
+            for record in mirror.copy(self.topic("late"), faults={"missing": 2})
+            if record.value
         ][:2]
         for name in ("again", "gone", "expired"):
             mirror.copy(self.topic(name))
@@ -99,8 +101,8 @@ class Story(Tale):
     def upset(self) -> None:
         """Mirror what was lost; create one topic again on the target, and one on the source."""
         mirror = self.mirror
-        for one in self.lost:
-            mirror.write(one)
+        for record in self.lost:
+            mirror.write(record)
         mirror.producers[1].flush()
         for side, name in enumerate(("gone", "again")):
             topic = self.topic(name)
@@ -112,112 +114,119 @@ class Story(Tale):
 
 
 @pytest.fixture(scope="module")
-def story(one_mirror: Mirror) -> Story:
-    return Story(one_mirror)
+def scenario(one_mirror: Mirror) -> FaultyTopics:
+    return FaultyTopics(one_mirror)
 
 
-def test_a_faithful_mirror_is_verified_and_then_left_alone(story: Story) -> None:
-    found = story.of(0, "whole")
-    assert (found.status, counts(found), story.findings(0, "whole")) == ("verified", {}, {})
+def test_a_faithful_mirror_is_verified_and_then_left_alone(scenario: FaultyTopics) -> None:
+    found = scenario.of(0, "whole")
+    assert (found.status, counts(found), scenario.findings(0, "whole")) == ("verified", {}, {})
     assert found.source_records == found.target_records == found.verified_records == RECORDS
     assert found.buckets["verified"] == 10
     assert found.newest_due_ms == T0 + (RECORDS - 1) * 1000
     assert found.verified_through_ms is not None
     assert found.verified_through_ms > found.newest_due_ms
-    result, again, third, _ = story.results
+    result, again, third, _ = scenario.results
     assert (result.spark_started, result.backlog_records) == (True, 0)
     assert again.spark_started is False, "nothing is new"
-    assert story.of(1, "whole") == found
+    assert scenario.of(1, "whole") == found
     assert third.spark_started is True
-    found = story.of(2, "whole")
+    found = scenario.of(2, "whole")
     assert (found.status, found.verified_records, counts(found)) == ("verified", RECORDS + 60, {})
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_class_is_counted_exactly_and_then_accounted(story: Story, name: str) -> None:
+def test_each_class_is_counted_exactly_and_then_accounted(
+    scenario: FaultyTopics, name: str
+) -> None:
     expected = FAULTS[name]
     critical = {kind: n for kind, n in expected.items() if kind in CRITICAL}
-    found = story.of(0, name)
+    found = scenario.of(0, name)
     assert (found.status, found.source_records, counts(found)) == ("mismatch", 200, expected)
     assert found.verified_records == 200 - sum(critical.values())
     assert found.partitions == {}, "MirrorMaker 1 keeps none"
     assert {kind: len(some) for kind, some in found.samples.items()} == {
         kind: count * (2 if kind in PAIRS else 1) for kind, count in expected.items()
     }
-    assert {kind: (one.count, one.severity) for kind, one in story.findings(0, name).items()} == {
+    assert {
+        kind: (finding.count, finding.severity)
+        for kind, finding in scenario.findings(0, name).items()
+    } == {
         kind: (count, "critical" if kind in CRITICAL else "warning")
         for kind, count in expected.items()
     }
     for run in (1, 2, 3):
-        found = story.of(run, name)
+        found = scenario.of(run, name)
         assert counts(found) == critical
-        assert found.accounted == {kind: expected.get(kind, 0) for kind in (*NEWS, "unverifiable")}
+        assert found.accounted == {
+            kind: expected.get(kind, 0) for kind in (*REPORTED_ONCE, "unverifiable")
+        }
         assert found.status == ("mismatch" if critical else "verified")
-        findings = story.findings(run, name)
-        assert {kind: one.accounted for kind, one in findings.items()} == {
-            kind: kind in NEWS for kind in expected
+        findings = scenario.findings(run, name)
+        assert {kind: finding.accounted for kind, finding in findings.items()} == {
+            kind: kind in REPORTED_ONCE for kind in expected
         }
 
 
-def test_the_newest_hours_show_their_worst_minute(story: Story) -> None:
+def test_the_newest_hours_show_their_worst_minute(scenario: FaultyTopics) -> None:
     hour = T0 - T0 % 3_600_000
     for name, worst in (("whole", "verified"), ("missing", "mismatch"), ("duplicate", "mismatch")):
-        strip = story.of(0, name).strip
+        strip = scenario.of(0, name).strip
         assert strip.keys() == {"*"}
         assert strip["*"][0] == (hour, worst)
-    assert story.of(1, "duplicate").strip["*"][0] == (hour, "verified"), "accounted by then"
+    assert scenario.of(1, "duplicate").strip["*"][0] == (hour, "verified"), "accounted by then"
 
 
-def test_settled_buckets_stay_settled(story: Story) -> None:
-    differing = [any("differ" in line for line in said) for said in story.said]
+def test_settled_buckets_stay_settled(scenario: FaultyTopics) -> None:
+    differing = [any("differ" in line for line in said) for said in scenario.said]
     assert differing == [True, False, False, True]
 
 
-def test_what_lies_past_the_position_is_in_flight(story: Story) -> None:
-    found = story.of(0, "behind")
+def test_what_lies_past_the_position_is_in_flight(scenario: FaultyTopics) -> None:
+    found = scenario.of(0, "behind")
     assert (found.status, counts(found)) == ("in_flight", {})
     assert found.in_flight_records == found.source_records == RECORDS
     assert found.target_records == 30
 
 
-def test_records_that_arrive_late_are_no_longer_missing(story: Story) -> None:
-    assert [story.of(run, "late").counts["missing"] for run in range(3)] == [2, 2, 2]
-    found = story.of(3, "late")
+def test_records_that_arrive_late_are_no_longer_missing(scenario: FaultyTopics) -> None:
+    assert [scenario.of(run, "late").counts["missing"] for run in range(3)] == [2, 2, 2]
+    found = scenario.of(3, "late")
     assert (found.status, counts(found), found.verified_records) == ("verified", {}, 120)
 
 
-def test_a_compacted_topic_is_compared_by_key(story: Story) -> None:
-    found = story.of(0, "table")
+def test_a_compacted_topic_is_compared_by_key(scenario: FaultyTopics) -> None:
+    found = scenario.of(0, "table")
     assert (found.strategy, found.status, found.in_flight_records) == (
         "latest_by_key", "in_flight", 1,
     )  # fmt: skip
     assert "compacted" in found.reason
-    assert story.findings(0, "table") == {}
+    assert scenario.findings(0, "table") == {}
 
 
-def test_a_topic_created_again_is_told_and_compared_anew(story: Story) -> None:
-    assert story.of(2, "again").status == "verified"
-    assert story.of(3, "again").counts["missing"] == 120
-    assert story.findings(3, "again").keys() == {"reset", "missing"}
+def test_a_topic_created_again_is_reported_and_compared_again(scenario: FaultyTopics) -> None:
+    assert scenario.of(2, "again").status == "verified"
+    assert scenario.of(3, "again").counts["missing"] == 120
+    assert scenario.findings(3, "again").keys() == {"reset", "missing"}
 
 
-def test_a_source_created_again_leaves_what_it_held_unverifiable(story: Story) -> None:
-    assert story.of(2, "gone").status == "verified"
-    found = story.of(3, "gone")
+def test_a_source_created_again_leaves_what_it_held_unverifiable(scenario: FaultyTopics) -> None:
+    assert scenario.of(2, "gone").status == "verified"
+    found = scenario.of(3, "gone")
     assert counts(found) == {"unverifiable": 120}
     assert (found.verified_records, found.buckets["verified"]) == (120, 2)
-    assert story.findings(3, "gone").keys() == {"reset", "unverifiable"}
+    assert scenario.findings(3, "gone").keys() == {"reset", "unverifiable"}
 
 
-def test_records_that_expired_unread_are_unverifiable(story: Story) -> None:
-    found = story.of(0, "expired")
+def test_records_that_expired_unread_are_unverifiable(scenario: FaultyTopics) -> None:
+    found = scenario.of(0, "expired")
     assert found.source_records == 70
     assert counts(found) == {"unverifiable": 50}
     assert found.status == "unverifiable"
 
 
-def test_a_baseline_leaves_out_what_lies_before_it(story: Story) -> None:
-    found = story.of(0, "old")
+def test_a_baseline_leaves_out_what_lies_before_it(scenario: FaultyTopics) -> None:
+    found = scenario.of(0, "old")
     assert (found.source_records, found.target_records) == (60, 60)
     assert (found.skipped_records, found.verified_records) == (0, 60)
     assert (found.status, counts(found)) == ("verified", {})
@@ -241,7 +250,7 @@ def test_what_comes_after_a_baseline_counts_whatever_the_times_of_records(mirror
 
 
 @pytest.mark.parametrize("full_history", [True, False])
-def test_copies_of_what_the_source_removed_before_the_first_look_are_no_alarm(
+def test_copies_of_what_the_source_removed_before_the_first_observation_are_no_alarm(
     mirror: Mirror, full_history: bool
 ) -> None:
     topic = mirror.topic("beheaded", 1)
@@ -254,7 +263,7 @@ def test_copies_of_what_the_source_removed_before_the_first_look_are_no_alarm(
     found = only(result)
     assert (found.status, counts(found), found.verified_records) == ("verified", {}, 30)
     assert found.accounted["unverifiable"] == 30
-    assert [(one.kind, one.severity, one.count) for one in result.findings] == [
+    assert [(finding.kind, finding.severity, finding.count) for finding in result.findings] == [
         ("unverifiable", "ok", 30)
     ]
     mirror.write(mirror.read(0, topic)[0], value=b"foreign", key=b"foreign")
@@ -272,8 +281,8 @@ def test_what_is_left_open_about_a_baseline_is_a_warning_that_counts_it(mirror: 
     recorded = mirror.store.load("baseline")
     recorded["flow"]["topics"][topic]["required"] = {"0": 15}
     mirror.store.commit("baseline", recorded)
-    for one in mirror.read(0, topic)[12:]:
-        mirror.write(one)
+    for record in mirror.read(0, topic)[12:]:
+        mirror.write(record)
     mirror.producers[1].flush()
     mirror.commit(topic)
     result = mirror.run()
@@ -284,7 +293,7 @@ def test_what_is_left_open_about_a_baseline_is_a_warning_that_counts_it(mirror: 
 
 
 def test_a_mirror_that_runs_meanwhile_is_no_difference(mirror: Mirror) -> None:
-    """Records that are produced, mirrored and committed between the looks."""
+    """Records that are produced, mirrored and committed between the observations."""
     topic = mirror.topic("live")
     mirror.produce(topic, 120)
     mirror.copy(topic)
@@ -303,7 +312,7 @@ def test_a_mirror_that_runs_meanwhile_is_no_difference(mirror: Mirror) -> None:
     found = only(mirror.run(Meanwhile(mirror.settings)))
     assert counts(found) == {}
     assert found.buckets["verified"] >= 1
-    assert any("differ" in line for line in mirror.said), "the drill was needed"
+    assert any("differ" in line for line in mirror.said), "classification was needed"
     mirror.commit(topic)
     found = only(mirror.run())
     assert (found.status, found.verified_records, counts(found)) == ("verified", 180, {})
@@ -316,7 +325,7 @@ def test_the_next_run_does_what_a_budget_or_a_death_left_undone(mirror: Mirror) 
     first = mirror.run(max_bytes=20_000)
     assert 0 < first.backlog_records < 2 * RECORDS
     assert only(first).status == "in_flight"
-    assert [one.kind for one in first.findings] == ["backlog"]
+    assert [finding.kind for finding in first.findings] == ["backlog"]
     before = mirror.store.load("parity")
 
     class Killed(BaseException):
@@ -336,22 +345,22 @@ def test_the_next_run_does_what_a_budget_or_a_death_left_undone(mirror: Mirror) 
     assert last.findings == []
     found = only(last)
     assert (found.status, found.verified_records, counts(found)) == ("verified", RECORDS, {})
-    left = {f"{run.name}/{one.name}" for run in mirror.store.parity_directory.iterdir()
-            for one in run.iterdir()}  # fmt: skip
+    left = {f"{run.name}/{path.name}" for run in mirror.store.parity_directory.iterdir()
+            for path in run.iterdir()}  # fmt: skip
     manifest = mirror.store.load("parity")
     assert left == set(manifest["digests"]), "what nobody names is removed"
 
 
-def test_what_no_report_told_of_is_news_until_one_does(mirror: Mirror) -> None:
-    topic = mirror.topic("news")
+def test_what_no_report_holds_is_new_until_one_does(mirror: Mirror) -> None:
+    topic = mirror.topic("new")
     mirror.produce(topic, 60)
     mirror.copy(topic, faults={"duplicate": 2, "missing": 1})
-    untold = [only(mirror.run(told=False)), only(mirror.run(told=False))]
+    unreported = [only(mirror.run(reported=False)), only(mirror.run(reported=False))]
     mirror.produce(topic, 60, start=120)
     mirror.copy_since(topic, T0 + 120_000)
-    untold.append(only(mirror.run(told=False)))
-    assert [counts(one) for one in untold] == [{"duplicate": 2, "missing": 1}] * 3
-    assert {len(one.samples["duplicate"]) for one in untold} == {2}
+    unreported.append(only(mirror.run(reported=False)))
+    assert [counts(row) for row in unreported] == [{"duplicate": 2, "missing": 1}] * 3
+    assert {len(row.samples["duplicate"]) for row in unreported} == {2}
     assert counts(only(mirror.run())) == {"duplicate": 2, "missing": 1}
     last = only(mirror.run())
     assert (counts(last), last.accounted["duplicate"]) == ({"missing": 1}, 2)
@@ -363,7 +372,7 @@ def test_a_cluster_that_is_away_is_unknown_and_nothing_is_forgotten(mirror: Mirr
             raise ReportError("a does not answer")
 
     result = mirror.run(Away(mirror.settings))
-    assert [(one.kind, one.severity) for one in result.findings] == [
+    assert [(finding.kind, finding.severity) for finding in result.findings] == [
         ("parity_unavailable", "unknown")
     ]
     assert result.topics == []

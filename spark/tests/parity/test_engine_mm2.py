@@ -23,16 +23,16 @@ from mirror_report.parity import REPORTED_ONCE
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 
-class Told(Snapshots):
-    """Real snapshots, and the positions a test tells."""
+class GivenPositions(Snapshots):
+    """Real snapshots, and the positions a test gives."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:
         super().__init__(settings)
-        self.told = positions
+        self.committed = positions
 
     def positions(self, flow: Flow) -> Positions:
-        """Give the positions told for a flow."""
-        return self.told[flow.name]
+        """Give the committed positions of a flow."""
+        return self.committed[flow.name]
 
 
 class Keeper(Mirror):
@@ -59,7 +59,7 @@ class Keeper(Mirror):
             clusters={**self.settings.clusters, "c": Cluster("c", (brokers[1],))},
             flows=(kept, replace(kept, name="west", source="c", group_id="c-mm2"), loose, careful),
         )
-        self.told: dict[str, Positions] = {flow.name: {} for flow in self.settings.flows}
+        self.committed: dict[str, Positions] = {flow.name: {} for flow in self.settings.flows}
 
     def side(self, flow: str) -> int:
         """Which broker is the flow's source."""
@@ -98,21 +98,21 @@ class Keeper(Mirror):
             following ones get to the next partition.
         :param fates: (partition, offset) -> class of the record that gets there.
         """
-        known = self.told[flow].setdefault(topic, {})
+        known = self.committed[flow].setdefault(topic, {})
         records = [
-            one for one in self.read(self.side(flow), topic)
-            if one.offset >= known.get(one.partition, 0)
+            record for record in self.read(self.side(flow), topic)
+            if record.offset >= known.get(record.partition, 0)
         ]  # fmt: skip
         target = self.settings.flow(flow).target_topic(topic)
         partitions = len(self.producers[1].partitions_for(target))
         late: list[Any] = []
-        for number, one in enumerate(records):
-            fate = (fates or {}).get((one.partition, one.offset), "")
-            known[one.partition] = one.offset + 1
+        for number, record in enumerate(records):
+            fate = (fates or {}).get((record.partition, record.offset), "")
+            known[record.partition] = record.offset + 1
             if number < lost or fate == "missing":
                 continue
             away = number < lost + moved or fate == "moved"
-            for copy in self.copies(one, (one.partition + away) % partitions, fate):
+            for copy in self.copies(record, (record.partition + away) % partitions, fate):
                 (late.append if fate == "reordered" else self.send)({"topic": target, **copy})
             while late and not fate:
                 self.send(late.pop())
@@ -145,18 +145,18 @@ class Keeper(Mirror):
             if committed is not None:
                 (producer.commit_transaction if committed else producer.abort_transaction)()
         self.producers[1].flush()
-        self.told[flow][topic] = {0: 33}  # thirty records and three markers
+        self.committed[flow][topic] = {0: 33}  # thirty records and three markers
         return producer
 
-    def copies(self, one: Any, partition: int, fate: str) -> list[dict[str, Any]]:
+    def copies(self, record: Any, partition: int, fate: str) -> list[dict[str, Any]]:
         """What becomes of a record."""
-        copy = {"key": one.key, "value": one.value, "headers": [], "timestamp_ms": one.timestamp,
-                "partition": partition}  # fmt: skip
+        copy = {"key": record.key, "value": record.value, "headers": [],
+                "timestamp_ms": record.timestamp, "partition": partition}  # fmt: skip
         changes: dict[str, list[dict[str, Any]]] = {
             "duplicate": [{}, {}],
             "corrupt_value": [{"value": b"?"}],
             "corrupt_headers": [{"headers": [("new", b"?")]}],
-            "altered_timestamp": [{"timestamp_ms": one.timestamp + 60_000}],
+            "altered_timestamp": [{"timestamp_ms": record.timestamp + 60_000}],
             "extra": [{}, {"key": b"foreign"}],
         }
         return [{**copy, **change} for change in changes.get(fate, [{}])]
@@ -167,7 +167,7 @@ class Keeper(Mirror):
 
     def compare(self) -> ParityResult:
         """Run once."""
-        return self.run(Told(self.settings, self.told))
+        return self.run(GivenPositions(self.settings, self.committed))
 
 
 FATES: dict[str, dict[tuple[int, int], str]] = {
@@ -181,7 +181,7 @@ FATES: dict[str, dict[tuple[int, int], str]] = {
 """Topic -> what becomes of which record; ``.swapped`` keeps all sums, ``.twice`` is one minute."""
 
 
-class Story:
+class Scenario:
     """Topics with a fate each, and what each run says of them.
 
     Run 0 sees them first, 1 what happened since, 2 nothing new, 3 a state without lanes.
@@ -205,10 +205,10 @@ class Story:
             keeper.fill("east", topic, 120)
             keeper.mirror("east", topic, fates=fates)
         keeper.fill("east", f"{keeper.prefix}.read", 100, start=100)
-        open_ones = [keeper.transact(flow) for flow in ("loose", "careful")]
+        open_transactions = [keeper.transact(flow) for flow in ("loose", "careful")]
         self.results.append(keeper.compare())
-        open_ones[1].abort_transaction()
-        for producer in open_ones:
+        open_transactions[1].abort_transaction()
+        for producer in open_transactions:
             producer.close()
         self.grow(keeper)
         self.pass_over(keeper)
@@ -223,12 +223,12 @@ class Story:
         for side, name in enumerate((grown, f"a.{grown}")):
             keeper.admins[side].create_partitions({name: 5})
             producer = keeper.producers[side]
-            eventually(lambda one=producer, name=name: len(one.partitions_for(name)) == 5)
+            eventually(lambda producer=producer, name=name: len(producer.partitions_for(name)) == 5)
         keeper.fill("east", grown, 40, start=60, first=3)
         keeper.mirror("east", grown, lost=1)
 
     def pass_over(self, keeper: Keeper) -> None:
-        """Cut the source, or make it anew, beyond the position of a mirror that stands still."""
+        """Cut the source, or recreate it, beyond the position of a mirror that stands still."""
         again, fewer, read, unread = (
             f"{keeper.prefix}.{name}" for name in ("again", "fewer", "read", "unread")
         )
@@ -245,27 +245,27 @@ class Story:
 
     def found(self, run: int) -> dict[str, TopicParity]:
         """What a run says, by topic on the target without what is particular to the test."""
-        return {one.topic.replace(self.prefix, ""): one for one in self.results[run].topics}
+        return {topic.topic.replace(self.prefix, ""): topic for topic in self.results[run].topics}
 
     def wrong(self, run: int) -> dict[str, Any]:
         """What a run counts, where it counts anything."""
-        return {name: counts(one) for name, one in self.found(run).items() if counts(one)}
+        return {name: counts(topic) for name, topic in self.found(run).items() if counts(topic)}
 
-    def told(self, run: int) -> set[tuple[str, str, int | None]]:
+    def reported(self, run: int) -> set[tuple[str, str, int | None]]:
         """Topic, kind and count of what a run has to say."""
         return {
-            ((one.topic or "").replace(self.prefix, ""), one.kind, one.count)
-            for one in self.results[run].findings
-            if not one.accounted
+            ((finding.topic or "").replace(self.prefix, ""), finding.kind, finding.count)
+            for finding in self.results[run].findings
+            if not finding.accounted
         }
 
 
 @pytest.fixture(scope="module")
-def story(
+def scenario(
     spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Story]:
-    keeper = Keeper(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield Story(keeper)
+) -> Iterator[Scenario]:
+    keeper = Keeper(spark, two_brokers, tmp_path_factory.mktemp("scenario"))
+    yield Scenario(keeper)
     keeper.close()
 
 
@@ -277,33 +277,39 @@ PASSED_OVER = {
 }
 
 
-def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(story: Story) -> None:
-    found = {name: one for name, one in story.found(0).items() if name[2:] not in FATES}
-    assert {name: one.source_records for name, one in found.items()} == {
+def test_flows_of_mirrormaker_2_are_compared_partition_by_partition(scenario: Scenario) -> None:
+    found = {name: topic for name, topic in scenario.found(0).items() if name[2:] not in FATES}
+    assert {name: topic.source_records for name, topic in found.items()} == {
         "a..whole": 120, "c..whole": 90, "a..moved": 120, "-spread": 120, "a..grown": 60,
         "a..again": 100, "a..fewer": 100, "a..read": 200, "a..unread": 100, "-tx": 30, "_tx": 20,
     }  # fmt: skip
-    assert {name: counts(one) for name, one in found.items() if counts(one)} == {
+    assert {name: counts(topic) for name, topic in found.items() if counts(topic)} == {
         "a..moved": {"moved": 2}
     }
-    assert {one for one in story.told(0) if one[0][2:] not in FATES} == {("a..moved", "moved", 2)}
-    assert {one.status for name, one in found.items() if name not in ("a..moved", "a..read")} == {
-        "verified"
+    assert {finding for finding in scenario.reported(0) if finding[0][2:] not in FATES} == {
+        ("a..moved", "moved", 2)
     }
-    assert sorted((one.side, one.partition) for one in found["a..moved"].samples["moved"]) == [
+    assert {
+        topic.status for name, topic in found.items() if name not in ("a..moved", "a..read")
+    } == {"verified"}
+    assert sorted(
+        (sample.side, sample.partition) for sample in found["a..moved"].samples["moved"]
+    ) == [
         *[("source", 0)] * 2, *[("target", 1)] * 2,
     ]  # fmt: skip
     assert (found["a..whole"].buckets["verified"], found["-spread"].buckets["verified"]) == (6, 2)
 
 
 @pytest.mark.parametrize("name", FATES)
-def test_each_class_is_found_in_its_partition_and_nothing_else(story: Story, name: str) -> None:
+def test_each_class_is_found_in_its_partition_and_nothing_else(
+    scenario: Scenario, name: str
+) -> None:
     expected: dict[str, dict[str, int]] = {}
     for (partition, _), kind in FATES[name].items():
         of_kind = expected.setdefault(kind, {})
         of_kind[str(partition)] = of_kind.get(str(partition), 0) + 1
     lasting = {kind: some for kind, some in expected.items() if kind not in REPORTED_ONCE}
-    first, later = (story.found(run)["a." + name] for run in (0, 2))
+    first, later = (scenario.found(run)["a." + name] for run in (0, 2))
     assert (first.partitions, later.partitions) == (expected, lasting)
     assert counts(first) == {kind: sum(some.values()) for kind, some in expected.items()}
     assert counts(later) == {kind: sum(some.values()) for kind, some in lasting.items()}
@@ -315,38 +321,46 @@ def test_each_class_is_found_in_its_partition_and_nothing_else(story: Story, nam
         120,
         120 - sum(counts(later).values()),
     )
-    findings = {one.kind: one for one in story.results[0].findings if one.topic == first.topic}
-    assert {kind: one.partition for kind, one in findings.items()} == {
+    findings = {
+        finding.kind: finding
+        for finding in scenario.results[0].findings
+        if finding.topic == first.topic
+    }
+    assert {kind: finding.partition for kind, finding in findings.items()} == {
         kind: int(next(iter(some))) for kind, some in expected.items()
     }
-    assert {kind for kind, one in findings.items() if one.severity == "critical"} == lasting.keys()
+    assert {
+        kind for kind, finding in findings.items() if finding.severity == "critical"
+    } == lasting.keys()
 
 
-def test_aborted_records_are_expected_where_the_mirror_copies_them(story: Story) -> None:
+def test_aborted_records_are_expected_where_the_mirror_copies_them(scenario: Scenario) -> None:
     for run in (0, 1):
-        found = story.found(run)
+        found = scenario.found(run)
         assert {
             name: (found[name].status, found[name].source_records, found[name].target_records)
             for name in ("-tx", "_tx")
         } == {"-tx": ("verified", 30, 30), "_tx": ("verified", 20, 20)}
 
 
-def test_partitions_that_are_new_are_compared_from_their_first_record(story: Story) -> None:
-    found = story.found(1)
+def test_partitions_that_are_new_are_compared_from_their_first_record(scenario: Scenario) -> None:
+    found = scenario.found(1)
     assert counts(found["a..moved"]) == {"moved": 2}
     assert counts(found["a..grown"]) == {"missing": 1}
     assert (found["a..grown"].source_records, found["a..grown"].verified_records) == (100, 99)
-    assert [(one.partition, one.offset) for one in found["a..grown"].samples["missing"]] == [(3, 0)]
+    assert [
+        (sample.partition, sample.offset) for sample in found["a..grown"].samples["missing"]
+    ] == [(3, 0)]
 
 
-def test_what_a_mirror_passed_over_is_told_with_its_number(story: Story) -> None:
-    found = story.found(1)
+def test_what_a_mirror_passed_over_is_reported_with_its_number(scenario: Scenario) -> None:
+    found = scenario.found(1)
     assert {name: counts(found[name]) for name in PASSED_OVER} == PASSED_OVER
     again = found["a..again"]
     assert (again.source_records, again.target_records, again.verified_records) == (150, 150, 50)
     assert found["a..fewer"].in_flight_records == 20
-    assert {one.offset for one in again.samples["missing"]} <= set(range(50))
-    assert {one for one in story.told(1) if one[0] in PASSED_OVER} == {
+    assert {sample.offset for sample in again.samples["missing"]} <= set(range(50))
+    assert {finding for finding in scenario.reported(1) if finding[0] in PASSED_OVER} == {
         ("a..again", "reset", None),
         ("a..again", "missing", 100),
         ("a..again", "unverifiable", 100),
@@ -357,14 +371,14 @@ def test_what_a_mirror_passed_over_is_told_with_its_number(story: Story) -> None
         ("a..unread", "unverifiable", 30),  # of each partition
     }
     planted = {"a..moved", "a..grown", "a..all", "a..swapped"}
-    assert story.wrong(1).keys() == PASSED_OVER.keys() | planted, "and nothing else"
-    assert story.results[2].spark_started is False
-    assert story.wrong(2) == story.wrong(1), "and the next runs say the same"
+    assert scenario.wrong(1).keys() == PASSED_OVER.keys() | planted, "and nothing else"
+    assert scenario.results[2].spark_started is False
+    assert scenario.wrong(2) == scenario.wrong(1), "and the next runs say the same"
 
 
-def test_a_state_without_lanes_is_read_anew_and_counts_nothing_twice(story: Story) -> None:
+def test_a_state_without_lanes_is_read_again_and_counts_nothing_twice(scenario: Scenario) -> None:
     topics = ("a..whole", "c..whole", "a..moved", "-spread", "a..grown")
-    before, found = story.found(2), story.found(3)
+    before, found = scenario.found(2), scenario.found(3)
     assert {name: counts(found[name]) for name in topics if counts(found[name])} == {
         "a..moved": {"moved": 2}, "a..grown": {"missing": 1},
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What cannot be had or used: a clear word for the part, and the state as it was."""
+"""What cannot be read or used is reported for its part, and the state stays as it was."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def verified(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     fill(world, EAST, "e2")
     fill(world, WEST, "w1")
     with no_kafka(world):
-        assert {one.status for one in world.run().topics} == {"verified"}
+        assert {topic.status for topic in world.run().topics} == {"verified"}
     return world.store.directory
 
 
 @pytest.fixture
 def world(spark: SparkSession, verified: Path, tmp_path: Path) -> Iterator[World]:
     """Take a copy of that state, and the clusters as they were then."""
-    one = World(spark, tmp_path / "state", EAST, WEST)
-    shutil.copytree(verified, one.store.directory)
-    fill(one, EAST, "e1")
-    fill(one, EAST, "e2")
-    fill(one, WEST, "w1")
-    one.runs = 1
-    with no_kafka(one):
-        yield one
+    restored = World(spark, tmp_path / "state", EAST, WEST)
+    shutil.copytree(verified, restored.store.directory)
+    fill(restored, EAST, "e1")
+    fill(restored, EAST, "e2")
+    fill(restored, WEST, "w1")
+    restored.runs = 1
+    with no_kafka(restored):
+        yield restored
 
 
 def state(world: World) -> dict[str, bytes]:
@@ -73,34 +73,37 @@ def test_a_cluster_that_is_away_is_unknown_and_the_others_are_judged(world: Worl
     world.away.add("b")
     fill(world, EAST, "e1")
     result = world.run()
-    assert {one.topic: one.status for one in result.topics} == {"e1": "verified", "e2": "verified"}
-    assert [(one.kind, one.severity, one.flow) for one in result.findings] == [
+    assert {topic.topic: topic.status for topic in result.topics} == {
+        "e1": "verified",
+        "e2": "verified",
+    }
+    assert [(finding.kind, finding.severity, finding.flow) for finding in result.findings] == [
         ("parity_unavailable", "unknown", "west")
     ]
     assert "b does not answer" in result.findings[0].message
     world.away.clear()
-    assert {one.topic for one in world.run().topics} == {"e1", "e2", "w1"}
+    assert {topic.topic for topic in world.run().topics} == {"e1", "e2", "w1"}
 
 
 def test_a_topic_that_may_not_be_read_is_unknown_and_hides_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.write("a", "e1", 0, (b"late", b"value", T0 + 1000, None))
-    assert {one.topic: one.in_flight_records for one in world.run().topics}["e1"] > 0
+    assert {topic.topic: topic.in_flight_records for topic in world.run().topics}["e1"] > 0
     world.copy(EAST, "e1")
     whole = World.target
 
     def hidden(self: World, flow: Flow) -> ClusterSnapshot:
         taken = whole(self, flow)
-        topics = {name: one for name, one in taken.topics.items() if name != "e1"}
+        topics = {name: topic for name, topic in taken.topics.items() if name != "e1"}
         return replace(taken, topics=topics, errors={"e1": "READ is not allowed"})
 
     with monkeypatch.context() as patch:
         patch.setattr(World, "target", hidden)
-        found = {one.topic: one for one in world.run().topics}
+        found = {topic.topic: topic for topic in world.run().topics}
     assert (found["e1"].status, found["e1"].reason) == ("unknown", "target: READ is not allowed")
     assert (found["e1"].due_records, found["e2"].status) == (None, "verified")
-    found = {one.topic: one for one in world.run().topics}
+    found = {topic.topic: topic for topic in world.run().topics}
     assert (found["e1"].status, found["e1"].verified_records) == ("verified", 21)
 
 
@@ -112,7 +115,7 @@ def test_a_topic_that_vanishes_while_it_is_read_is_unknown_and_the_others_are_ju
     whole = World.read
 
     def vanished(self: World, session: SparkSession, ranges: Any, connect: Any) -> Any:
-        if any(one.origin == "e1" for one in ranges):
+        if any(wanted.origin == "e1" for wanted in ranges):
             self.logs["a"].pop("e1", None)
             raise PySparkException("This server does not host this topic-partition")
         return whole(self, session, ranges, connect)
@@ -123,15 +126,15 @@ def test_a_topic_that_vanishes_while_it_is_read_is_unknown_and_the_others_are_ju
     with monkeypatch.context() as patch:
         patch.setattr(source, "read", lambda *given: vanished(world, *given))
         result = world.run()
-    found = {one.topic: one for one in result.topics}
+    found = {topic.topic: topic for topic in result.topics}
     assert (found["e1"].status, "vanished" in found["e1"].reason) == ("unknown", True)
     assert (found["e2"].status, found["e2"].verified_records) == ("verified", 40)
     assert found["w1"].status == "verified"
     result = world.run()
-    assert {one.topic for one in result.topics} == {"e2", "w1"}
-    assert [(one.kind, one.topic) for one in result.findings] == [("skipped", "e1")]
+    assert {topic.topic for topic in result.topics} == {"e2", "w1"}
+    assert [(finding.kind, finding.topic) for finding in result.findings] == [("skipped", "e1")]
     result = world.run()
-    assert (result.findings, result.spark_started) == ([], False), "told once"
+    assert (result.findings, result.spark_started) == ([], False), "reported once"
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -168,22 +171,22 @@ def _without(path: Path, name: str) -> None:
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_state_is_refused_with_the_cure_and_left_alone(world: World, kind: str) -> None:
     fill(world, EAST, "e1")
-    damage, told = DAMAGE[kind]
+    damage, message = DAMAGE[kind]
     damage(world.store.directory)
     before = state(world)
-    with pytest.raises(ReportError, match=told) as error:
+    with pytest.raises(ReportError, match=message) as error:
         world.run()
     assert f"mv {world.store.directory}/parity.json" in str(error.value), "the cure"
     now = state(world)
     assert {name: now.get(name) for name in before} == before
 
 
-def test_the_cure_of_a_damaged_state_compares_everything_anew(world: World) -> None:
+def test_the_cure_of_a_damaged_state_compares_everything_again(world: World) -> None:
     _parquet(world.store.directory).write_bytes(b"PAR1")
     shutil.rmtree(world.store.directory / "parity")
     (world.store.directory / "parity.json").unlink()
     result = world.run()
-    assert {one.status for one in result.topics} == {"verified"}
+    assert {topic.status for topic in result.topics} == {"verified"}
     assert result.findings == []
 
 
@@ -203,7 +206,7 @@ def test_a_new_baseline_drops_what_rested_on_the_old_one_even_if_it_is_damaged(
     )
     fill(world, EAST, "e1", 5)
     result = world.run()
-    found = {one.topic: one.source_records for one in result.topics}
+    found = {topic.topic: topic.source_records for topic in result.topics}
     assert (found, result.findings) == ({"e1": 5, "e2": 0, "w1": 0}, [])
 
 
@@ -222,7 +225,7 @@ def test_what_is_said_once_survives_a_run_that_fails_later(
             patch.setattr(run, "spark_is_needed", lambda *_: True)
             with pytest.raises(ParityError, match="again"):
                 world.run()
-    assert [one.kind for one in world.run().findings] == ["reset"]
+    assert [finding.kind for finding in world.run().findings] == ["reset"]
     assert world.run().findings == []
 
 
@@ -245,7 +248,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(path)], check=True)
 
 
-def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(
+def test_a_full_disk_is_reported_and_leaves_the_state_as_it_was(
     spark: SparkSession, verified: Path, small_disk: Path
 ) -> None:
     world = World(spark, small_disk / "state", EAST, WEST)
@@ -265,7 +268,7 @@ def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(
         now = state(world)
         assert {name: now.get(name) for name in before} == before
         filler.unlink()
-        found = {one.topic: one for one in world.run().topics}
+        found = {topic.topic: topic for topic in world.run().topics}
     assert (found["e1"].status, found["e1"].verified_records) == ("verified", 40)
 
 
@@ -287,7 +290,7 @@ def test_a_baseline_of_another_release_is_unknown_and_names_the_command(world: W
     world.store.commit("baseline", {"east": old, "west": begun(world, WEST, "w1")})
     fill(world, WEST, "w1")
     result = world.run()
-    assert {one.topic: one.verified_records for one in result.topics} == {"w1": 20}
+    assert {topic.topic: topic.verified_records for topic in result.topics} == {"w1": 20}
     (found,) = result.findings
     assert (found.severity, found.flow) == ("unknown", "east")
     assert "mirror-report baseline --flow east --renew" in found.message
@@ -310,10 +313,10 @@ def test_a_topic_whose_baseline_is_renewed_begins_again_and_that_is_said_once(
     for name in ("e1", "e2"):
         fill(world, EAST, name, 5)
     result = world.run()
-    assert {one.topic: one.verified_records for one in result.topics} == {
+    assert {topic.topic: topic.verified_records for topic in result.topics} == {
         "e1": 5,
         "e2": 15,
         "w1": 20,
     }
-    assert [(one.kind, one.topic) for one in result.findings] == [("skipped", "e1")]
+    assert [(finding.kind, finding.topic) for finding in result.findings] == [("skipped", "e1")]
     assert world.run().findings == []

@@ -31,10 +31,10 @@ def altered(record: Record, **content: Any) -> Record:
 
 
 FULL = log("source", ("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", None), ("b", "2"))
-COPY = [replace(one, side="target") for one in FULL]
-CLEAN = [one for one in COPY if one.offset in (2, 4, 5)]  # what compaction leaves
-NO_TOMBSTONE = [one for one in COPY if one.offset in (2, 5)]
-LATEST = [one for one in FULL if one.offset in (2, 4, 5)]
+COPY = [replace(record, side="target") for record in FULL]
+CLEAN = [record for record in COPY if record.offset in (2, 4, 5)]  # what compaction leaves
+NO_TOMBSTONE = [record for record in COPY if record.offset in (2, 5)]
+LATEST = [record for record in FULL if record.offset in (2, 4, 5)]
 HEADER = (("h", b"1"),)
 Place = dict[str, Any]
 
@@ -44,36 +44,39 @@ CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
     "source compacted": ([*LATEST, *COPY], {"verified": 2, "absent": 1}),
     "tombstone gone from the target": ([*FULL, *NO_TOMBSTONE], {"verified": 2, "absent": 1}),
     "tombstone gone from the source": (
-        [*(one for one in LATEST if one.offset != 4), *COPY], {"verified": 2, "absent": 1},
+        [*(record for record in LATEST if record.offset != 4), *COPY], {"verified": 2, "absent": 1},
     ),
     "missing key": (
-        [*FULL, *(one for one in COPY if one.content[0] != b"a")],
+        [*FULL, *(record for record in COPY if record.content[0] != b"a")],
         {"missing": 1, "verified": 1, "absent": 1},
     ),
     "stale value": (
-        [*FULL, *(one for one in COPY if one.offset != 2)],
+        [*FULL, *(record for record in COPY if record.offset != 2)],
         {"corrupt_value": 1, "verified": 1, "absent": 1},
     ),
     "stale although deleted": (
-        [*FULL, *(one for one in COPY if one.offset != 4)], {"missing": 1, "verified": 2},
+        [*FULL, *(record for record in COPY if record.offset != 4)], {"missing": 1, "verified": 2},
     ),
     "another value": (
-        [*FULL, *(altered(one, value=b"?") if one.offset == 2 else one for one in COPY)],
+        [*FULL, *(altered(record, value=b"?") if record.offset == 2 else record
+                  for record in COPY)],
         {"corrupt_value": 1, "verified": 1, "absent": 1},
     ),
     "another header": (
-        [*FULL, *(altered(one, headers=HEADER) if one.offset == 2 else one for one in COPY)],
+        [*FULL, *(altered(record, headers=HEADER) if record.offset == 2 else record
+                  for record in COPY)],
         {"corrupt_headers": 1, "verified": 1, "absent": 1},
     ),
     "another time": (
-        [*FULL, *(altered(one, timestamp=1) if one.offset == 2 else one for one in COPY)],
+        [*FULL, *(altered(record, timestamp=1) if record.offset == 2 else record
+                  for record in COPY)],
         {"altered_timestamp": 1, "verified": 1, "absent": 1},
     ),
     "foreign key": (
         [*FULL, *COPY, *log("target", ("alien", "1"), start=9)],
         {"extra": 1, "verified": 2, "absent": 1},
     ),
-    "repeated": ([*FULL, *COPY, *(replace(one, offset=one.offset + 6) for one in COPY)],
+    "repeated": ([*FULL, *COPY, *(replace(record, offset=record.offset + 6) for record in COPY)],
                  {"verified": 2, "absent": 1}),
     "not mirrored yet": (
         [*FULL, *log("source", ("a", "3"), ("d", "1"), start=20), *COPY],
@@ -87,11 +90,11 @@ CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
         {"skipped": 1, "verified": 2, "absent": 1},
     ),
     "expired on the target": (
-        [*FULL, *(one for one in COPY if one.content[0] != b"a")],
+        [*FULL, *(record for record in COPY if record.content[0] != b"a")],
         {"expired": 1, "verified": 1, "absent": 1},
     ),
     "expired on the source": (
-        [*(one for one in FULL if one.content[0] != b"a"), *COPY],
+        [*(record for record in FULL if record.content[0] != b"a"), *COPY],
         {"expired": 1, "verified": 1, "absent": 1},
     ),
     "in two partitions": (
@@ -107,12 +110,12 @@ EXPIRED = {"expired on the target": "target", "expired on the source": "source"}
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, Any]:
+def results(spark: SparkSession) -> dict[str, Any]:
     """Class -> keys of every case, and the samples of all of them."""
     records, places, expiry = [], [], []
     for case, (some, _) in CASES.items():
         for flow in (case, f"{KEPT} {case}"):
-            records += [replace(one, flow=flow) for one in some]
+            records += [replace(record, flow=flow) for record in some]
             expiry.append({
                 "flow": flow, "topic": "t",
                 **({f"{EXPIRED[case]}_expired_ms": TIME + 2000} if case in EXPIRED else {}),
@@ -126,7 +129,7 @@ def told(spark: SparkSession) -> dict[str, Any]:
                 for side in ("source", "target")
                 for partition in (0, 1)
             ]  # fmt: skip
-    kept = sorted({one.flow for one in records if one.flow.startswith(KEPT)})
+    kept = sorted({record.flow for record in records if record.flow.startswith(KEPT)})
     keys = latest_by_key.by_key(
         compare.with_lanes(placed(spark, records), kept),
         table(spark, latest_by_key.PLACES_SCHEMA, places),
@@ -135,7 +138,9 @@ def told(spark: SparkSession) -> dict[str, Any]:
     collapsed = latest_by_key.collapse(judged).persist()
     changed = latest_by_key.with_keys(
         compare.with_lanes(
-            placed(spark, [replace(one, flow="stale value") for one in log("source", ("a", "3"))]),
+            placed(
+                spark, [replace(record, flow="stale value") for record in log("source", ("a", "3"))]
+            ),
             kept,
         )
     ).select(*latest_by_key.KEY)
@@ -160,21 +165,23 @@ def keys_of(rows: list[dict[str, Any]], flow: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_key_is_what_its_latest_records_say(told: dict[str, Any], case: str) -> None:
-    assert keys_of(told["counts"], case) == CASES[case][1]
+def test_each_key_is_what_its_latest_records_say(results: dict[str, Any], case: str) -> None:
+    assert keys_of(results["counts"], case) == CASES[case][1]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_where_partitions_are_kept_each_has_its_own_keys(told: dict[str, Any], case: str) -> None:
+def test_where_partitions_are_kept_each_has_its_own_keys(
+    results: dict[str, Any], case: str
+) -> None:
     expected = CASES[case][1]
     if case == "in two partitions":  # there it is a record that the source's partition never had
         expected = {"extra": 1, "verified": 2, "absent": 1}
-    assert keys_of(told["counts"], f"{KEPT} {case}") == expected
+    assert keys_of(results["counts"], f"{KEPT} {case}") == expected
 
 
-def test_numbers_are_of_keys_that_have_a_value(told: dict[str, Any]) -> None:
+def test_numbers_are_of_keys_that_have_a_value(results: dict[str, Any]) -> None:
     def total(case: str, name: str) -> int:
-        return sum(row[name] or 0 for row in told["counts"] if row["flow"] == case)
+        return sum(row[name] or 0 for row in results["counts"] if row["flow"] == case)
 
     sides: Callable[[str], tuple[int, int]] = lambda case: (  # noqa: E731
         total(case, "source_keys"), total(case, "target_keys"),
@@ -185,16 +192,20 @@ def test_numbers_are_of_keys_that_have_a_value(told: dict[str, Any]) -> None:
     assert sides("stale although deleted") == (2, 3)
 
 
-def test_a_key_that_changed_while_it_was_read_is_in_flight(told: dict[str, Any]) -> None:
-    assert keys_of(told["changed"], "stale value") == {"in_flight": 1, "verified": 1, "absent": 1}
-    assert keys_of(told["changed"], "another value") == CASES["another value"][1]
+def test_a_key_that_changed_while_it_was_read_is_in_flight(results: dict[str, Any]) -> None:
+    assert keys_of(results["changed"], "stale value") == {
+        "in_flight": 1,
+        "verified": 1,
+        "absent": 1,
+    }
+    assert keys_of(results["changed"], "another value") == CASES["another value"][1]
 
 
-def test_samples_show_both_sides_of_what_is_wrong(told: dict[str, Any]) -> None:
+def test_samples_show_both_sides_of_what_is_wrong(results: dict[str, Any]) -> None:
     def shown(case: str) -> set[tuple[str, str, int]]:
         return {
             (row["class"], row["side"], row["offset"])
-            for row in told["samples"]
+            for row in results["samples"]
             if row["flow"] == case
         }
 

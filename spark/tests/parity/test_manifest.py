@@ -1,4 +1,4 @@
-"""What is kept between runs: the manifest, and what makes another one of it."""
+"""What the manifest keeps between runs, and what changes it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None
         basis(mm2, BASELINE),
         basis(replace(mm2, replication_policy="prefix"), BASELINE),
     ]
-    assert all(bases.count(one) == 1 for one in bases)
+    assert all(bases.count(entry) == 1 for entry in bases)
     assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
 
 
@@ -71,7 +71,7 @@ def test_what_is_remembered_survives_the_manifest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("fingerprint_version", FINGERPRINT_VERSION + 1, "Install the release that wrote it"),
         ("format", 1, "Install the release that wrote it"),
@@ -81,26 +81,26 @@ def test_what_is_remembered_survives_the_manifest() -> None:
     ],
 )
 def test_what_cannot_be_continued_is_refused_with_the_cure(
-    name: str, value: Any, told: str
+    name: str, value: Any, message: str
 ) -> None:
     plain = manifest(source=SideState("id", {0: 1}, {0: 8})).dump()
-    with pytest.raises(ParityError, match=told) as error:
+    with pytest.raises(ParityError, match=message) as error:
         loaded(json.dumps({**plain, name: value}))
     assert "mv /state/parity.json /state/parity " in str(error.value)
 
 
 def test_new_findings_are_kept_until_a_report_holds_them() -> None:
-    one = Finding("critical", "reset", "f", "t", None, None, "reset", "look")
+    finding = Finding("critical", "reset", "f", "t", None, None, "reset", "look")
     known = begin_run(manifest(), "1", ["f"], lambda _: False)
-    known = replace(known, new_findings=(one,))
+    known = replace(known, new_findings=(finding,))
     again = loaded(json.dumps(known.dump()))
     again = begin_run(again, "2", ["f"], lambda run: run == "1")
-    assert again.new_findings == (one,), "run 1 did not come to its end"
+    assert again.new_findings == (finding,), "run 1 did not come to its end"
     again = begin_run(replace(again, finished={"f": "2"}), "3", ["f"], lambda _: False)
-    assert again.new_findings == (one,)
+    assert again.new_findings == (finding,)
     assert again.unreported == {"f": ("2", "3")}, "nobody got the report of 2"
     again = begin_run(replace(again, finished={"f": "3"}), "4", ["other"], lambda _: True)
-    assert again.new_findings == (one,), "a run of another flow"
+    assert again.new_findings == (finding,), "a run of another flow"
     again = begin_run(again, "5", ["f"], lambda _: True)
     assert (again.new_findings, again.unreported["f"]) == ((), ("5",))
 

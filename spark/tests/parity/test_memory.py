@@ -44,7 +44,7 @@ def fill(home: Path, bootstrap: str, topic: str, records: int) -> None:
     parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     consumer.assign(parts)
     ends = consumer.end_offsets(parts)
-    consumer.commit({one: OffsetAndMetadata(end, "", -1) for one, end in ends.items()})
+    consumer.commit({partition: OffsetAndMetadata(end, "", -1) for partition, end in ends.items()})
     consumer.close()
     assert sum(ends.values()) == records
 

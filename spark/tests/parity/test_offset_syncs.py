@@ -30,19 +30,19 @@ EVERY = 20
 """Records from sync to sync."""
 
 
-class Told(Snapshots):
-    """Real snapshots and syncs, and the positions a test tells."""
+class GivenPositions(Snapshots):
+    """Real snapshots and syncs, and the positions a test gives."""
 
     def __init__(self, settings: Settings, positions: Positions) -> None:
         super().__init__(settings)
-        self._told = positions
+        self._committed = positions
 
     def positions(self, _flow: Flow) -> Positions:
-        """Give the positions told."""
-        return self._told
+        """Give the committed positions."""
+        return self._committed
 
 
-class Story:
+class Scenario:
     """Topics with a fate each, and what each run says of them.
 
     Run 0 sees a mirror that is behind its syncs, 1 the same drained, 2 nothing new, 3 one that has
@@ -119,17 +119,17 @@ class Story:
         """Copy offsets of both partitions with a sync at the first and every so often."""
         topic = self.topic(name)
         self.positions[topic] = dict.fromkeys((0, 1), position)
-        for one in self.lab.read(0, topic):
-            if not start <= one.offset < end:
+        for record in self.lab.read(0, topic):
+            if not start <= record.offset < end:
                 continue
-            at = (topic, one.partition)
-            if (one.offset - start) % EVERY == 0 and one.offset >= first_sync:
-                self.sync(*at, one.offset)
-            fault = (faults or {}).get((one.partition, one.offset), {})
+            at = (topic, record.partition)
+            if (record.offset - start) % EVERY == 0 and record.offset >= first_sync:
+                self.sync(*at, record.offset)
+            fault = (faults or {}).get((record.partition, record.offset), {})
             for _ in range(fault.get("copies", 1)):
                 self.lab.producers[1].send(
-                    f"a.{topic}", key=one.key, value=fault.get("value", one.value),
-                    partition=one.partition,
+                    f"a.{topic}", key=record.key, value=fault.get("value", record.value),
+                    partition=record.partition,
                 )  # fmt: skip
                 self.written[at] = self.written.get(at, 0) + 1
         self.lab.producers[1].flush()
@@ -147,54 +147,58 @@ class Story:
 
     def run(self) -> None:
         """Compare."""
-        take = Told(self.lab.settings, {name: dict(one) for name, one in self.positions.items()})
+        take = GivenPositions(
+            self.lab.settings, {name: dict(offsets) for name, offsets in self.positions.items()}
+        )
         self.results.append(self.lab.run(take))
 
     def of(self, run: int, name: str) -> TopicParity:
         """What a run says of a topic."""
         topic = f"a.{self.topic(name)}"
-        (found,) = [one for one in self.results[run].topics if one.topic == topic]
+        (found,) = [row for row in self.results[run].topics if row.topic == topic]
         return found
 
 
 @pytest.fixture(scope="module")
-def story(
+def scenario(
     spark: SparkSession, two_brokers: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Story]:
-    one = Story(spark, two_brokers, tmp_path_factory.mktemp("story"))
-    yield one
-    one.lab.close()
+) -> Iterator[Scenario]:
+    created = Scenario(spark, two_brokers, tmp_path_factory.mktemp("scenario"))
+    yield created
+    created.lab.close()
 
 
-def test_each_fault_is_found_although_no_timestamp_is_the_same(story: Story) -> None:
-    found = story.of(0, "faulty")
+def test_each_fault_is_found_although_no_timestamp_is_the_same(scenario: Scenario) -> None:
+    found = scenario.of(0, "faulty")
     assert (found.strategy, found.status) == ("offset_syncs", "mismatch")
     assert counts(found) == {"missing": 1, "duplicate": 1, "corrupt_value": 1}
     assert found.partitions == {
         "missing": {"0": 1}, "duplicate": {"0": 1}, "corrupt_value": {"1": 1},
     }  # fmt: skip
     assert (found.source_records, found.verified_records, found.in_flight_records) == (200, 158, 40)
-    assert [(one.partition, one.offset) for one in found.samples["missing"]] == [(0, 5)]
+    assert [(sample.partition, sample.offset) for sample in found.samples["missing"]] == [(0, 5)]
 
 
 def test_what_lies_after_the_last_sync_is_in_flight_until_the_mirror_is_drained(
-    story: Story,
+    scenario: Scenario,
 ) -> None:
-    found = story.of(0, "whole")
+    found = scenario.of(0, "whole")
     assert (found.status, counts(found)) == ("verified", {})
     assert (found.verified_records, found.in_flight_records) == (160, 40)
     assert "LogAppendTime" in found.reason
-    found = story.of(1, "whole")
+    found = scenario.of(1, "whole")
     assert (found.verified_records, found.in_flight_records) == (200, 0)
-    found = story.of(1, "faulty")
+    found = scenario.of(1, "faulty")
     assert counts(found) == {"missing": 1, "corrupt_value": 1}
     assert (found.accounted["duplicate"], found.verified_records) == (1, 198)
-    assert story.results[2].spark_started is False
-    assert story.of(2, "whole").verified_records == 200
+    assert scenario.results[2].spark_started is False
+    assert scenario.of(2, "whole").verified_records == 200
 
 
-def test_what_was_mirrored_before_the_first_sync_is_counted_and_not_compared(story: Story) -> None:
-    found = story.of(1, "late")
+def test_what_was_mirrored_before_the_first_sync_is_counted_and_not_compared(
+    scenario: Scenario,
+) -> None:
+    found = scenario.of(1, "late")
     # 40 records of one partition, and 10 of the other: of that the source had lost 30.
     assert counts(found) == {"unverifiable": 50}
     assert found.partitions == {"unverifiable": {"0": 40, "1": 10}}
@@ -205,15 +209,17 @@ def test_what_was_mirrored_before_the_first_sync_is_counted_and_not_compared(sto
     assert (found.due_records, found.coverage) == (170, 120 / 170)
 
 
-def test_what_a_mirror_repeats_after_a_crash_is_a_duplicate_and_nothing_else(story: Story) -> None:
-    found = story.of(3, "whole")
+def test_what_a_mirror_repeats_after_a_crash_is_a_duplicate_and_nothing_else(
+    scenario: Scenario,
+) -> None:
+    found = scenario.of(3, "whole")
     assert (found.status, counts(found)) == ("mismatch", {"duplicate": 80})
     assert (found.verified_records, found.in_flight_records) == (320, 0)
 
 
-def test_the_copy_of_a_record_that_cannot_be_read_is_not_foreign(story: Story) -> None:
+def test_the_copy_of_a_record_that_cannot_be_read_is_not_foreign(scenario: Scenario) -> None:
     for run in (0, 3):
-        found = story.of(run, "beyond")
+        found = scenario.of(run, "beyond")
         assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 2})
         assert found.partitions == {"unverifiable": {"0": 1, "1": 1}}
         # Of the 19 records beside each nobody can say which the copy is not.

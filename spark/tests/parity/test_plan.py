@@ -28,7 +28,9 @@ def topic(name: str = "t", ident: str = "id", logs: Any = ((0, 10),), **configs:
 
 
 def cluster(*topics: TopicSnapshot, errors: dict[str, str] | None = None) -> ClusterSnapshot:
-    return ClusterSnapshot("a", "id", 1_000, {one.name: one for one in topics}, errors or {})
+    return ClusterSnapshot(
+        "a", "id", 1_000, {snapshot.name: snapshot for snapshot in topics}, errors or {}
+    )
 
 
 def manifest(**sides: SideState) -> Manifest:
@@ -52,7 +54,7 @@ def planned(
 
 
 def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
-    return [(one.side, one.partition, one.start, one.end) for one in found.ranges]
+    return [(wanted.side, wanted.partition, wanted.start, wanted.end) for wanted in found.ranges]
 
 
 def test_everything_is_read_the_first_time() -> None:
@@ -70,19 +72,19 @@ def test_reading_goes_on_where_it_stopped() -> None:
 
 def test_a_mirror_copies_up_to_the_high_watermark() -> None:
     log = PartitionSnapshot(0, 5, 9)
-    one = TopicSnapshot("t", "id", {0: log}, {}, None)
-    assert spans(planned(one)) == [("source", 0, 0, 9)]
+    snapshot = TopicSnapshot("t", "id", {0: log}, {}, None)
+    assert spans(planned(snapshot)) == [("source", 0, 0, 9)]
 
 
 def test_a_side_that_is_read_committed_ends_where_transactions_are_decided() -> None:
-    one = TopicSnapshot("t", "id", {0: PartitionSnapshot(0, 5, 9)}, {}, None)
+    snapshot = TopicSnapshot("t", "id", {0: PartitionSnapshot(0, 5, 9)}, {}, None)
     committed = replace(FLOW, source_isolation="read_committed")
     known = manifest()
     for flow, spans_of_both in (
         (committed, [("source", 0, 0, 5), ("target", 0, 0, 9)]),
         (FLOW, [("source", 0, 0, 9), ("target", 0, 0, 9)]),
     ):
-        found = plan.plan_flow(flow, known, {}, cluster(one), cluster(one))
+        found = plan.plan_flow(flow, known, {}, cluster(snapshot), cluster(snapshot))
         assert spans(found) == spans_of_both
     assert basis(committed, {}) != basis(FLOW, {}), "other records are for real"
 
@@ -107,7 +109,7 @@ BASELINE = {
 def test_reading_begins_at_the_baseline() -> None:
     found = planned(topic(), topic(ident="there"), baseline=BASELINE)
     assert spans(found) == [("source", 0, 4, 10), ("target", 0, 6, 10)]
-    source, target = (found.begin["f", one, "t"] for one in ("source", "target"))
+    source, target = (found.begin["f", side, "t"] for side in ("source", "target"))
     assert (source.required, source.untouched, source.sought) == ({0: 5}, {0: 8}, {})
     assert (target.required, target.untouched, target.sought) == ({}, {}, {0: 1})
 
@@ -123,9 +125,9 @@ def test_what_is_left_open_by_a_baseline_ends_with_the_logs_it_is_of(side: str) 
             cluster(topic(ident=made["target"])),
         )  # fmt: skip
         known = replace(known, sides=found.begin)
-    assert [one.kind for one in found.reopened] == ["topic_reset"]
-    for one in known.sides.values():
-        assert (one.required, one.untouched, one.sought) == ({}, {}, {})
+    assert [reopened.kind for reopened in found.reopened] == ["topic_reset"]
+    for state in known.sides.values():
+        assert (state.required, state.untouched, state.sought) == ({}, {}, {})
 
 
 def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> None:
@@ -135,10 +137,11 @@ def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> 
             FLOW, known, BASELINE, cluster(topic(logs=((0, end),))), cluster(topic(ident="there"))
         )
         read = {
-            key: replace(one, next=dict.fromkeys(one.next, end)) for key, one in found.begin.items()
+            key: replace(state, next=dict.fromkeys(state.next, end))
+            for key, state in found.begin.items()
         }
         known = replace(known, sides=read)
-    assert [one.kind for one in found.reopened] == ["rewind"]
+    assert [reopened.kind for reopened in found.reopened] == ["rewind"]
     assert known.sides["f", "source", "t"].required == {}
     assert known.sides["f", "target", "t"].sought == {0: 1}
 
@@ -173,8 +176,8 @@ def test_a_topic_that_appeared_after_the_baseline_counts_from_its_first_record()
 def test_what_expired_unread_is_a_gap(start: int, gap: list[tuple[int, int]]) -> None:
     known = manifest(source=SideState("id", {0: 0}, {0: 8}))
     found = planned(topic(logs=((start, 10),)), known=known)
-    assert [(one.start, one.end) for one in found.gaps] == gap
-    assert all(one.until_ms == 1_000 for one in found.gaps)
+    assert [(unread.start, unread.end) for unread in found.gaps] == gap
+    assert all(unread.until_ms == 1_000 for unread in found.gaps)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -184,8 +187,10 @@ def test_a_topic_created_again_is_read_again(side: str) -> None:
     )
     ids = {"source": "id", "target": "there"} | {side: "new"}
     found = planned(topic(ident=ids["source"]), topic(ident=ids["target"]), known=known)
-    assert [(one.kind, one.side) for one in found.reopened] == [("topic_reset", side)]
-    assert [(one.side, one.origin) for one in found.drops] == [(side, "t")]
+    assert [(reopened.kind, reopened.side) for reopened in found.reopened] == [
+        ("topic_reset", side)
+    ]
+    assert [(drop.side, drop.origin) for drop in found.drops] == [(side, "t")]
     assert (side, 0, 0, 10) in spans(found)
     # What a new source topic no longer has may well be on the target.
     assert len(found.gaps) == (side == "source")
@@ -193,21 +198,21 @@ def test_a_topic_created_again_is_read_again(side: str) -> None:
 
 def test_a_topic_created_again_since_the_baseline_is_noticed() -> None:
     found = planned(topic(ident="new"), topic(ident="there"), baseline=BASELINE)
-    assert [one.kind for one in found.reopened] == ["topic_reset"]
+    assert [reopened.kind for reopened in found.reopened] == ["topic_reset"]
     assert ("source", 0, 0, 10) in spans(found), "the baseline of the old topic means nothing"
 
 
 def test_a_log_that_got_shorter_is_read_again() -> None:
     known = manifest(source=SideState("id", {0: 0, 1: 0}, {0: 12, 1: 3}))
     found = planned(topic(logs=((0, 10), (0, 3))), known=known)
-    assert [(one.kind, one.partition) for one in found.reopened] == [("rewind", 0)]
+    assert [(reopened.kind, reopened.partition) for reopened in found.reopened] == [("rewind", 0)]
     assert spans(found) == [("source", 0, 0, 10), ("source", 1, 0, 3)]
 
 
 def test_a_deleted_target_is_noticed() -> None:
     known = manifest(target=SideState("there", {0: 0}, {0: 8}))
     found = planned(topic(), known=known)
-    assert [(one.kind, one.side, one.detail) for one in found.reopened] == [
+    assert [(reopened.kind, reopened.side, reopened.detail) for reopened in found.reopened] == [
         ("topic_reset", "target", "deleted")
     ]
 
@@ -216,8 +221,8 @@ def test_a_source_topic_that_is_gone_is_left_behind() -> None:
     known = manifest(source=SideState("id", {0: 0}, {0: 8}))
     found = plan.plan_flow(FLOW, known, {}, cluster(), cluster(topic()))
     assert found.topics == []
-    assert [(one.topic, one.origins) for one in found.departed] == [("t", ("t",))]
-    assert [(one.side, one.origin) for one in found.drops] == [("source", "t"), ("target", "t")]
+    assert [(departed.topic, departed.origins) for departed in found.departed] == [("t", ("t",))]
+    assert [(drop.side, drop.origin) for drop in found.drops] == [("source", "t"), ("target", "t")]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -231,11 +236,11 @@ def test_a_compacted_topic_is_not_read_by_bucket(side: str) -> None:
 
 def test_a_topic_that_cannot_be_read_is_unknown() -> None:
     found = plan.plan_flow(FLOW, manifest(), {}, cluster(errors={"t": "forbidden"}), cluster())
-    assert [(one.topic, one.unknown) for one in found.topics] == [("t", "source: forbidden")]
+    assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "source: forbidden")]
     found = plan.plan_flow(
         FLOW, manifest(), {}, cluster(topic()), cluster(errors={"t": "forbidden"})
     )
-    assert [(one.topic, one.unknown) for one in found.topics] == [("t", "target: forbidden")]
+    assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "target: forbidden")]
     assert found.ranges == []
 
 
@@ -265,27 +270,31 @@ def offsets(some: list[Range]) -> list[tuple[str, int, int]]:
 def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: int) -> None:
     now, later = within_budget(some, budget)
     assert sorted(offsets([*now, *later])) == sorted(offsets(some))
-    assert {one.partition for one in now} == {one.partition for one in some}, "each gets on"
-    cut = {one.partition: one.end for one in now}
-    assert all(cut[one.partition] == one.start for one in later), "oldest first"
-    assert sum(one.bytes for one in now) <= budget + 10 * len(some)
+    assert {wanted.partition for wanted in now} == {wanted.partition for wanted in some}, (
+        "each gets on"
+    )
+    cut = {wanted.partition: wanted.end for wanted in now}
+    assert all(cut[wanted.partition] == wanted.start for wanted in later), "oldest first"
+    assert sum(wanted.bytes for wanted in now) <= budget + 10 * len(some)
     assert within_budget(some, None) == (some, [])
 
 
 @given(ranges, st.integers(10, 20_000))
 def test_pieces_are_bounded_and_complete(some: list[Range], size: int) -> None:
     pieces = chunks(some, size)
-    assert sorted(offsets([one for piece in pieces for one in piece])) == sorted(offsets(some))
+    assert sorted(offsets([wanted for piece in pieces for wanted in piece])) == sorted(
+        offsets(some)
+    )
     for piece in pieces:
-        assert sum(one.bytes for one in piece) <= size + 10 * len(some)
+        assert sum(wanted.bytes for wanted in piece) <= size + 10 * len(some)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=12))
 def test_ranges_are_joined_into_reads(some: list[tuple[int, int, int]]) -> None:
     given_ranges = [Range("f", "source", "t", "t", p, at, at + n) for p, at, n in some]
     groups = join(given_ranges)
-    read = offsets([one for group in groups for one in group])
+    read = offsets([wanted for group in groups for wanted in group])
     assert len(read) == len(set(read)), "nothing is read twice"
     assert set(read) == set(offsets(given_ranges))
     for group in groups:
-        assert len({one.partition for one in group}) == len(group)
+        assert len({wanted.partition for wanted in group}) == len(group)

@@ -25,14 +25,14 @@ FAULTS = {"missing": 3, "duplicate": 2, "corrupt_value": 1, "extra": 4}
 
 
 class Moving(Snapshots):
-    """A target that gets a record between two looks."""
+    """A target that gets a record between two observations."""
 
     def __init__(self, mirror: Mirror, topic: str) -> None:
         super().__init__(mirror.settings)
         self._mirror, self._topic = mirror, topic
 
     def target(self, flow: Flow) -> ClusterSnapshot:
-        """Look, and write right after it."""
+        """Observe, and write right after it."""
         seen = super().target(flow)
         self._mirror.producers[1].send(self._topic, value=b"late").get(30)
         return seen
@@ -44,10 +44,12 @@ class Past(Snapshots):
     def positions(self, flow: Flow) -> Positions:
         """Give positions past the end of every log."""
         source = self.source(flow)
-        return {name: dict.fromkeys(one.partitions, 10_000) for name, one in source.topics.items()}
+        return {
+            name: dict.fromkeys(topic.partitions, 10_000) for name, topic in source.topics.items()
+        }
 
 
-class Story:
+class Scenario:
     """Topics of a mirror that rewrites timestamps, a run over them, and a proof of each."""
 
     def __init__(self, mirror: Mirror) -> None:
@@ -94,73 +96,77 @@ class Story:
     def of(self, found: ProofDocument | ParityResult, name: str) -> TopicParity:
         """What was said of a topic."""
         rows = found.parity if isinstance(found, ProofDocument) else found.topics
-        (one,) = [one for one in rows if one.topic == f"{self.mirror.prefix}.{name}"]
-        return one
+        (topic,) = [row for row in rows if row.topic == f"{self.mirror.prefix}.{name}"]
+        return topic
 
 
 @pytest.fixture(scope="module")
-def story(one_mirror: Mirror) -> Story:
-    return Story(one_mirror)
+def scenario(one_mirror: Mirror) -> Scenario:
+    return Scenario(one_mirror)
 
 
 def found_in(topic: TopicParity) -> dict[str, int]:
     return {name: count for name, count in topic.counts.items() if count}
 
 
-def test_a_run_says_that_rewritten_timestamps_leave_nothing_to_compare_by(story: Story) -> None:
-    found = story.of(story.ran, "whole")
+def test_a_run_says_that_rewritten_timestamps_leave_nothing_to_compare_by(
+    scenario: Scenario,
+) -> None:
+    found = scenario.of(scenario.ran, "whole")
     assert (found.strategy, found.status, found_in(found)) == (
         "none", "unverifiable", {"unverifiable": 200},
     )  # fmt: skip
     assert "LogAppendTime" in found.reason
-    (told,) = [one for one in story.ran.findings if one.topic == found.topic]
-    assert told.action.endswith(f"mirror-report prove --flow flow --topic {found.topic}")
-    behind = story.of(story.ran, "behind")
+    (finding,) = [finding for finding in scenario.ran.findings if finding.topic == found.topic]
+    assert finding.action.endswith(f"mirror-report prove --flow flow --topic {found.topic}")
+    behind = scenario.of(scenario.ran, "behind")
     assert found_in(behind) == {"unverifiable": 60}
     assert behind.in_flight_records == 140
     assert (behind.due_records, behind.coverage) == (60, 0)
-    assert story.of(story.ran, "kept").strategy == "timestamp"
+    assert scenario.of(scenario.ran, "kept").strategy == "timestamp"
 
 
 @pytest.mark.parametrize(("name", "records"), [("kept", RECORDS), ("faulty", 200)])
-def test_a_proof_finds_exactly_what_was_planted(story: Story, name: str, records: int) -> None:
-    found = story.of(story.proved, name)
+def test_a_proof_finds_exactly_what_was_planted(
+    scenario: Scenario, name: str, records: int
+) -> None:
+    found = scenario.of(scenario.proved, name)
     assert (found.strategy, found.status, found.source_records) == ("hash", "mismatch", records)
     assert found_in(found) == FAULTS
     assert found.target_records == records - 3 + 2 + 4
     assert found.verified_records == records - 3 - 1
     assert found.samples.keys() == FAULTS.keys()
-    assert {one.side for one in found.samples["corrupt_value"]} == {"source", "target"}
+    assert {sample.side for sample in found.samples["corrupt_value"]} == {"source", "target"}
     assert len(found.samples["extra"]) == 4
 
 
-def test_a_whole_topic_is_proved_whatever_its_timestamps(story: Story) -> None:
-    found = story.of(story.proved, "whole")
+def test_a_whole_topic_is_proved_whatever_its_timestamps(scenario: Scenario) -> None:
+    found = scenario.of(scenario.proved, "whole")
     assert (found.status, found.verified_records, found_in(found)) == ("verified", 200, {})
     assert "timestamps are not compared" in found.reason
-    assert not [one for one in story.proved.findings if one.topic == found.topic]
-    assert verdict(story.proved.findings).exit_code == 2
+    assert not [finding for finding in scenario.proved.findings if finding.topic == found.topic]
+    assert verdict(scenario.proved.findings).exit_code == 2
 
 
-def test_a_topic_that_is_not_at_rest_is_not_proved(story: Story) -> None:
-    found = story.of(story.proved, "behind")
+def test_a_topic_that_is_not_at_rest_is_not_proved(scenario: Scenario) -> None:
+    found = scenario.of(scenario.proved, "behind")
     assert (found.status, found.reason) == ("in_flight", "140 records wait")
-    name = f"{story.mirror.prefix}.moving"
-    moved = story.prove("moving", Moving(story.mirror, name))
-    (told,) = moved.findings
-    assert (moved.parity[0].status, told.kind) == ("in_flight", "not_proved")
+    name = f"{scenario.mirror.prefix}.moving"
+    moved = scenario.prove("moving", Moving(scenario.mirror, name))
+    (finding,) = moved.findings
+    assert (moved.parity[0].status, finding.kind) == ("in_flight", "not_proved")
     assert verdict(moved.findings).exit_code == 1
     with pytest.raises(ConfigError, match="mirrors no topic"):
-        story.prove("other")
+        scenario.prove("other")
 
 
-def test_a_position_past_the_end_of_a_new_log_is_of_another_one(story: Story) -> None:
-    found = story.of(story.prove("behind", Past(story.mirror.settings)), "behind")
+def test_a_position_past_the_end_of_a_new_log_is_of_another_one(scenario: Scenario) -> None:
+    found = scenario.of(scenario.prove("behind", Past(scenario.mirror.settings)), "behind")
     assert (found.status, found.reason) == ("in_flight", "200 records wait")
 
 
-def test_what_expired_proves_nothing_of_the_other_side(story: Story) -> None:
-    found = story.of(story.proved, "expired")
+def test_what_expired_proves_nothing_of_the_other_side(scenario: Scenario) -> None:
+    found = scenario.of(scenario.proved, "expired")
     # Of 98 copies 50 records less the 2 that were never copied are no longer on the source.
     assert (found.source_records, found.target_records) == (50, 98)
     assert (found.status, found_in(found)) == ("unverifiable", {"unverifiable": 48})

@@ -1,4 +1,4 @@
-"""Many runs while everything goes on that may happen to a sound mirror: nothing is made up.
+"""Many runs over everything that may happen to a sound mirror: nothing is made up.
 
 ``MIRROR_REPLAY_SEED`` repeats a replay; every one prints its own.
 """
@@ -31,16 +31,16 @@ HOUR = 3_600_000
 PARTITIONS = 2
 
 
-class Told(Snapshots):
+class GivenPositions(Snapshots):
     """Real snapshots, and the positions of the replay's own mirrors."""
 
     def __init__(self, settings: Settings, positions: dict[str, Positions]) -> None:
         super().__init__(settings)
-        self.told = positions
+        self.committed = positions
 
     def positions(self, flow: Flow) -> Positions:
         """Give the positions of a flow."""
-        return {topic: dict(parts) for topic, parts in self.told[flow.name].items()}
+        return {topic: dict(parts) for topic, parts in self.committed[flow.name].items()}
 
 
 class Replay(Mirror):
@@ -58,7 +58,7 @@ class Replay(Mirror):
         loose = replace(self.settings.flows[0], name="loose", include=f"{self.prefix}\\.loose-.*")
         kept = replace(loose, name="kept", engine=MM2, include=f"{self.prefix}\\.kept-.*")
         self.settings = replace(self.settings, flows=(loose, kept))
-        self.told: dict[str, Positions] = {"loose": {}, "kept": {}}
+        self.committed: dict[str, Positions] = {"loose": {}, "kept": {}}
         self.copied: dict[str, dict[int, int]] = {}
         self.repeated: dict[str, int] = {}
         self.produced: dict[str, int] = {}
@@ -117,28 +117,35 @@ class Replay(Mirror):
     def mirror(self, flow: str, name: str, *, drain: bool = False) -> None:
         """Copy from where the mirror stands; it may die before it commits and begin again."""
         topic = self.topics[name]
-        known = self.told[flow].setdefault(topic, {})
+        known = self.committed[flow].setdefault(topic, {})
         written = self.copied.setdefault(topic, {})
         begun = dict(known)
-        records = [one for one in self.read(0, topic) if one.offset >= known.get(one.partition, 0)]
-        share = {one.partition: 2.0 if drain else self.chance.random() for one in records}
-        last = {one.partition: one.offset for one in records}
-        for one in records:
-            begin = begun.get(one.partition, 0)
-            if one.offset > begin + share[one.partition] * (last[one.partition] - begin):
+        records = [
+            record
+            for record in self.read(0, topic)
+            if record.offset >= known.get(record.partition, 0)
+        ]
+        share = {record.partition: 2.0 if drain else self.chance.random() for record in records}
+        last = {record.partition: record.offset for record in records}
+        for record in records:
+            begin = begun.get(record.partition, 0)
+            if record.offset > begin + share[record.partition] * (last[record.partition] - begin):
                 continue
-            if one.offset < written.get(one.partition, 0):
+            if record.offset < written.get(record.partition, 0):
                 self.repeated[topic] = self.repeated.get(topic, 0) + 1
             self.producers[1].send(
-                topic, key=one.key, value=one.value, headers=list(one.headers),
-                timestamp_ms=one.timestamp, partition=one.partition if flow == "kept" else None,
+                topic, key=record.key, value=record.value, headers=list(record.headers),
+                timestamp_ms=record.timestamp,
+                partition=record.partition if flow == "kept" else None,
             )  # fmt: skip
-            written[one.partition] = max(written.get(one.partition, 0), one.offset + 1)
-            known[one.partition] = one.offset + 1
+            written[record.partition] = max(written.get(record.partition, 0), record.offset + 1)
+            known[record.partition] = record.offset + 1
         self.producers[1].flush()
         if drain:
             # Past the marker of a transaction at the end too.
-            known.update({one.partition: end for one, end in self.ends(0, topic).items()})
+            known.update(
+                {partition.partition: end for partition, end in self.ends(0, topic).items()}
+            )
         elif name.endswith("busy") and self.chance.random() < 0.3:
             for partition, end in known.items():
                 known[partition] = self.chance.randint(begun.get(partition, 0), end)
@@ -165,15 +172,20 @@ class Replay(Mirror):
         sides = self.store.load("parity").get("sides", [])
         read = {
             int(p): offset
-            for one in sides if (one["side"], one["origin"]) == ("source", topic)
-            for p, offset in one["next"].items()
+            for state in sides if (state["side"], state["origin"]) == ("source", topic)
+            for p, offset in state["next"].items()
         }  # fmt: skip
-        told = self.told["kept" if name.startswith("kept") else "loose"].get(topic, {})
+        committed = self.committed["kept" if name.startswith("kept") else "loose"].get(topic, {})
         upto = {
-            TopicPartition(topic, p): min(offset, told.get(p, 0)) // 2 for p, offset in read.items()
+            TopicPartition(topic, p): min(offset, committed.get(p, 0)) // 2
+            for p, offset in read.items()
         }
         first = self.starts(0, topic)
-        wanted = {one: offset for one, offset in upto.items() if offset > first.get(one, 0)}
+        wanted = {
+            partition: offset
+            for partition, offset in upto.items()
+            if offset > first.get(partition, 0)
+        }
         if wanted:
             self.admins[0].delete_records(wanted)
 
@@ -249,7 +261,7 @@ class Replay(Mirror):
         for flow in ("loose", "kept"):
             self.fill(f"{flow}-busy", 20)
             self.mirror(flow, f"{flow}-busy", drain=True)
-            known = self.told[flow][self.topics[f"{flow}-busy"]]
+            known = self.committed[flow][self.topics[f"{flow}-busy"]]
             known.update({partition: max(0, end - 5) for partition, end in known.items()})
 
     def _keep_longer(self) -> None:
@@ -264,7 +276,7 @@ class Replay(Mirror):
 
     def compare(self) -> ParityResult:
         """Run once."""
-        return self.run(Told(self.settings, self.told))
+        return self.run(GivenPositions(self.settings, self.committed))
 
     def close(self) -> None:
         """Close all clients."""
@@ -276,40 +288,40 @@ class Replay(Mirror):
 def replay(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) -> Iterator[Replay]:
     seed = int(os.environ.get("MIRROR_REPLAY_SEED") or time.time_ns() % 2**32)
     print(f"MIRROR_REPLAY_SEED={seed}")
-    one = Replay(spark, two_brokers, tmp_path, seed)
-    yield one
-    one.close()
+    created = Replay(spark, two_brokers, tmp_path, seed)
+    yield created
+    created.close()
 
 
 @pytest.mark.parametrize("steps", [10, pytest.param(40, marks=pytest.mark.long)])
 def test_a_sound_mirror_is_never_accused(replay: Replay, steps: int) -> None:
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
     table = f"{replay.prefix}.kept-table"
     for number in range(1, steps + 1):
         result = replay.step(number)
-        for one in result.topics:
-            if one.topic == table:
+        for row in result.topics:
+            if row.topic == table:
                 continue
-            wrong = {name: one.counts[name] for name in CLASSES if one.counts[name]}
-            told[one.topic] = told.get(one.topic, 0) + wrong.pop("duplicate", 0)
+            wrong = {name: row.counts[name] for name in CLASSES if row.counts[name]}
+            reported[row.topic] = reported.get(row.topic, 0) + wrong.pop("duplicate", 0)
             # Order is that of the copies as well: a repeated one comes late.
-            if replay.repeated.get(one.topic):
+            if replay.repeated.get(row.topic):
                 wrong.pop("reordered", None)
-            assert (number, one.topic, wrong) == (number, one.topic, {}), one.reason
-            assert told[one.topic] <= replay.repeated.get(one.topic, 0)
+            assert (number, row.topic, wrong) == (number, row.topic, {}), row.reason
+            assert reported[row.topic] <= replay.repeated.get(row.topic, 0)
     for name in replay.topics:
         replay.mirror(name.split("-")[0], name, drain=True)
     for _ in range(2):
         result = replay.compare()
-    found = {one.topic: one for one in result.topics}
+    found = {row.topic: row for row in result.topics}
     assert len(result.topics) == len(replay.topics) + 1
     for name, topic in replay.topics.items():
-        one = found[topic]
+        row = found[topic]
         wrong = {
-            kind: n for kind, n in one.counts.items() if n and kind not in ("reordered",)
+            kind: n for kind, n in row.counts.items() if n and kind not in ("reordered",)
         }  # fmt: skip
-        assert (name, one.status, wrong, one.in_flight_records) == (name, "verified", {}, 0)
-        accounted: Any = one.accounted.get("duplicate", 0)
+        assert (name, row.status, wrong, row.in_flight_records) == (name, "verified", {}, 0)
+        accounted: Any = row.accounted.get("duplicate", 0)
         assert (name, accounted) == (name, replay.repeated.get(topic, 0))
     for flow in ("loose", "kept"):
         assert replay.repeated[replay.topics[f"{flow}-busy"]] > 0, "each mirror died"

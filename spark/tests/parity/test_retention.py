@@ -44,7 +44,7 @@ def counts(topic: TopicParity) -> dict[str, int]:
     return {name: count for name, count in topic.counts.items() if count}
 
 
-class Story:
+class Scenario:
     """One topic per question; runs by what happened right before each."""
 
     def __init__(self, world: World) -> None:
@@ -94,41 +94,41 @@ class Story:
     def of(self, run: str, topic: str, flow: str | None = None) -> TopicParity:
         """What a run says of a topic."""
         (found,) = [
-            one for one in self.results[run].topics
-            if one.topic == topic and flow in (None, one.flow)
+            row for row in self.results[run].topics
+            if row.topic == topic and flow in (None, row.flow)
         ]  # fmt: skip
         return found
 
     def findings(self, run: str, topic: str) -> list[Finding]:
         """What a run has to say against a topic."""
-        return [one for one in self.results[run].findings if one.topic == topic]
+        return [finding for finding in self.results[run].findings if finding.topic == topic]
 
 
 @pytest.fixture(scope="module")
-def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def scenario(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
     east = replace(EAST, include="early|aged|raised|sized|etched|ebbing|shared")
-    world = World(spark, tmp_path_factory.mktemp("story"), east, WEST)
+    world = World(spark, tmp_path_factory.mktemp("scenario"), east, WEST)
     with no_kafka(world):
-        yield Story(world)
+        yield Scenario(world)
 
 
-def test_all_is_well_at_first(story: Story) -> None:
-    result = story.results["verified"]
-    assert {one.status for one in result.topics} == {"verified"}
+def test_all_is_well_at_first(scenario: Scenario) -> None:
+    result = scenario.results["verified"]
+    assert {topic.status for topic in result.topics} == {"verified"}
     assert result.findings == []
-    assert {one.coverage for one in result.topics} == {1.0}
-    assert {one.breach_seconds for one in result.topics} == {None}, "nothing waits"
+    assert {topic.coverage for topic in result.topics} == {1.0}
+    assert {topic.breach_seconds for topic in result.topics} == {None}, "nothing waits"
 
 
-def test_records_that_leave_the_target_too_early_are_told_until_they_would_have_expired(
-    story: Story,
+def test_records_that_leave_the_target_too_early_are_reported_until_they_would_have_expired(
+    scenario: Scenario,
 ) -> None:
     for run in ("gone", "scrubbed", "both"):
-        found = story.of(run, "early")
+        found = scenario.of(run, "early")
         assert (found.status, counts(found)) == ("mismatch", {"deleted_early": 75})
         assert found.partitions == {"deleted_early": {"0": 75}}
-        told = story.findings(run, "early")
-        assert [(one.kind, one.severity, one.count) for one in told] == [
+        findings = scenario.findings(run, "early")
+        assert [(finding.kind, finding.severity, finding.count) for finding in findings] == [
             ("deleted_early", "critical", 75)
         ]
     lasting = [Gone("f", "t", 0, 5, 7, None), Gone("f", "t", 1, 0, 3, NOW + 1000)]
@@ -137,52 +137,54 @@ def test_records_that_leave_the_target_too_early_are_told_until_they_would_have_
 
 
 @pytest.mark.parametrize("topic", ["aged", "raised", "sized"])
-def test_records_that_had_to_leave_are_counted_and_no_finding(story: Story, topic: str) -> None:
-    found = story.of("both", topic)
+def test_records_that_had_to_leave_are_counted_and_no_finding(
+    scenario: Scenario, topic: str
+) -> None:
+    found = scenario.of("both", topic)
     assert (found.status, counts(found), found.expired_records) == ("verified", {}, 75)
-    assert story.findings("gone", topic) == []
+    assert scenario.findings("gone", topic) == []
 
 
-def test_what_was_verified_is_read_again_and_a_difference_is_drilled(story: Story) -> None:
-    found = [story.of(run, "etched") for run in ("gone", "scrubbed")]
+def test_what_was_verified_is_read_again_and_a_difference_is_classified(scenario: Scenario) -> None:
+    found = [scenario.of(run, "etched") for run in ("gone", "scrubbed")]
     assert counts(found[-1]) == {"corrupt_value": 1}
     assert found[-1].verified_records == 59
     (sample, _) = found[-1].samples["corrupt_value"]
     assert sample.offset == 10
-    assert counts(story.of("both", "etched")) == {"corrupt_value": 1}, "and stays so"
+    assert counts(scenario.of("both", "etched")) == {"corrupt_value": 1}, "and stays so"
 
 
-def test_a_topic_that_leaves_the_source_is_told_once(story: Story) -> None:
-    assert [one.kind for one in story.findings("gone", "ebbing")] == ["skipped"]
-    assert story.findings("scrubbed", "ebbing") == []
-    assert not [one for one in story.results["gone"].topics if one.topic == "ebbing"]
+def test_a_topic_that_leaves_the_source_is_reported_once(scenario: Scenario) -> None:
+    assert [finding.kind for finding in scenario.findings("gone", "ebbing")] == ["skipped"]
+    assert scenario.findings("scrubbed", "ebbing") == []
+    assert not [topic for topic in scenario.results["gone"].topics if topic.topic == "ebbing"]
 
 
-def test_a_topic_of_two_flows_is_judged_once_by_all_that_feeds_it(story: Story) -> None:
-    found = story.of("verified", "shared")
+def test_a_topic_of_two_flows_is_judged_once_by_all_that_feeds_it(scenario: Scenario) -> None:
+    found = scenario.of("verified", "shared")
     assert (found.flow, found.status, counts(found)) == ("west", "verified", {})
     assert found.source_records == found.target_records == found.verified_records == 120
     for run in ("half away", "only east"):
-        found = story.of(run, "shared")
+        found = scenario.of(run, "shared")
         assert (found.flow, found.status) == ("east", "unknown")
         assert "flow west feeds it too" in found.reason
-    assert story.of("half away", "early").flow == "east", "and the others are judged"
-    found = story.of("both", "shared")
+    assert scenario.of("half away", "early").flow == "east", "and the others are judged"
+    found = scenario.of("both", "shared")
     assert (found.flow, found.status, found.verified_records) == ("west", "verified", 125)
     assert counts(found) == {}
 
 
-def test_content_is_left_alone_while_the_mirror_is_far_behind(story: Story) -> None:
-    result = story.results["braked"]
-    told = [one for one in result.findings if one.kind == "backlog"]
-    assert [(one.flow, one.count) for one in told] == [("east", 2)]
-    assert "--max-lag" in told[0].action
+def test_content_is_left_alone_while_the_mirror_is_far_behind(scenario: Scenario) -> None:
+    result = scenario.results["braked"]
+    findings = [finding for finding in result.findings if finding.kind == "backlog"]
+    assert [(finding.flow, finding.count) for finding in findings] == [("east", 2)]
+    assert "--max-lag" in findings[0].action
     assert result.spark_started is False
     assert result.backlog_records == 62, "of both sides"
-    found = story.of("braked", "early")
+    found = scenario.of("braked", "early")
     assert found.source_records == 120
     assert (found.due_records, found.coverage) == (150, 120 / 150), "never compared, and due"
-    found = story.of("released", "early")
+    found = scenario.of("released", "early")
     assert (found.source_records, found.verified_records) == (152, 152)
 
 
@@ -215,11 +217,11 @@ def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
         assert len(manifest["digests"]) == 1
         # A straggler of a sealed minute is judged by itself, and its loss is found.
         world.write("a", "e1", 0, (b"late", b"value", long_ago + 1000, None))
-        world.told["east"]["e1"][0] += 1
+        world.committed["east"]["e1"][0] += 1
         (found,) = world.run().topics
         assert (counts(found), found.source_records) == ({"missing": 1}, 181)
         # Another topic on the target: all has to be compared again.
-        world.log("z", "e1").ident = "anew"
+        world.log("z", "e1").ident = "another"
         world.log("z", "e1").partitions = {0: [], 1: []}
         (found,) = world.run().topics
     assert (counts(found), found.source_records) == ({"missing": 181}, 181)
@@ -249,10 +251,12 @@ def test_nothing_new_for_a_day_is_read_again_all_the_same(
     fill(world, EAST, "e1", 10)
     with no_kafka(world):
         world.run(scrub_bytes=10**6)
-        assert sum(one.records for one in world.reads) == 20, "what it has just read is enough"
+        assert sum(wanted.records for wanted in world.reads) == 20, (
+            "what it has just read is enough"
+        )
         assert world.run(scrub_bytes=10**6).spark_started is False
         scrubbed_before(world, 25 * HOUR)
         world.reads.clear()
         result = world.run(scrub_bytes=10**6)
     assert (result.spark_started, result.findings) == (True, [])
-    assert sum(one.records for one in world.reads) == 20
+    assert sum(wanted.records for wanted in world.reads) == 20

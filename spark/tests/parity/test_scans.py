@@ -1,4 +1,4 @@
-"""When a compacted topic is scanned, and what is told of its last scan."""
+"""When a compacted topic is scanned, and what is reported of its last scan."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EMPTY = TopicParity(
 
 def topic(end: int = 100, ident: str = "id", log_start: int = 0, **configs: str) -> TopicSnapshot:
     logs = {0: PartitionSnapshot(log_start, end, end)}
-    settings = {name.replace("_", "."): one for name, one in configs.items()}
+    settings = {name.replace("_", "."): value for name, value in configs.items()}
     return TopicSnapshot("t", ident, logs, {"cleanup.policy": "compact"} | settings, 1000)
 
 
 def subject(**changes: Any) -> CompactedTopic:
-    one = CompactedTopic(FLOW, "t", (topic(),), topic(90), {"t": {0: 95}}, 1000 * HOUR, {})
-    return replace(one, **changes)
+    compacted = CompactedTopic(FLOW, "t", (topic(),), topic(90), {"t": {0: 95}}, 1000 * HOUR, {})
+    return replace(compacted, **changes)
 
 
 def scan(**keys: int) -> Scan:
@@ -56,20 +56,20 @@ def test_a_topic_is_scanned_once_and_again_when_it_moved_and_a_day_has_passed() 
 
 
 def test_a_budget_lets_through_what_fits_into_it() -> None:
-    one = subject()  # 2000 bytes on both sides
-    assert scans.affordable([one, one], None) == [one, one]
-    assert scans.affordable([one, one], 3999) == [one]
-    assert scans.affordable([one], 1999) == []
-    assert scans.affordable([one, one], None, 379) == [one], "190 offsets each"
+    compacted = subject()  # 2000 bytes on both sides
+    assert scans.affordable([compacted, compacted], None) == [compacted, compacted]
+    assert scans.affordable([compacted, compacted], 3999) == [compacted]
+    assert scans.affordable([compacted], 1999) == []
+    assert scans.affordable([compacted, compacted], None, 379) == [compacted], "190 offsets each"
 
 
 def test_a_scan_reads_both_logs_and_judges_from_the_baseline_on() -> None:
     recorded = {"t": {"source": {"0": 5}, "target": {"0": 7}}}
-    one = subject(recorded=recorded, sources=(topic(log_start=3),))
-    assert [(each.side, each.start, each.end) for each in one.ranges()] == [
+    compacted = subject(recorded=recorded, sources=(topic(log_start=3),))
+    assert [(each.side, each.start, each.end) for each in compacted.ranges()] == [
         ("source", 3, 100), ("target", 0, 90),
     ]  # fmt: skip
-    assert [(row["side"], row["floor"], row["position"]) for row in one.places()] == [
+    assert [(row["side"], row["floor"], row["position"]) for row in compacted.places()] == [
         ("source", 5, 95), ("target", 7, None),
     ]  # fmt: skip
     (never,) = [row for row in subject(positions={}).places() if row["side"] == "source"]
@@ -94,13 +94,13 @@ def test_what_retention_may_have_removed_is_no_difference(
     assert (row.get("target_expired_ms"), row.get("source_expired_ms")) == (until, None)
 
 
-def result(last: Scan | None, untold: tuple[str, ...] = (), **keys: int) -> Scan:
+def result(last: Scan | None, unreported: tuple[str, ...] = (), **keys: int) -> Scan:
     rows = [
         {"class": name, "lane": -1, "keys": number, "source_keys": 1, "target_keys": 1,
          "newest_ms": 7}
         for name, number in keys.items()
     ]  # fmt: skip
-    return results.result(subject(), "next", rows, [], last, untold)
+    return results.result(subject(), "next", rows, [], last, unreported)
 
 
 def test_what_was_found_is_remembered_as_plain_data() -> None:
@@ -110,19 +110,21 @@ def test_what_was_found_is_remembered_as_plain_data() -> None:
     assert (found.source_keys, found.target_keys, found.newest_ms) == (2, 2, 7)
 
 
-def test_foreign_keys_are_news_once_and_missing_ones_until_they_are_mended() -> None:
-    def told(one: Scan, *untold: str) -> tuple[str, Any, Any, Any]:
-        row = results.reported(EMPTY, one, untold, "compacted")
+def test_foreign_keys_are_new_once_and_missing_ones_until_they_are_mended() -> None:
+    def shown(last: Scan, *unreported: str) -> tuple[str, Any, Any, Any]:
+        row = results.reported(EMPTY, last, unreported, "compacted")
         return row.status, row.counts["extra"], row.accounted.get("extra"), row.counts["missing"]
 
     first = result(None, verified=3, extra=2, missing=1)
-    assert told(first, "next") == ("mismatch", 2, 0, 1)
-    assert told(first) == ("mismatch", 0, 2, 1)
+    assert shown(first, "next") == ("mismatch", 2, 0, 1)
+    assert shown(first) == ("mismatch", 0, 2, 1)
     second = result(first, verified=4, extra=3)
-    assert told(second, "next") == ("mismatch", 1, 2, 0)
-    assert told(second) == ("verified", 0, 3, 0)
+    assert shown(second, "next") == ("mismatch", 1, 2, 0)
+    assert shown(second) == ("verified", 0, 3, 0)
     again = result(first, ("next",), verified=4, extra=3)
-    assert told(again, "next") == ("mismatch", 3, 0, 0), "the report on the first was never written"
+    assert shown(again, "next") == ("mismatch", 3, 0, 0), (
+        "the report on the first was never written"
+    )
 
 
 def test_a_topic_without_a_scan_waits_and_says_so() -> None:

@@ -151,9 +151,11 @@ class Watched:
 def children(of: int) -> set[int]:
     """A process and all that descend from it."""
     parents = {}
-    for one in Path("/proc").iterdir():
+    for directory in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            parents[int(one.name)] = int((one / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(directory.name)] = int(
+                (directory / "stat").read_text().rpartition(")")[2].split()[1]
+            )
     found, more = set[int](), {of}
     while more:
         found |= more
@@ -161,7 +163,7 @@ def children(of: int) -> set[int]:
     return found
 
 
-def look(process: int, port: int, seen: Watched) -> None:
+def observe(process: int, port: int, seen: Watched) -> None:
     """Take down arguments and environments of the processes, and what Spark's REST API tells."""
     for pid in children(process):
         with contextlib.suppress(OSError):
@@ -185,14 +187,14 @@ def spark_home(base: Path) -> Path:
     """Spark as it is, in a place where executors may have their working directories."""
     home = base / "spark"
     home.mkdir()
-    for one in ("bin", "jars", "sbin"):
-        (home / one).symlink_to(Path(pyspark.__file__).parent / one)
+    for name in ("bin", "jars", "sbin"):
+        (home / name).symlink_to(Path(pyspark.__file__).parent / name)
     return home
 
 
 @pytest.fixture(scope="module")
 def whole_run(secured: Secured, free_port: int) -> Watched:
-    """One run with everything on that could tell a secret, and with an executor of its own."""
+    """One run with everything on that could show a secret, and with an executor of its own."""
     base = secured.base / "run"
     for name in ("", "events", "tmp", "state"):
         (base / name).mkdir()
@@ -231,11 +233,11 @@ def whole_run(secured: Secured, free_port: int) -> Watched:
     ) as process:  # fmt: skip
         ended = threading.Event()
 
-        def keep_looking() -> None:
+        def keep_observing() -> None:
             while not ended.wait(0.3):
-                look(process.pid, free_port, seen)
+                observe(process.pid, free_port, seen)
 
-        watcher = threading.Thread(target=keep_looking)
+        watcher = threading.Thread(target=keep_observing)
         watcher.start()
         try:
             out, err = process.communicate(timeout=300)
@@ -259,9 +261,9 @@ def test_content_is_compared_behind_passwords_and_certificates(whole_run: Watche
 def test_no_secret_is_left_anywhere(whole_run: Watched, secured: Secured) -> None:
     base = secured.base / "run"
     files = {
-        str(one.relative_to(base)): one.read_bytes()
-        for one in base.rglob("*")
-        if one.is_file() and not any(parent.is_symlink() for parent in one.parents)
+        str(path.relative_to(base)): path.read_bytes()
+        for path in base.rglob("*")
+        if path.is_file() and not any(parent.is_symlink() for parent in path.parents)
     }
     shown = {
         "output": whole_run.out.encode(),
@@ -272,9 +274,11 @@ def test_no_secret_is_left_anywhere(whole_run: Watched, secured: Secured) -> Non
     }
 
     def having(*signs: str) -> set[str]:
-        return {name for name, text in shown.items() if all(one.encode() in text for one in signs)}
+        return {
+            name for name, text in shown.items() if all(sign.encode() in text for sign in signs)
+        }
 
-    # Everything that could have told it was there and did tell what is no secret.
+    # Everything that could have shown it was there and showed what is no secret.
     assert any(
         name.startswith("events/")
         for name in having("EnvironmentUpdate", "Parsed Logical Plan", "SpecificOffsetRange")
@@ -282,8 +286,8 @@ def test_no_secret_is_left_anywhere(whole_run: Watched, secured: Secured) -> Non
     assert {"environment"} <= having("spark.redaction.regex")
     assert any(name.startswith("sql") for name in having("Parsed Logical Plan", "kafka"))
     assert any(name.endswith("stderr") for name in having("ConsumerConfig values", "[hidden]"))
-    for one in ("org.apache.spark.deploy.SparkSubmit", "CoarseGrainedExecutorBackend"):
-        assert any(name.startswith("process") for name in having(one, "SPARK_"))
+    for program in ("org.apache.spark.deploy.SparkSubmit", "CoarseGrainedExecutorBackend"):
+        assert any(name.startswith("process") for name in having(program, "SPARK_"))
     assert any(name.startswith("state/") for name in having(secured.topic))
     for secret in secured.secrets:
         assert having(secret) == set()
@@ -318,7 +322,7 @@ def remembered(state: Path) -> dict[str, Any]:
     """Everything a run may rest on."""
     store = Store(state)
     manifests = ("baseline", "topics", "mirrors", "shifts", "parity")
-    files = sorted(str(one) for one in store.parity_directory.rglob("*") if one.is_file())
+    files = sorted(str(path) for path in store.parity_directory.rglob("*") if path.is_file())
     return {name: store.load(name) for name in manifests} | {"files": files}
 
 
@@ -352,7 +356,7 @@ def command(
 
 
 @pytest.mark.parametrize("name", ["check", "lag", "run"])
-def test_a_way_that_is_closed_is_told_with_its_cause(
+def test_a_way_that_is_closed_is_reported_with_its_cause(
     name: str, command: Callable[..., Any], state: Path, faulty: dict[str, str]
 ) -> None:
     before = remembered(state)
@@ -364,9 +368,9 @@ def test_a_way_that_is_closed_is_told_with_its_cause(
     assert (status, plain["verdict"]["severity"]) == (2, "critical")
     for fault, words in FAULTS.items():
         texts = {
-            one["message"] + one["action"]
-            for one in [*said, *plain["findings"]]
-            if one["flow"] == fault and one["severity"] == "unknown"
+            finding["message"] + finding["action"]
+            for finding in [*said, *plain["findings"]]
+            if finding["flow"] == fault and finding["severity"] == "unknown"
         }
         assert len(texts) == 1
         assert words in texts.pop()
@@ -384,9 +388,9 @@ def refusals(secured: Secured, faulty: dict[str, str]) -> dict[str, str]:
         return source.read(secured.mirror.spark, ranges, connect).count()
 
     def refusal(alias: str) -> str:
-        with pytest.raises(ParityError) as told, spark_errors():
+        with pytest.raises(ParityError) as error, spark_errors():
             read(alias)
-        return str(told.value)
+        return str(error.value)
 
     with ThreadPoolExecutor(len(faulty)) as pool:
         return dict(zip(faulty, pool.map(refusal, faulty), strict=True))

@@ -56,8 +56,8 @@ def test_fetches_fit_what_is_read_the_distance_and_the_heap(
 
 
 def test_what_is_fetched_can_be_said_and_wins() -> None:
-    told = Spark(fetch={"max.poll.records": "7"})
-    sizes = source.fetch_sizes(told, 1e9, None)
+    configured = Spark(fetch={"max.poll.records": "7"})
+    sizes = source.fetch_sizes(configured, 1e9, None)
     found = source.options(Cluster("a", ("h:1",)), None, sizes)
     assert found["kafka.max.poll.records"] == "7"
     assert found["kafka.fetch.max.wait.ms"] == "10", "a task would wait after its last record"
@@ -113,7 +113,7 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("Py4JJavaError: java.lang.OutOfMemoryError: Java heap space", "spark.heap"),
         ("org.apache.kafka...OffsetOutOfRangeException {t-0=5}", "vanished while"),
@@ -125,5 +125,5 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
         ("something else\nand more", "something else"),
     ],
 )
-def test_errors_of_spark_are_told_with_their_cure(text: str, told: str) -> None:
-    assert told in str(explain(text))
+def test_errors_of_spark_are_reported_with_their_cure(text: str, message: str) -> None:
+    assert message in str(explain(text))

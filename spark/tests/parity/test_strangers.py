@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parity_stranger import BLOCK, JARS, OPENED, Stranger, family, listening, stranger, told
+from parity_stranger import BLOCK, JARS, OPENED, Stranger, family, listening, shown, stranger
 
 from mirror_report import spark_security
 
@@ -79,8 +79,8 @@ class Held:
 @pytest.fixture(scope="module")
 def other() -> Iterator[Stranger]:
     """Start a stranger."""
-    with stranger() as one:
-        yield one
+    with stranger() as process:
+        yield process
 
 
 @pytest.fixture
@@ -93,9 +93,9 @@ def scratch() -> Iterator[Path]:
 @pytest.fixture
 def held(scratch: Path) -> Iterator[Held]:
     """Open a local session."""
-    one = Held(scratch, {}, master="local[2]")
-    yield one
-    one.end()
+    created = Held(scratch, {}, master="local[2]")
+    yield created
+    created.end()
 
 
 def test_no_port_of_a_local_session_does_anything_for_a_stranger(
@@ -108,7 +108,7 @@ def test_no_port_of_a_local_session_does_anything_for_a_stranger(
     assert other.effects(ports, GUESSES) == []
     assert held.work() == {"count": 1000, "holds block": False}
     assert len(heard["secret"]) >= 32
-    assert heard["secret"] not in told(pids, "cmdline", "environ")
+    assert heard["secret"] not in shown(pids, "cmdline", "environ")
     assert heard["secret"] not in json.dumps(heard["configured"])
     assert heard["secret"].encode() not in written(scratch)
 
@@ -116,7 +116,7 @@ def test_no_port_of_a_local_session_does_anything_for_a_stranger(
 def test_whoever_knows_the_secret_is_heard(other: Stranger, held: Held) -> None:
     knows = {**GUESSES[-1], "spark.authenticate.secret": held.hear()["secret"]}
     ports = listening(family(held.process.pid))
-    found = [one for port in ports for one in other.found(port, knows, stop=False)]
+    found = [endpoint for port in ports for endpoint in other.found(port, knows, stop=False)]
     assert "endpoint LocalSchedulerBackendEndpoint" in found
     assert held.work()["count"] == 1000
 
@@ -176,7 +176,7 @@ def cluster(private: Path, tmp_path: Path, free_port: int) -> Iterator[tuple[str
             started = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         processes.append(started)
         wait_until_it_listens(started.pid, tmp_path / name)
-    yield master, [one.pid for one in processes]
+    yield master, [process.pid for process in processes]
     for process in processes:
         process.terminate()
     for process in processes:
@@ -201,18 +201,18 @@ def test_a_cluster_works_for_the_report_and_does_nothing_for_a_stranger(
     )  # fmt: skip
     assert held.hear().get("secret") == SECRET
     own = family(held.process.pid)
-    everyone = [*own, *(pid for one in daemons for pid in family(one))]
+    everyone = [*own, *(pid for daemon in daemons for pid in family(daemon))]
     assert len(everyone) >= 5, "Python, driver, master, worker, executor"
     ports = listening(everyone)
     assert set(everyone[1:]) <= set(ports.values())
     assert other.effects(ports, [GUESSES[0], GUESSES[-1]]) == []
     assert held.work() == {"count": 1000, "holds block": False}
-    assert SECRET not in told(everyone, "cmdline")
-    assert SECRET not in told(own, "environ")
+    assert SECRET not in shown(everyone, "cmdline")
+    assert SECRET not in shown(own, "environ")
     assert SECRET.encode() not in written(scratch)
     held.end()
 
 
 def written(directory: Path) -> bytes:
     """Whatever stands in the files of a directory."""
-    return b"\n".join(one.read_bytes() for one in directory.rglob("*") if one.is_file())
+    return b"\n".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())

@@ -16,7 +16,7 @@ MM2 = replace(MM1, engine=engines.MM2)
 
 
 def topic(**configs: str) -> TopicSnapshot:
-    settings = {name.replace("_", "."): one for name, one in configs.items()}
+    settings = {name.replace("_", "."): value for name, value in configs.items()}
     return TopicSnapshot("t", "id", {}, settings, None)
 
 

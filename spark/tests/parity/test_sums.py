@@ -21,7 +21,7 @@ def record(number: int) -> Content:
     return b"%d" % number, b"value", T0 + number * 10_000, None
 
 
-def test_what_expired_unread_is_told_by_partition(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_expired_unread_is_reported_by_partition(spark: SparkSession, tmp_path: Path) -> None:
     world = World(spark, tmp_path / "state", FLOW)
     for partition in (0, 1):
         world.write("a", "t", partition, *(record(i) for i in range(20)))
@@ -38,7 +38,7 @@ def test_what_expired_unread_is_told_by_partition(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
-def test_a_position_past_the_end_of_a_log_made_anew_says_nothing_of_it(mirror: Mirror) -> None:
+def test_a_position_past_the_end_of_a_recreated_log_says_nothing_of_it(mirror: Mirror) -> None:
     topic = mirror.topic("t", partitions=1)
     mirror.produce(topic, 50)
     for i in range(5):

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from kafka import TopicPartition
-from parity_mirror import T0, Mirror, Tale, counts, only
+from parity_mirror import T0, Mirror, Scenario, counts, only
 from parity_records import assert_partitions_add_up, jars_directory
 from pyspark.sql import SparkSession
 
@@ -46,11 +46,11 @@ READABLE = (-5, -1, 0, YEAR_9999, 9_223_372_036_854_775, -9_223_372_036_854_775)
 BEYOND = (9_300_000_000_000_000, -9_300_000_000_000_000, 2**63 - 1)
 
 
-class Poisoned(Tale):
+class Poisoned(Scenario):
     """Topics of one partition with a fate each, and what each run says of them.
 
     Run 0 sees them first, 1 when nothing has happened, 2 when what cannot be read was removed from
-    ``beyond`` on both sides, and ``renewed`` was made anew on both.
+    ``beyond`` on both sides, and ``renewed`` was recreated on both.
     """
 
     def __init__(self, mirror: Mirror) -> None:
@@ -66,9 +66,9 @@ class Poisoned(Tale):
         mirror.topic("table", partitions=1, cleanup_policy="compact", **FOREVER)
         self.fill("table", BEYOND[:1])
         # The one record of its key is on the source alone: nobody can say what it holds.
-        for one in mirror.read(0, self.topic("table")):
-            if one.timestamp != BEYOND[0]:
-                mirror.write(one)
+        for record in mirror.read(0, self.topic("table")):
+            if record.timestamp != BEYOND[0]:
+                mirror.write(record)
         mirror.producers[1].flush()
         mirror.commit(self.topic("table"))
         self.run()
@@ -95,92 +95,96 @@ class Poisoned(Tale):
                     self.topic(name), key=b"%d" % i, value=b"%d" % i, timestamp_ms=T0 + i * 1000
                 )
             self.mirror.producers[0].flush()
-            for one in timestamps if count == 20 else ():
-                self.send(0, name, one)
+            for timestamp in timestamps if count == 20 else ():
+                self.send(0, name, timestamp)
 
 
 @pytest.fixture(scope="module")
-def story(one_mirror: Mirror) -> Poisoned:
+def scenario(one_mirror: Mirror) -> Poisoned:
     return Poisoned(one_mirror)
 
 
-def test_timestamps_that_spark_can_hold_are_compared(story: Poisoned) -> None:
-    found = story.of(0, "readable")
+def test_timestamps_that_spark_can_hold_are_compared(scenario: Poisoned) -> None:
+    found = scenario.of(0, "readable")
     assert (found.status, counts(found)) == ("verified", {})
     assert found.verified_records == 40 + len(READABLE)
 
 
-def test_a_record_beyond_counts_once_and_has_its_place(story: Poisoned) -> None:
-    found = story.of(0, "beyond")
+def test_a_record_beyond_counts_once_and_has_its_place(scenario: Poisoned) -> None:
+    found = scenario.of(0, "beyond")
     assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 3})
     assert (found.source_records, found.target_records, found.verified_records) == (43, 43, 40)
     assert {
-        (one.side, one.partition, one.offset, one.timestamp_ms)
-        for one in found.samples["unverifiable"]
+        (sample.side, sample.partition, sample.offset, sample.timestamp_ms)
+        for sample in found.samples["unverifiable"]
     } == {
         (side, 0, 20 + number, timestamp)
         for side in ("source", "target")
         for number, timestamp in enumerate(BEYOND)
     }
-    told = story.findings(0, "beyond")["unverifiable"]
-    assert told.count == 3
-    assert "in partition 0 on the source at offset 20: 9300000000000000" in told.message
-    assert "--partition 0 --offset 20 " in told.action
+    finding = scenario.findings(0, "beyond")["unverifiable"]
+    assert finding.count == 3
+    assert "in partition 0 on the source at offset 20: 9300000000000000" in finding.message
+    assert "--partition 0 --offset 20 " in finding.action
 
 
-def test_a_loss_beside_it_is_told(story: Poisoned) -> None:
-    found = story.of(0, "lost")
+def test_a_loss_beside_it_is_reported(scenario: Poisoned) -> None:
+    found = scenario.of(0, "lost")
     assert (found.status, counts(found)) == ("mismatch", {"missing": 5, "unverifiable": 1})
-    places = {(one.side, one.offset) for one in found.samples["unverifiable"]}
+    places = {(sample.side, sample.offset) for sample in found.samples["unverifiable"]}
     assert places == {("source", 20), ("target", 15)}
 
 
-def test_the_larger_number_of_both_sides_counts(story: Poisoned) -> None:
-    found = story.of(0, "target")
+def test_the_larger_number_of_both_sides_counts(scenario: Poisoned) -> None:
+    found = scenario.of(0, "target")
     assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 1})
-    assert [(one.side, one.offset) for one in found.samples["unverifiable"]] == [("target", 40)]
+    assert [(sample.side, sample.offset) for sample in found.samples["unverifiable"]] == [
+        ("target", 40)
+    ]
 
 
-def test_a_topic_with_more_than_twenty_alone_is_unknown(story: Poisoned) -> None:
+def test_a_topic_with_more_than_twenty_alone_is_unknown(scenario: Poisoned) -> None:
     for run in (0, 1):
-        found = story.of(run, "many")
+        found = scenario.of(run, "many")
         assert (found.status, counts(found)) == ("unknown", {})
         assert "more than 20 of its records" in found.reason
-        assert story.findings(run, "many")["parity_unavailable"].severity == "unknown"
-        assert {one.status for one in story.results[run].topics} >= {"verified", "mismatch"}
+        assert scenario.findings(run, "many")["parity_unavailable"].severity == "unknown"
+        assert {topic.status for topic in scenario.results[run].topics} >= {"verified", "mismatch"}
 
 
-def test_of_a_compacted_topic_its_key_is_unverifiable(story: Poisoned) -> None:
-    found = story.of(0, "table")
+def test_of_a_compacted_topic_its_key_is_unverifiable(scenario: Poisoned) -> None:
+    found = scenario.of(0, "table")
     assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 1})
     assert found.verified_records == 40
-    assert [(one.side, one.offset) for one in found.samples["unverifiable"]] == [("source", 20)]
+    assert [(sample.side, sample.offset) for sample in found.samples["unverifiable"]] == [
+        ("source", 20)
+    ]
 
 
-def test_a_later_run_knows_them_and_does_not_stumble_again(story: Poisoned) -> None:
-    assert [one for one in story.said[0] if "reading around" in one]
-    assert [one for one in story.said[1] if "reading around" in one] == []
+def test_a_later_run_knows_them_and_does_not_stumble_again(scenario: Poisoned) -> None:
+    assert [line for line in scenario.said[0] if "reading around" in line]
+    assert [line for line in scenario.said[1] if "reading around" in line] == []
     for name in ("beyond", "lost", "target", "table"):
-        assert counts(story.of(1, name)) == counts(story.of(0, name))
+        assert counts(scenario.of(1, name)) == counts(scenario.of(0, name))
 
 
-def test_what_expired_and_what_was_made_anew_is_forgotten(story: Poisoned) -> None:
-    assert counts(story.of(2, "beyond")) == {"deleted_early": 20}
-    renewed = story.of(2, "renewed")
-    assert counts(story.of(0, "renewed")) == {"unverifiable": 1}
+def test_what_expired_and_what_was_recreated_is_forgotten(scenario: Poisoned) -> None:
+    assert counts(scenario.of(2, "beyond")) == {"deleted_early": 20}
+    renewed = scenario.of(2, "renewed")
+    assert counts(scenario.of(0, "renewed")) == {"unverifiable": 1}
     assert (renewed.status, counts(renewed), renewed.verified_records) == ("verified", {}, 40)
 
 
-def test_what_was_verified_beside_it_is_read_again(story: Poisoned) -> None:
-    mirror = story.mirror
+def test_what_was_verified_beside_it_is_read_again(scenario: Poisoned) -> None:
+    mirror = scenario.mirror
     manifest = mirror.store.load("parity")
     mirror.store.commit("parity", {**manifest, "scrubbed_at_ms": 1})
     before = len(mirror.said)
     mirror.run(scrub_bytes=2**30)
     said = mirror.said[before:]
-    assert [one for one in said if "verified records again" in one]
-    assert [one for one in said if "could not be read again" in one or "not what they were" in one
-            or "reading around" in one] == []  # fmt: skip
+    assert [line for line in said if "verified records again" in line]
+    assert [line for line in said if "could not be read again" in line
+            or "not what they were" in line or "reading around" in line] == []  # fmt: skip
 
 
 @pytest.fixture
@@ -193,40 +197,44 @@ def same_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("same_session")
-def test_a_proof_reads_around_them(story: Poisoned) -> None:
-    found = prove_topics(story.mirror.settings, "flow", None, story.mirror.said.append)
+def test_a_proof_reads_around_them(scenario: Poisoned) -> None:
+    found = prove_topics(scenario.mirror.settings, "flow", None, scenario.mirror.said.append)
     assert_partitions_add_up(found.parity)
-    told = {one.topic.rpartition(".")[2]: one for one in found.parity}
-    assert counts(told["lost"]) == {"missing": 5, "unverifiable": 1}
-    assert told["lost"].verified_records == 35
-    assert counts(told["target"]) == {"unverifiable": 1}
-    assert (told["many"].status, told["readable"].status) == ("unknown", "verified")
-    assert any("at offset 20: 9300000000000000" in one.message for one in found.findings)
+    reported = {topic.topic.rpartition(".")[2]: topic for topic in found.parity}
+    assert counts(reported["lost"]) == {"missing": 5, "unverifiable": 1}
+    assert reported["lost"].verified_records == 35
+    assert counts(reported["target"]) == {"unverifiable": 1}
+    assert (reported["many"].status, reported["readable"].status) == ("unknown", "verified")
+    assert any("at offset 20: 9300000000000000" in finding.message for finding in found.findings)
 
 
 @pytest.mark.usefixtures("same_session")
-def test_bundles_say_what_their_digests_do_not_hold(story: Poisoned, tmp_path: Path) -> None:
+def test_bundles_say_what_their_digests_do_not_hold(scenario: Poisoned, tmp_path: Path) -> None:
     paths = []
     for side in ("source", "target"):
         path = tmp_path / side
         digest_side(
-            story.mirror.settings, None, side, lambda _, path=path: path.open("wb"),
-            story.mirror.said.append,
+            scenario.mirror.settings, None, side, lambda _, path=path: path.open("wb"),
+            scenario.mirror.said.append,
         )  # fmt: skip
         paths.append(path)
-    document = compare_bundles(story.mirror.settings, *paths, story.mirror.said.append)
-    told = {one.topic.rpartition(".")[2]: one for one in document.topics}
-    assert (told["many"].status, told["target"].status) == ("unknown", "unverifiable")
-    assert told["lost"].fewer == 5
-    assert {one.topic: one.count for one in document.findings if one.kind == "unverifiable"} == {
-        story.topic("lost"): 1,
-        story.topic("target"): 1,
+    document = compare_bundles(scenario.mirror.settings, *paths, scenario.mirror.said.append)
+    reported = {topic.topic.rpartition(".")[2]: topic for topic in document.topics}
+    assert (reported["many"].status, reported["target"].status) == ("unknown", "unverifiable")
+    assert reported["lost"].fewer == 5
+    assert {
+        finding.topic: finding.count
+        for finding in document.findings
+        if finding.kind == "unverifiable"
+    } == {
+        scenario.topic("lost"): 1,
+        scenario.topic("target"): 1,
     }
 
 
 @pytest.mark.usefixtures("same_session")
-def test_a_report_is_written_in_every_form(story: Poisoned) -> None:
-    report = make_report(story.mirror.settings, None, story.mirror.said.append)
+def test_a_report_is_written_in_every_form(scenario: Poisoned) -> None:
+    report = make_report(scenario.mirror.settings, None, scenario.mirror.said.append)
     assert report.verdict.exit_code == 2, report.verdict
     plain = render_json.document(report)
     jsonschema.validate(json.loads(render_json.dumps(plain)), render_json.schema())
@@ -246,8 +254,8 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
         mirror.producers[0].send(name, value=b"v", timestamp_ms=timestamp).get(30)
     for _ in range(2):
         measured = measure_lag(mirror.settings, mirror.store, None)
-        assert [one.lag_records for one in measured.rows] == [1] * len(names)
-    ages = {one.topic: one.lag_seconds for one in measured.rows}
+        assert [row.lag_records for row in measured.rows] == [1] * len(names)
+    ages = {row.topic: row.lag_seconds for row in measured.rows}
     assert [ages[name] for name in names if ages[name] == 0] == [0] * 3, "they are of the future"
     result = verdict(measured.findings)
     document = LagDocument("2.0.0", result, measured.flows, measured.rows, measured.findings)
@@ -272,8 +280,8 @@ class Kept(Snapshots):
         """Give the ends of the source."""
         topics = self.source(flow).topics
         return {
-            name: {partition: log.end for partition, log in one.partitions.items()}
-            for name, one in topics.items()
+            name: {partition: log.end for partition, log in topic.partitions.items()}
+            for name, topic in topics.items()
         }
 
 
@@ -316,24 +324,24 @@ def test_spark_alone_suffices_to_read_around_them(
                 ).get(30)
     for name in names:
         mirror.commit(name)
-    plain, table = sorted(mirror.run().topics, key=lambda one: one.topic)
+    plain, table = sorted(mirror.run().topics, key=lambda row: row.topic)
     assert (counts(plain), plain.verified_records) == ({"unverifiable": 2}, 2)
     assert (table.status, "no such codec" in table.reason) == ("unknown", True)
 
 
-def test_one_that_comes_while_a_difference_is_looked_at(mirror: Mirror) -> None:
+def test_one_that_comes_while_a_difference_is_classified(mirror: Mirror) -> None:
     topic = mirror.topic("t", partitions=1, **FOREVER)
     mirror.produce(topic, 40)
     mirror.copy(topic, faults={"missing": 2})
 
     class Late(Snapshots):
-        """A source that gets a record just before it is looked at again."""
+        """A source that gets a record just before it is observed again."""
 
-        looks = 0
+        observations = 0
 
         def positions(self, flow: Flow) -> Positions:
-            self.looks += 1
-            if self.looks == 2:
+            self.observations += 1
+            if self.observations == 2:
                 mirror.producers[0].send(topic, value=b"v", timestamp_ms=BEYOND[0]).get(30)
             return super().positions(flow)
 

@@ -36,13 +36,13 @@ def test_a_mirror_without_members_goes_on_from_its_position() -> None:
 
 def test_a_position_that_changed_twice_lies_past_what_was_copied() -> None:
     watched = saw(watch(50), 50, 60)
-    assert watched.waits, "the first change may have been computed before the target was looked at"
+    assert watched.waits, "the first change may have been computed before the target was observed"
     watched.saw({"t": {0: 75}}, alive=True)
     assert not watched.waits
     assert watched.decided() == {PLACE: 75}
 
 
-def test_the_first_look_is_no_change() -> None:
+def test_the_first_observation_is_no_change() -> None:
     assert saw(watch(50), 60, 75).waits
 
 
@@ -67,7 +67,7 @@ def test_a_position_that_is_set_back_takes_no_record_in_again() -> None:
     assert saw(watch(50), 20, alive=False).decided() == {PLACE: 50}
 
 
-def test_nothing_committed_and_an_empty_target_need_no_look() -> None:
+def test_nothing_committed_and_an_empty_target_need_no_observation() -> None:
     watched = watch(None, on_target=0)
     assert not watched.waits
     assert watched.decided() == {PLACE: 10}
@@ -77,5 +77,5 @@ def test_an_empty_target_of_a_mirror_that_has_commits_is_waited_for() -> None:
     assert watch(50, on_target=0).waits
 
 
-def test_a_mirror_that_reached_the_end_needs_no_look() -> None:
+def test_a_mirror_that_reached_the_end_needs_no_observation() -> None:
     assert not watch(100).waits

@@ -41,7 +41,7 @@ COMMAND = (
 
 
 def partition_lag(topic: str, partition: int, state: LagState = "OK", **more: Any) -> PartitionLag:
-    """A partition that is not behind, unless told otherwise."""
+    """A partition that is not behind, unless given otherwise."""
     values: dict[str, Any] = {
         "log_start": 0, "log_end": 10_000, "position": 10_000, "lag_records": 0,
         "lag_seconds": 0.0, "lag_bytes": 0, "waiting_seconds": 0.0, "produce_rate": 12.0,
@@ -54,7 +54,7 @@ def partition_lag(topic: str, partition: int, state: LagState = "OK", **more: An
 def parity(
     source_topic: str = "orders", status: ParityStatus = "verified", **more: Any
 ) -> TopicParity:
-    """A topic that is verified, unless told otherwise."""
+    """A topic that is verified, unless given otherwise."""
     values: dict[str, Any] = {
         "flow": "orders", "source_topic": source_topic, "topic": source_topic, "status": status,
         "source_records": 100, "target_records": 100, "verified_records": 100,
@@ -67,7 +67,7 @@ def parity(
 
 
 def point(flow: str, topic: str, at_ms: int, lag: int | None) -> LagPoint:
-    """One look."""
+    """One observation."""
     return LagPoint(flow, topic, at_ms, lag, at_ms, lag, lag)
 
 
@@ -141,10 +141,10 @@ def report(**changes: Any) -> Report:
                           estimate_source="offset_syncs", estimate_age_seconds=1.0),
             partition_lag("hidden", -1, "UNKNOWN", **nothing),
             partition_lag(LONG, 0, "LAGGING", lag_records=77, position=9923),
-            *(partition_lag(f"state-{one}", 0, one) for one in states),
+            *(partition_lag(f"state-{state}", 0, state) for state in states),
         ],
         "parity": [
-            parity("payments", "mismatch", counts={one: i for i, one in enumerate(CLASSES)},
+            parity("payments", "mismatch", counts={kind: i for i, kind in enumerate(CLASSES)},
                    accounted={"duplicate": 1}, strategy="hash", breach_seconds=-90.0,
                    buckets=dict.fromkeys(statuses, 3), verified_records=90,
                    in_flight_records=5, samples={"missing": [sample]},
@@ -160,7 +160,7 @@ def report(**changes: Any) -> Report:
                    newest_due_ms=None, strip={}, buckets={}, reason=f"the cluster is away {EVIL}"),
             parity("far", "unverifiable", verified_through_ms=BEYOND, newest_due_ms=BEYOND,
                    strategy="none", strip={"0": [(BEYOND, "unverifiable")]}, reason="no strategy"),
-            *(parity(f"status-{one}", one) for one in statuses),
+            *(parity(f"status-{status}", status) for status in statuses),
         ],
         "backlog_records": 1234,
         "backlog_bytes": None,
@@ -179,9 +179,9 @@ def report(**changes: Any) -> Report:
                         None),
         ],
         "groups": [
-            GroupParity("clicks", f"group-{one}", one, 0.5, 50, 0,
-                        (group_partition(0, one), group_partition(1, "ready", reread=0)))
-            for one in group_states
+            GroupParity("clicks", f"group-{state}", state, 0.5, 50, 0,
+                        (group_partition(0, state), group_partition(1, "ready", reread=0)))
+            for state in group_states
         ] + [
             GroupParity("clicks", LONG, "skip", 0.0, 0, 7, (group_partition(0, "skip", skip=7),)),
             GroupParity("clicks", "dark", "unknown", None, None, None,

@@ -27,16 +27,16 @@ def test_packaged_schema_is_the_one_of_the_records() -> None:
     assert written == schema.text(render_json.SCHEMA_VERSION), "run docs/generate.py and commit"
 
 
-@pytest.mark.parametrize("one", [report(), whole(), empty()])
-def test_document_fits_the_packaged_schema(one: Report) -> None:
+@pytest.mark.parametrize("base", [report(), whole(), empty()])
+def test_document_fits_the_packaged_schema(base: Report) -> None:
     jsonschema.Draft202012Validator.check_schema(render_json.schema())
-    jsonschema.validate(render_json.document(one), render_json.schema())
+    jsonschema.validate(render_json.document(base), render_json.schema())
 
 
 def test_documents_of_lag_and_check_are_described_too() -> None:
-    one = report()
-    lag = LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
-    check = CheckDocument(one.schema_version, one.verdict, one.flows, one.findings)
+    base = report()
+    lag = LagDocument(base.schema_version, base.verdict, base.flows, base.lag, base.findings)
+    check = CheckDocument(base.schema_version, base.verdict, base.flows, base.findings)
     against("LagDocument").validate(render_json.document(lag))
     against("CheckDocument").validate(render_json.document(check))
     with pytest.raises(jsonschema.ValidationError):
@@ -44,11 +44,11 @@ def test_documents_of_lag_and_check_are_described_too() -> None:
 
 
 def test_every_command_that_prints_json_is_described() -> None:
-    (rooms,) = [one for one in parser()._actions if one.dest == "command"]
+    (commands,) = [action for action in parser()._actions if action.dest == "command"]
     printing = {
         name
-        for name, one in dict(rooms.choices or {}).items()
-        if "--json" in one._option_string_actions
+        for name, command in dict(commands.choices or {}).items()
+        if "--json" in command._option_string_actions
     }
     # What confirm says is for the role alone.
     assert printing - {"confirm"} == set(schema.DOCUMENTS)
@@ -56,7 +56,7 @@ def test_every_command_that_prints_json_is_described() -> None:
 
 def test_every_field_is_described_and_required() -> None:
     described = render_json.schema()["$defs"]
-    fields = {one.name for one in dataclasses.fields(Report)}
+    fields = {field.name for field in dataclasses.fields(Report)}
     assert set(described["Report"]["properties"]) == set(described["Report"]["required"]) == fields
     assert "lost" in described["PartitionLag"]["properties"]
     assert "certainly dropped" in described["PartitionLag"]["properties"]["lost"]["description"]
@@ -87,7 +87,7 @@ def test_schema_refuses_what_the_report_may_not_say(path: tuple[Any, ...], value
 
 def test_unknown_is_null_in_the_document() -> None:
     plain = render_json.document(report())
-    (row,) = [one for one in plain["lag"] if one["topic"] == "hidden"]
+    (row,) = [row for row in plain["lag"] if row["topic"] == "hidden"]
     assert row["lag_records"] is None
     assert plain["flows"][0]["target_cluster_id"] is None
 
@@ -179,7 +179,7 @@ def test_seconds_are_readable(value: float | None, text: str) -> None:
         (-BEYOND, f"{-BEYOND} ms"),
     ],
 )
-def test_moment_outside_every_calendar_is_told_as_a_number(value: int | None, text: str) -> None:
+def test_moment_outside_every_calendar_is_shown_as_a_number(value: int | None, text: str) -> None:
     assert figures.moment(value) == text
 
 

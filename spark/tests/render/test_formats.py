@@ -77,8 +77,10 @@ def offered() -> list[tuple[str, str]]:
     found = []
     for name, command in dict(choices.choices or {}).items():
         flags = command._option_string_actions
-        found += [(name, one) for one in flags["--format"].choices] if "--format" in flags else []
-        found += [(name, one) for one in ("terminal", "json") if "--json" in flags]
+        found += (
+            [(name, choice) for choice in flags["--format"].choices] if "--format" in flags else []
+        )
+        found += [(name, choice) for choice in ("terminal", "json") if "--json" in flags]
     return sorted(set(found))
 
 
@@ -148,4 +150,6 @@ def test_only_a_monitoring_system_reads_a_failure_on_standard_output() -> None:
 
 def test_documents_hold_what_an_answer_shows() -> None:
     for answer in answers(report()).values():
-        assert set(answer.document) >= {one.name for one in fields(answer.kind)} - {"age_seconds"}
+        assert set(answer.document) >= {field.name for field in fields(answer.kind)} - {
+            "age_seconds"
+        }

@@ -17,8 +17,8 @@ HOLDS = timedelta(seconds=12.5 + 3 * INTERVAL)
 """It took 12.5 s to be made, and holds from then on."""
 
 
-def shown(one: Report, age: timedelta | None) -> dict[str, Any]:
-    plain = render_json.document(one)
+def shown(base: Report, age: timedelta | None) -> dict[str, Any]:
+    plain = render_json.document(base)
     return freshness.shown(plain, INTERVAL, None if age is None else MADE + age)
 
 
@@ -42,10 +42,10 @@ def test_a_report_that_is_too_old_is_unknown_and_none_of_its_numbers_is_known() 
     assert plain["verdict"]["exit_code"] == 3
     assert plain["verdict"]["text"].startswith("unknown: the last report is too old")
     assert plain["verdict"]["text"].endswith("(made 13 d 2 h ago)")
-    assert [one["kind"] for one in plain["findings"]] == ["outdated"]
+    assert [entry["kind"] for entry in plain["findings"]] == ["outdated"]
     line = nagios.summary(plain)
     assert line.startswith("MIRROR UNKNOWN - unknown: the last report is too old")
-    values = dict(one.split("=") for one in line.partition(" | ")[2].split())
+    values = dict(pair.split("=") for pair in line.partition(" | ")[2].split())
     assert values.pop("age") == f"{314 * 3600}s;;;0"
     assert set(values.values()) == {"U;;;0"}
 
@@ -55,7 +55,7 @@ def test_what_an_old_report_proved_lost_stays_said() -> None:
     plain = shown(whole(findings=lost, verdict=verdict(lost)), timedelta(days=13))
     assert (plain["verdict"]["exit_code"], plain["verdict"]["severity"]) == (2, "critical")
     assert plain["verdict"]["text"] == "critical: t: 2 records missing (made 13 d 0 h ago)"
-    assert [one["kind"] for one in plain["findings"]] == ["missing", "outdated"]
+    assert [entry["kind"] for entry in plain["findings"]] == ["missing", "outdated"]
 
 
 def test_a_warning_that_is_too_old_is_unknown() -> None:

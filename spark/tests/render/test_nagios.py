@@ -11,13 +11,13 @@ from mirror_report.render import json as render_json
 from mirror_report.render import nagios
 
 
-def line(one: Report) -> str:
-    return nagios.summary(render_json.document(one))
+def line(base: Report) -> str:
+    return nagios.summary(render_json.document(base))
 
 
 def data(text: str) -> dict[str, str]:
     """Performance data, by label."""
-    return dict(one.split("=", 1) for one in text.partition(" | ")[2].split())
+    return dict(pair.split("=", 1) for pair in text.partition(" | ")[2].split())
 
 
 def test_whole_mirror() -> None:
@@ -28,9 +28,9 @@ def test_whole_mirror() -> None:
     )
 
 
-@pytest.mark.parametrize("one", [report(), whole(), empty()])
-def test_one_line_that_agents_pass_on(one: Report) -> None:
-    text = line(one)
+@pytest.mark.parametrize("base", [report(), whole(), empty()])
+def test_one_line_that_agents_pass_on(base: Report) -> None:
+    text = line(base)
     assert re.fullmatch(r"MIRROR (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?", text)
     assert len(text) < 1024
     for value in data(text).values():
@@ -44,7 +44,7 @@ def test_a_value_that_is_not_known_is_no_number() -> None:
     assert found["critical"] != "0;;;0"
 
 
-def test_nothing_is_0_where_no_flow_could_be_looked_at() -> None:
+def test_nothing_is_0_where_no_flow_could_be_observed() -> None:
     found = data(line(empty()))
     assert {name for name, value in found.items() if value != "U;;;0"} == {"critical", "warning"}
 
@@ -76,9 +76,9 @@ def test_sum_and_maximum_over_partitions() -> None:
 
 
 def test_lag_and_check_have_their_line_too() -> None:
-    one = whole()
-    lag = LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
-    check = CheckDocument(one.schema_version, one.verdict, one.flows, one.findings)
+    base = whole()
+    lag = LagDocument(base.schema_version, base.verdict, base.flows, base.lag, base.findings)
+    check = CheckDocument(base.schema_version, base.verdict, base.flows, base.findings)
     assert "lag_records" in data(nagios.summary(render_json.document(lag)))
     assert list(data(nagios.summary(render_json.document(check)))) == ["critical", "warning"]
 

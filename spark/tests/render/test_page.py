@@ -21,8 +21,8 @@ from mirror_report.state.history import History
 MINUTE = 60_000
 
 
-def page_of(one: Report) -> str:
-    return html.render(render_json.document(one))
+def page_of(base: Report) -> str:
+    return html.render(render_json.document(base))
 
 
 class Elements(HTMLParser):
@@ -64,9 +64,9 @@ class Elements(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
 
-@pytest.mark.parametrize("one", [report(), whole(), empty()], ids=["everything", "whole", "empty"])
-def test_page_is_well_formed_and_refers_to_nothing_outside(one: Report) -> None:
-    page = page_of(one)
+@pytest.mark.parametrize("base", [report(), whole(), empty()], ids=["everything", "whole", "empty"])
+def test_page_is_well_formed_and_refers_to_nothing_outside(base: Report) -> None:
+    page = page_of(base)
     elements = Elements(page)
     tags = Counter(tag for tag, _ in elements.seen)
     assert not {"link", "img", "a", "iframe", "object", "form", "base"} & set(tags)
@@ -99,7 +99,7 @@ def test_markup_in_names_is_text() -> None:
 def test_every_finding_says_what_to_do_with_the_exact_command() -> None:
     elements = Elements(page_of(report()))
     assert COMMAND in " ".join(elements.text)
-    found = [one for one in report().findings if not one.accounted]
+    found = [entry for entry in report().findings if not entry.accounted]
     assert elements.words.count("What to do next") == len(found)
 
 
@@ -120,15 +120,15 @@ def test_tables_and_drawings_are_accessible() -> None:
 
 
 def test_page_of_far_too_much_is_bounded_and_says_what_it_leaves_out() -> None:
-    one = huge()
-    page = page_of(one)
+    base = huge()
+    page = page_of(base)
     assert len(page) < 3_000_000
     words = Elements(page).words
     for left in (
-        f"{len(one.parity) - html.ROWS:,} more rows",
-        f"{len(one.lag) - html.ROWS:,} more rows",
+        f"{len(base.parity) - html.ROWS:,} more rows",
+        f"{len(base.lag) - html.ROWS:,} more rows",
         f"{5 * 32 - html.STRIPS:,} more partitions",
-        f"{len(one.findings) - html.FINDINGS:,} more findings",
+        f"{len(base.findings) - html.FINDINGS:,} more findings",
         f"{60 - html.CHARTS} more topics that were behind",
     ):
         assert left in words
@@ -162,8 +162,8 @@ def drawn(*values: int | None) -> dict[str, object]:
 
 
 def line(*points: LagPoint) -> dict[str, object]:
-    (one,) = charts.lines(render_json.document(whole(history=list(points)))["history"])
-    return one
+    (chart,) = charts.lines(render_json.document(whole(history=list(points)))["history"])
+    return chart
 
 
 def test_line_has_a_gap_where_nothing_is_known() -> None:
@@ -172,38 +172,40 @@ def test_line_has_a_gap_where_nothing_is_known() -> None:
     assert len(drawn(5)["pieces"]) == 1  # type: ignore[arg-type]
 
 
-def test_looks_that_are_one_point_are_drawn_as_their_range() -> None:
-    one = line(
+def test_observations_that_are_one_point_are_drawn_as_their_range() -> None:
+    chart = line(
         point("f", "t", NOW, 0), LagPoint("f", "t", NOW + 9, 30, NOW + 3, 10, 100),
         LagPoint("f", "t", NOW + 18, None, NOW + 12, 20, 40),
     )  # fmt: skip
-    assert (one["highest"], one["now"]) == (100, None)
+    assert (chart["highest"], chart["now"]) == (100, None)
     top, at_10, bottom = 4.0, round(78 - 74 * 0.1, 1), 78.0
     x = [round(at * charts.WIDTH / 18, 1) for at in (3, 9, 12, 18)]
-    first, second, _ = str(one["ranges"]).split("Z")
+    first, second, _ = str(chart["ranges"]).split("Z")
     assert first == f"M{x[0]} {top} H{x[1]} V{at_10} H{x[0]}"
-    assert second.strip().startswith(f"M{x[2]} "), "a range is drawn though the last look failed"
-    (piece,) = one["pieces"]  # type: ignore[misc]
+    assert second.strip().startswith(f"M{x[2]} "), (
+        "a range is drawn though the last observation failed"
+    )
+    (piece,) = chart["pieces"]  # type: ignore[misc]
     assert piece["line"] == f"M0.0 {bottom} {x[1]} {round(78 - 74 * 0.3, 1)}"
 
 
 def numbers(path: str) -> list[tuple[float, float]]:
     """Places of a line that is drawn."""
-    found = [float(one) for one in re.findall(r"[\d.]+", path.removesuffix("h1"))]
+    found = [float(number) for number in re.findall(r"[\d.]+", path.removesuffix("h1"))]
     return list(zip(found[::2], found[1::2], strict=True))
 
 
-@pytest.mark.parametrize("looks", [18, over_time.SHARES, 24 * 60 + 1])
-def test_numbers_of_the_chart_are_those_of_the_history(tmp_path: Path, looks: int) -> None:
+@pytest.mark.parametrize("observations", [18, over_time.SHARES, 24 * 60 + 1])
+def test_numbers_of_the_chart_are_those_of_the_history(tmp_path: Path, observations: int) -> None:
     history = History(tmp_path, 30)
-    lags = [max(0, 16_898 - 7_000 * i) if i < 18 else i * 977 % 5_000 for i in range(looks)]
-    start = NOW - (looks - 1) * MINUTE
+    lags = [max(0, 16_898 - 7_000 * i) if i < 18 else i * 977 % 5_000 for i in range(observations)]
+    start = NOW - (observations - 1) * MINUTE
     for i, lag in enumerate(lags):
         history.append_lags("f", start + i * MINUTE, {"t": lag})
     points = over_time.points("f", history.lags("f", start, NOW), ["t"], NOW)
-    one = line(*points)
-    assert (one["highest"], one["now"]) == (max(lags), lags[-1])
-    assert (one["first_ms"], one["last_ms"]) == (start, NOW)
+    chart = line(*points)
+    assert (chart["highest"], chart["now"]) == (max(lags), lags[-1])
+    assert (chart["first_ms"], chart["last_ms"]) == (start, NOW)
     known = {start + i * MINUTE: lag for i, lag in enumerate(lags)}
     covered: set[int] = set()
     for each in points:
@@ -217,7 +219,7 @@ def test_numbers_of_the_chart_are_those_of_the_history(tmp_path: Path, looks: in
         assert between <= {before.lag_records}, "what is left out is as before and after it"
         assert between <= {after.lag_records}
     # Back from the drawing, to a tenth of a unit: what is drawn is what was seen.
-    (piece,) = one["pieces"]  # type: ignore[misc]
+    (piece,) = chart["pieces"]  # type: ignore[misc]
     places = numbers(piece["line"])
     assert len(places) == len(points)
     for (x, y), each in zip(places, points, strict=True):
@@ -225,8 +227,10 @@ def test_numbers_of_the_chart_are_those_of_the_history(tmp_path: Path, looks: in
         seen = (charts.HEIGHT - 2 - y) * max(lags) / (charts.HEIGHT - 6)
         assert seen == pytest.approx(each.lag_records, abs=max(lags) / 1000)
     ranges = [each for each in points if each.lowest != each.highest]
-    assert str(one["ranges"]).count("Z") == len(ranges)
-    assert bool(ranges) == (looks > over_time.SHARES), "few looks are drawn one by one"
+    assert str(chart["ranges"]).count("Z") == len(ranges)
+    assert bool(ranges) == (observations > over_time.SHARES), (
+        "few observations are drawn one by one"
+    )
 
 
 def test_a_page_says_until_when_it_holds_without_a_script() -> None:
@@ -256,7 +260,7 @@ def test_strip_joins_neighbouring_hours_of_one_status() -> None:
     rows = render_json.document(whole(parity=[parity("t", strip={"0": cells})]))["parity"]
     (topic,), left = charts.strips(rows, 10)
     (strip,) = topic["partitions"]
-    bars = [(one["x"], one["width"], one["status"]) for one in strip["bars"]]
+    bars = [(bar["x"], bar["width"], bar["status"]) for bar in strip["bars"]]
     assert bars == [(0, 2, "verified"), (2, 1, "mismatch"), (3, 1, "verified")]
     assert strip["label"] == "Partition 0, hours: 3 verified, 1 mismatch"
     assert left == 0
@@ -272,6 +276,6 @@ def test_worst_strips_are_drawn_if_not_all_can_be() -> None:
         )
     )["parity"]
     drawn, left = charts.strips(rows, 2)
-    names = [(one["topic"], [each["name"] for each in one["partitions"]]) for one in drawn]
+    names = [(topic["topic"], [each["name"] for each in topic["partitions"]]) for topic in drawn]
     assert names == [("bad", ["10"]), ("calm", ["0"])]
     assert left == 5

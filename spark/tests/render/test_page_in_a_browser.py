@@ -31,15 +31,15 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="run `make bootstrap`: 
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a directory and keeps still."""
+    """Serves a directory without logging."""
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a server with the pages and the harness that looks at them."""
+    """Address of a server with the pages and the harness that opens them."""
     directory = tmp_path_factory.mktemp("site")
     shutil.copy(Path(__file__).parent / "harness.html", directory)
     lost = [finding("missing", "t: 2 records missing", "look")]
@@ -48,8 +48,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "everything": report(), "whole": whole(), "empty": empty(), "fresh": aged(whole(), 200),
         "old": aged(whole(), 13 * 86_400), "lost": aged(proved, 13 * 86_400),
     }  # fmt: skip
-    for name, one in pages.items():
-        (directory / f"{name}.html").write_text(html.render(render_json.document(one)))
+    for name, base in pages.items():
+        (directory / f"{name}.html").write_text(html.render(render_json.document(base)))
     broken = (directory / "whole.html").read_text().replace("<h1>", "<h1 onclick='x()'>", 1)
     (directory / "broken.html").write_text(broken.replace("use strict", "use lax"))
     handler = functools.partial(Quiet, directory=str(directory))
@@ -59,19 +59,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.shutdown()
 
 
-def aged(one: Report, seconds: int) -> Report:
+def aged(base: Report, seconds: int) -> Report:
     """A report as if it was made so long ago, by a timer of a quarter of an hour."""
     made = datetime.now(UTC) - timedelta(seconds=seconds)
     until = made + timedelta(seconds=2700)
     return dataclasses.replace(
-        one,
+        base,
         generated_at=made.strftime(freshness.FORM),
         valid_until=until.strftime(freshness.FORM),
     )
 
 
 def browse(site: str, directory: Path, pages: str, widths: str, scheme: str) -> Any:
-    """Let the harness look at pages; returns what it saw and what the console said."""
+    """Open pages in the harness; returns what it observed and what the console said."""
     done = subprocess.run(
         [
             str(CHROMIUM), "--headless", "--disable-gpu", "--no-first-run", "--dump-dom",
@@ -88,7 +88,10 @@ def browse(site: str, directory: Path, pages: str, widths: str, scheme: str) -> 
     assert found, done.stdout
     assert found[1], done.stderr
     return (
-        {(one["page"], one["width"]): one for one in json.loads(markup.unescape(found[1]))},
+        {
+            (observed["page"], observed["width"]): observed
+            for observed in json.loads(markup.unescape(found[1]))
+        },
         [line for line in done.stderr.splitlines() if "CONSOLE" in line],
     )
 
@@ -102,12 +105,12 @@ def light(site: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_console_says_nothing(light: Any) -> None:
     seen, console = light
     assert len(seen) == 6
-    assert all("mirror report" in one["title"] for one in seen.values())
+    assert all("mirror report" in page["title"] for page in seen.values())
     assert console == []
 
 
 def test_page_does_not_scroll_sideways(light: Any) -> None:
-    wide = {key: (one["overflow"], one["unfolded"]) for key, one in light[0].items()}
+    wide = {key: (page["overflow"], page["unfolded"]) for key, page in light[0].items()}
     assert wide == dict.fromkeys(wide, (0, 0))
 
 
@@ -145,14 +148,14 @@ def test_rows_are_filtered_by_text_and_by_need(light: Any, width: int) -> None:
     seen = light[0]["everything.html", width]
     assert seen["filtered"]
     assert all(seen["filtered"])
-    assert seen["told"] == f"{len(seen['filtered'])} of {seen['rows']} shown"
+    assert seen["output"] == f"{len(seen['filtered'])} of {seen['rows']} shown"
     assert seen["needing"] == 0
     assert 0 < seen["left"] < seen["rows"] == seen["again"]
 
 
 def test_both_colour_schemes(light: Any, site: str, tmp_path: Path) -> None:
     def brightness(colour: str) -> int:
-        return sum(int(one) for one in re.findall(r"\d+", colour)[:3])
+        return sum(int(channel) for channel in re.findall(r"\d+", colour)[:3])
 
     dark, console = browse(site, tmp_path, "everything.html", f"{PHONE}", DARK)
     assert console == []

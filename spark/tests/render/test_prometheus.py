@@ -20,17 +20,17 @@ from mirror_report.state.store import LockedError, StateError
 RUN = {"at": 1_800_000_000.5, "duration": 1.5, "interval": 900.0}
 
 
-def lag_document(one: Report) -> LagDocument:
-    return LagDocument(one.schema_version, one.verdict, one.flows, one.lag, one.findings)
+def lag_document(base: Report) -> LagDocument:
+    return LagDocument(base.schema_version, base.verdict, base.flows, base.lag, base.findings)
 
 
-def of_lag(one: Report, *, partitions: bool = False) -> str:
-    plain = render_json.document(lag_document(one))
+def of_lag(base: Report, *, partitions: bool = False) -> str:
+    plain = render_json.document(lag_document(base))
     return prometheus.text(prometheus.of_lag(plain, RUN, "1.2", partitions=partitions))
 
 
-def of_run(one: Report) -> str:
-    return prometheus.text(prometheus.of_run(render_json.document(one), RUN, "1.2"))
+def of_run(base: Report) -> str:
+    return prometheus.text(prometheus.of_run(render_json.document(base), RUN, "1.2"))
 
 
 def read(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -63,28 +63,28 @@ def _plain(value: str) -> str:
 def value(text: str, name: str, **labels: str) -> float | None:
     """The one value of a metric that has at least these labels."""
     some = [
-        one
-        for (found, its), one in read(text).items()
+        number
+        for (found, its), number in read(text).items()
         if found == name and labels.items() <= dict(its).items()
     ]
     assert len(some) <= 1
     return some[0] if some else None
 
 
-@pytest.mark.parametrize("one", [report(), whole(), empty()])
-def test_everything_written_is_read_back(one: Report) -> None:
-    both = {**read(of_lag(one)), **read(of_run(one))}
-    assert len(both) == len(read(of_lag(one))) + len(read(of_run(one))), "files share no series"
-    assert not [one for one in both.values() if math.isnan(one)]
+@pytest.mark.parametrize("base", [report(), whole(), empty()])
+def test_everything_written_is_read_back(base: Report) -> None:
+    both = {**read(of_lag(base)), **read(of_run(base))}
+    assert len(both) == len(read(of_lag(base))) + len(read(of_run(base))), "files share no series"
+    assert not [number for number in both.values() if math.isnan(number)]
 
 
 def test_names_and_labels_are_the_documented_ones() -> None:
     seen: dict[str, set[str]] = {}
     whole_run = of_run(report(backlog_bytes=7, verdict=whole().verdict))
     for name, labels in (*read(of_lag(report())), *read(whole_run)):
-        seen.setdefault(name, set()).update(one for one, _ in labels)
+        seen.setdefault(name, set()).update(label for label, _ in labels)
     promised = {
-        name: {one for one in labels.split(", ") if one}
+        name: {label for label in labels.split(", ") if label}
         for name, (labels, _) in prometheus.METRICS.items()
     }
     assert seen == promised
@@ -116,7 +116,7 @@ def test_partitions_take_the_place_of_topics() -> None:
     assert all("partition" in dict(labels) for labels in names)
 
 
-def test_parity_topics_and_groups_are_told() -> None:
+def test_parity_topics_and_groups_are_reported() -> None:
     text = of_run(report())
     payments = {"flow": "orders", "source": "east", "target": "west", "topic": "payments"}
     records = "kafka_mirror_parity_records"
@@ -151,7 +151,7 @@ def written(settings: Settings, document: LagDocument, flow: str | None = None) 
     """Findings that the document has more than it had before."""
     with metrics.recorded(settings, "lag", flow) as recorded:
         after = recorded.write(document)
-    return [one for one in after.findings if one not in document.findings]
+    return [finding for finding in after.findings if finding not in document.findings]
 
 
 def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
@@ -163,7 +163,7 @@ def test_file_is_for_everybody_and_a_vanished_topic_vanishes(
     assert value(path.read_text(), "kafka_mirror_lag_records", topic="payments") == 1200
     written(settings, lag_document(whole()))
     assert 'topic="payments"' not in path.read_text()
-    assert [one.name for one in tmp_path.iterdir()] == ["mirror_report.prom"]
+    assert [file.name for file in tmp_path.iterdir()] == ["mirror_report.prom"]
 
 
 def test_one_flow_does_not_speak_for_all(settings: Settings, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_one_flow_does_not_speak_for_all(settings: Settings, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failure_is_told_and_the_last_success_remembered(
+def test_failure_is_reported_and_the_last_success_remembered(
     settings: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "mirror_report.prom"

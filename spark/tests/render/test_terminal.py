@@ -22,9 +22,9 @@ class Screen(io.StringIO):
         return True
 
 
-def text_of(one: Report, *, wide: bool = False, stream: io.StringIO | None = None) -> str:
+def text_of(base: Report, *, wide: bool = False, stream: io.StringIO | None = None) -> str:
     stream = stream or io.StringIO()
-    answer = formats.report(render_json.document(one), "/x/latest.html")
+    answer = formats.report(render_json.document(base), "/x/latest.html")
     terminal.write(answer, stream, wide=wide)
     return stream.getvalue()
 
@@ -61,7 +61,7 @@ def test_content_that_was_not_compared_is_not_0_records_verified() -> None:
     some = [parity("t"), parity("dark", "unknown", verified_records=0)]
     assert ", at least 100 records verified, " in text_of(whole(parity=some))
     rows = table(text_of(whole(parity=some), wide=True), "Parity")
-    (row,) = [one for one in rows if one.startswith("dark ")]
+    (row,) = [line for line in rows if line.startswith("dark ")]
     assert row.split()[:4] == ["dark", "unknown", "timestamp", "unknown"]
 
 
@@ -81,7 +81,7 @@ def test_worst_comes_first_with_what_to_do() -> None:
     text = text_of(report(), wide=True)
     assert text.splitlines()[0].startswith("critical: ")
     order = [re.match(r"(critical|unknown|warning) ", line) for line in text.splitlines()]
-    found = [one[1] for one in order if one]
+    found = [matched[1] for matched in order if matched]
     assert sorted(found[:-1], key=["critical", "unknown", "warning"].index) == found[:-1]
     assert text.index("1 duplicate (accounted") > text.index("what to do next: mirror-report run")
 
@@ -126,10 +126,10 @@ def test_names_cannot_steer_a_terminal() -> None:
 
 def test_unknown_is_said_and_never_0() -> None:
     text = text_of(report(), wide=True)
-    (line,) = [one for one in table(text, "Lag") if " hidden " in one]
+    (line,) = [row for row in table(text, "Lag") if " hidden " in row]
     assert re.split(r" {2,}", line)[2:7] == ["UNKNOWN", "unknown", "unknown", "-", "unknown"]
     assert line.count("unknown") == 8
-    (line,) = [one for one in table(text, "Parity") if " dark " in one]
+    (line,) = [row for row in table(text, "Parity") if " dark " in row]
     assert line.count("unknown") == 2 + len(CLASSES)
 
 
@@ -182,11 +182,11 @@ def test_parity_shows_only_classes_that_occur() -> None:
 
 def test_parity_tells_how_and_until_when() -> None:
     text = text_of(report())
-    (line,) = [one for one in table(text, "Parity") if one.split()[1:2] == ["payments"]]
+    (line,) = [row for row in table(text, "Parity") if row.split()[1:2] == ["payments"]]
     assert "hash" in line
     assert "1 m 30 s ago" in line
     assert "in 2 h 0 m" in text
-    assert "9223372036854775 ms" in text, "a time no calendar reaches is still told"
+    assert "9223372036854775 ms" in text, "a time no calendar reaches is still shown"
 
 
 def test_wide_tells_the_partitions_of_what_does_not_match() -> None:
@@ -199,7 +199,7 @@ def test_wide_tells_the_partitions_of_what_does_not_match() -> None:
 
 def test_failover_puts_first_who_would_lose_records() -> None:
     rows = table(text_of(report()), "Failover now")
-    assert [one.split()[1] for one in rows[1:4]] == ["skip", "skip", "unmapped"]
+    assert [row.split()[1] for row in rows[1:4]] == ["skip", "skip", "unmapped"]
     assert "re-read" in rows[0]
     assert "unmapped" in rows[0]
 

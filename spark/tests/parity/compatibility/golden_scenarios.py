@@ -394,7 +394,7 @@ class Killed(Scenario):
     slow = True
 
     def commands(self) -> Sequence[Sequence[str]]:
-        """None: nothing looks at the state between the runs."""
+        """None: nothing reads the state between the runs."""
         return ()
 
     def before(self) -> None:
