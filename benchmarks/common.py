@@ -16,7 +16,7 @@ LIMIT = 420.0
 
 
 class MeasurementError(Exception):
-    """The experiment did not come as far as what it wants to measure."""
+    """A trial failed before it could be measured."""
 
 
 class Node:
@@ -35,7 +35,7 @@ class Node:
             )
 
     def cpu(self) -> float:
-        """Processor time it took so far, in seconds; neighbours change it less than the clock."""
+        """Processor time so far, in seconds; other load changes it less than elapsed time."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -51,12 +51,12 @@ class Node:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 nobody listens on."""
+    """Unused ports of 127.0.0.1."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for sock in sockets:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
@@ -123,7 +123,7 @@ def answers(port: int) -> bool:
 
 
 def wait_for(what: str, happened: Callable[[], bool], limit: float = LIMIT) -> float:
-    """Wait until something is so; returns the moment it was seen."""
+    """Wait until a condition holds; returns when that was seen."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         if happened():

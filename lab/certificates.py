@@ -97,7 +97,7 @@ def signed(
 
 
 def authority(directory: Path, name: str) -> Pair:
-    """Read an authority, or found it."""
+    """Read an authority, or create it."""
     found = read(directory, f"{name}.ca")
     if found and found.certificate.not_valid_after_utc > NOW + RENEWAL_DAYS * DAY:
         return found

@@ -1,4 +1,4 @@
-"""What a role computes of variables, by Ansible itself."""
+"""Values that a role computes from variables, by Ansible itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Computed = dict[str, dict[str, Any]]
 def needed(role: Path) -> list[Path]:
     """A role and those it names in meta/main.yml; a role comes after what it needs."""
     meta = yaml.safe_load((role / "meta/main.yml").read_text(encoding="utf-8"))
-    named = [needed(role.parent / one["role"]) for one in meta["dependencies"]]
+    named = [needed(role.parent / dependency["role"]) for dependency in meta["dependencies"]]
     return list(dict.fromkeys([*(path for paths in named for path in paths), role]))
 
 

@@ -1,4 +1,4 @@
-"""What all tests have: modules of roles find what they share, as on a host."""
+"""Modules of roles find their shared Python, as on a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that break careless renderers; every reader in the house must give them back unchanged.
+"""Values that break careless renderers; every reader must return them unchanged.
 
 The tables are shared: Java's ``Properties``, Kafka's login parser and systemd read them in the unit
 tests and in the Molecule scenario.
@@ -46,7 +46,7 @@ ENVIRONMENT: dict[str, str] = {
     "assignment": 'B="c"',
 }
 
-# Each logged in for real, as a SCRAM password.
+# Each has logged in to a broker, as a SCRAM password.
 PASSWORDS: dict[str, str] = {
     "everything at once": 'p"a\\s$s{w} wörd€',
     "reference": "${dir:/run/credentials/mirrormaker.service:source.mirror.jaas}",

@@ -1,4 +1,4 @@
-"""Programs and plug-ins of the repository as modules: they lie on no search path."""
+"""Import of programs and plug-ins of the repository that lie on no search path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Playbooks and modules run by a test, and what a module answered it."""
+"""Playbooks and modules run by tests, and the answers of modules."""
 
 from __future__ import annotations
 

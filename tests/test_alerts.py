@@ -1,4 +1,4 @@
-"""Every alert fires in its case and is silent otherwise, over metrics that somebody documents."""
+"""Every alert fires in its case and is silent otherwise, over documented metrics."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def constant(value: float | str) -> str:
 
 
 def growing(step: float) -> str:
-    """A counter."""
+    """A value that grows by a step every minute."""
     return f"0+{step}x{MINUTES}"
 
 
-def one(series: str, fires: str, silent: str) -> tuple[Series, Series]:
+def case_of(series: str, fires: str, silent: str) -> tuple[Series, Series]:
     """A case of one series: with these values the alert fires, with those it does not."""
     return {series: fires}, {series: silent}
 
 
 def above(series: str, bound: float, more: float = 1) -> tuple[Series, Series]:
     """A case of a bound that must be passed."""
-    return one(series, constant(bound + more), constant(bound))
+    return case_of(series, constant(bound + more), constant(bound))
 
 
 def state(name: str) -> str:
@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Series, Series]] = {
     ),
     "MirrorLagStale": stopped("lag", 60),
     "MirrorReportStale": stopped("run", 3600),
-    "MirrorReportUnknown": one(
+    "MirrorReportUnknown": case_of(
         'kafka_mirror_report_exit_status{plane="lag"}', constant(3), constant(2)
     ),
     "MirrorMetricsUnreadable": above("node_textfile_scrape_error", 0),
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Series, Series]] = {
     "MirrorRecordsWrong": above(wrong("missing"), 0),
     "MirrorRecordsOdd": above(wrong("duplicate"), 0),
     "MirrorCoverageLow": above('kafka_mirror_parity_coverage_ratio{flow="f"}', 0.95, -0.01),
-    "MirrorBacklogGrows": one(
+    "MirrorBacklogGrows": case_of(
         "kafka_mirror_parity_backlog_records", growing(10), f"{MINUTES}-1x{MINUTES}"
     ),
     "MirrorVerificationExpires": above(
@@ -117,11 +117,11 @@ CASES: dict[str, tuple[Series, Series]] = {
     "MirrorGroupWouldSkip": above('kafka_mirror_group_skip_records{flow="f",group="g"}', 0),
     "MirrorGroupNotReady": above('kafka_mirror_group_readiness_ratio{flow="f",group="g"}', 1, -0.1),
     "MirrorProcessFailed": above(UNIT.format("mirrormaker-payments"), 0),
-    "MirrorProcessRestarts": one(
+    "MirrorProcessRestarts": case_of(
         'node_systemd_service_restart_total{name="mirrormaker.service"}', growing(1), growing(0.1)
     ),
     "MirrorReportFailed": above(UNIT.format("mirror-report-lag"), 0),
-    "MirrorMaker1DropsRecords": one(
+    "MirrorMaker1DropsRecords": case_of(
         "kafka_mirrormaker_dropped_records_total", growing(1), constant(7)
     ),
     "MirrorMaker1ReadsNothing": (
@@ -130,7 +130,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         {'kafka_consumer_records_consumed_total{client_id="c"}': constant(9),
          'kafka_consumer_records_lag_max{client_id="c"}': constant(0)},
     ),
-    "MirrorMaker1CannotSend": one(
+    "MirrorMaker1CannotSend": case_of(
         'kafka_producer_record_errors_total{client_id="c"}', growing(1), constant(7)
     ),
     "MirrorMaker2Late": above(
@@ -234,8 +234,8 @@ def test_an_alert_speaks_of_labels_that_its_metric_has(rule: dict[str, Any]) -> 
 
 def test_alerts_on_the_report_know_its_metrics_and_classes() -> None:
     text = (ALERTS / "report.yml").read_text(encoding="utf-8")
-    names = {name for rule in yaml.safe_load(text)["groups"] for one in rule["rules"]
-             for name in metrics_of(one["expr"])}  # fmt: skip
+    names = {name for group in yaml.safe_load(text)["groups"] for rule in group["rules"]
+             for name in metrics_of(rule["expr"])}  # fmt: skip
     assert names - {"node_textfile_scrape_error"} <= set(METRICS)
     classes = set(re.findall(r"\w+", " ".join(re.findall(r'class=~"([^"]+)"', text))))
     assert classes == set(CLASSES) - {"expired", "unverifiable"}

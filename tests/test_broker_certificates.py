@@ -1,4 +1,4 @@
-"""Which certificates the role kafka_broker refuses, and as whom Kafka knows who holds one."""
+"""Which certificates the role kafka_broker refuses, and the principals of others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_wildcard_names_the_hosts_of_its_domain(files):
         ({"hosts": ["source1"]}, ["does not name localhost", "subject alternative name"]),
     ],
 )
-def test_a_certificate_that_cannot_work_is_told_with_its_cure(files, wanted, words):
+def test_a_certificate_that_cannot_work_is_reported_with_its_cure(files, wanted, words):
     files.make("wrong", **wanted)
     [problem] = files.problems("wrong")
     for word in words:

@@ -16,20 +16,20 @@ from tests.loading import ROOT
 from tests.test_alerts import metrics_of, promtool
 
 DASHBOARD = json.loads((ROOT / "files/dashboards/mirror.json").read_text(encoding="utf-8"))
-PANELS = [one for one in DASHBOARD["panels"] if one["type"] != "row"]
-VARIABLES = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+VARIABLES = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
 # What Grafana calls the unit that a metric's name ends in.
 UNITS = {"_seconds": "s", "_bytes": "bytes", "_ratio": "percentunit", "_per_second": "cps"}
 SUMMED = ("_records", "_bytes", "_per_second", "_partitions", "_differences", "_findings")
 
-panel = pytest.mark.parametrize("panel", PANELS, ids=lambda one: one["title"])
+panel = pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 
 
 def queries() -> Iterator[tuple[dict[str, Any], str]]:
     """Every query with its panel."""
-    for one in PANELS:
-        for target in one["targets"]:
-            yield one, target["expr"]
+    for panel in PANELS:
+        for target in panel["targets"]:
+            yield panel, target["expr"]
 
 
 def test_every_metric_is_asked_for_and_none_that_nobody_writes() -> None:
@@ -91,11 +91,11 @@ def test_variables_come_from_metrics_that_are_written() -> None:
 
 def test_panels_have_a_place_of_their_own() -> None:
     taken: set[tuple[int, int]] = set()
-    for one in DASHBOARD["panels"]:
-        at = one["gridPos"]
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
         cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
                  for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
-        assert not cells & taken, one["title"]
+        assert not cells & taken, panel["title"]
         assert at["x"] + at["w"] <= 24
         taken |= cells
-    assert len({one["id"] for one in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])

@@ -1,4 +1,4 @@
-"""What the module of small files decides and leaves behind."""
+"""What the module deployed_files decides and writes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ def test_a_set_is_written_once_and_left_alone_afterwards(tmp_path: Path) -> None
         "files": {f"{tmp_path}/d/a": {"content": "one\n", "mode": "0640"}},
         "absent": [str(former)],
     }
-    looked = run(check=True, **arguments)
-    assert looked["changed"]
+    planned = run(check=True, **arguments)
+    assert planned["changed"]
     assert [path.name for path in tmp_path.iterdir()] == ["former"]
     done = run(**arguments)
-    assert done["written"] == looked["written"] == [f"{tmp_path}/d", f"{tmp_path}/d/a"]
+    assert done["written"] == planned["written"] == [f"{tmp_path}/d", f"{tmp_path}/d/a"]
     assert done["removed"] == [str(former)]
-    assert {one["after_header"]: (one["before"], one["after"]) for one in done["diff"]} == {
+    assert {
+        change["after_header"]: (change["before"], change["after"]) for change in done["diff"]
+    } == {
         f"{tmp_path}/d/a": ("", "one\n"),
         str(former): ("old\n", ""),
     }
@@ -43,14 +45,14 @@ def test_a_set_is_written_once_and_left_alone_afterwards(tmp_path: Path) -> None
     assert (again["changed"], again["written"], again["removed"]) == (False, [], [])
 
 
-@pytest.mark.parametrize("harm", ["content", "mode", "link"])
-def test_what_was_changed_by_hand_is_put_right(tmp_path: Path, harm: str) -> None:
+@pytest.mark.parametrize("damage", ["content", "mode", "link"])
+def test_what_was_changed_by_hand_is_put_right(tmp_path: Path, damage: str) -> None:
     path, elsewhere = tmp_path / "a", tmp_path / "elsewhere"
     arguments = {"files": {str(path): {"content": "one\n"}}}
     run(**arguments)
-    if harm == "content":
+    if damage == "content":
         path.write_text("two\n")
-    elif harm == "mode":
+    elif damage == "mode":
         path.chmod(0o600)
     else:
         path.rename(elsewhere)
@@ -92,15 +94,15 @@ def test_a_directory_in_the_place_of_a_file_is_never_removed(tmp_path: Path) -> 
 
 def test_what_the_record_names_and_nobody_wants_any_more_goes(tmp_path: Path) -> None:
     record, target = str(tmp_path / "record.json"), str(tmp_path / "target")
-    one, two = str(tmp_path / "one"), str(tmp_path / "two")
-    before = run(files={one: {"content": "1"}}, links={two: target}, record=record)
-    assert set(before["written"]) == {one, two, record}
-    assert str(Path(two).readlink()) == target
-    assert not run(files={one: {"content": "1"}}, links={two: target}, record=record)["changed"]
-    moved = run(files={one: {"content": "1"}}, links={two: one}, record=record)
-    assert (moved["written"], str(Path(two).readlink())) == ([two], one)
-    after = run(files={one: {"content": "1"}}, record=record)
-    assert after["removed"] == [two]
+    file, link = str(tmp_path / "one"), str(tmp_path / "two")
+    before = run(files={file: {"content": "1"}}, links={link: target}, record=record)
+    assert set(before["written"]) == {file, link, record}
+    assert str(Path(link).readlink()) == target
+    assert not run(files={file: {"content": "1"}}, links={link: target}, record=record)["changed"]
+    moved = run(files={file: {"content": "1"}}, links={link: file}, record=record)
+    assert (moved["written"], str(Path(link).readlink())) == ([link], file)
+    after = run(files={file: {"content": "1"}}, record=record)
+    assert after["removed"] == [link]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "record.json"]
 
 
@@ -205,7 +207,7 @@ def test_a_link_that_another_user_set_is_not_followed(
     answer = run(**{what: given})
     assert answer["failed"]
     assert "sub is a link that is not root's" in answer["msg"]
-    assert [one.name for one in (tmp_path / "roots").iterdir()] == ["a"]
+    assert [entry.name for entry in (tmp_path / "roots").iterdir()] == ["a"]
 
 
 def test_links_of_roots_lead_on(tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ def test_what_is_made_in_a_directory_of_another_user_is_his(theirs: Path) -> Non
         "files": {f"{theirs}/d/f": {"content": "", "replace": False}},
     }
     assert run(**arguments)["changed"]
-    assert {one.name: one.lstat().st_uid for one in theirs.rglob("*")} == dict.fromkeys(
+    assert {path.name: path.lstat().st_uid for path in theirs.rglob("*")} == dict.fromkeys(
         ("d", "l", "f"), NOBODY
     )
     assert not run(**arguments)["changed"]

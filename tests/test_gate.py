@@ -1,4 +1,4 @@
-"""What the gate counts: a check that proved nothing has failed."""
+"""What the gate counts as passed and as failed."""
 
 from __future__ import annotations
 
@@ -73,4 +73,4 @@ def test_a_command_without_results_counts_once(
 
 def test_stages_that_begin_first_exist(gate: ModuleType) -> None:
     stages = [*gate.unit_stages(everything=True), *gate.scenario_stages(everything=True)]
-    assert set(gate.LONGEST) <= {one.name for one in stages}
+    assert set(gate.LONGEST) <= {stage.name for stage in stages}

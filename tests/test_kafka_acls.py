@@ -1,4 +1,4 @@
-"""Permissions on brokers that refuse everything else: printed, added once, and enough."""
+"""Permissions are printed, added once, and sufficient on brokers that refuse everything else."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Lab:
 
     @property
     def clusters(self) -> dict[str, Any]:
-        """Everybody is a user without rights; the report is not the mirror."""
+        """Clusters whose two identities are different users without rights."""
         return {
             alias: {
                 "bootstrap_servers": [broker.sasl],
@@ -129,11 +129,11 @@ class Lab:
                 wait(admin, set(some).issubset)
 
     def remove(self, row: dict[str, Any]) -> None:
-        """Take a permission away."""
-        one = acls.acl(row)
+        """Revoke a permission."""
+        permission = acls.acl(row)
         with self.admin(row["cluster"]) as admin:
-            admin.delete_acls([one])
-            wait(admin, lambda found: one not in found)
+            admin.delete_acls([permission])
+            wait(admin, lambda found: permission not in found)
 
     @contextmanager
     def without(self, row: dict[str, Any]) -> Iterator[None]:
@@ -145,7 +145,7 @@ class Lab:
             self.add([row])
 
     def clear(self) -> None:
-        """Take every permission away."""
+        """Revoke every permission."""
         for alias in self.clusters:
             with self.admin(alias) as admin:
                 admin.delete_acls([ANY])
@@ -163,7 +163,7 @@ def everything(admin: Any) -> set[Any]:
 
 
 def wait(admin: Any, done: Callable[[set[Any]], bool]) -> None:
-    """Wait until the broker has taken a change in; it answers before."""
+    """Wait until the broker has applied a change; it answers before."""
     deadline = time.monotonic() + 30
     while not done(everything(admin)):
         assert time.monotonic() < deadline, "the broker did not follow"
@@ -196,7 +196,7 @@ def fill(lab: Lab, mirrored: list[str], internal: Collection[str] = ()) -> None:
 
 
 def commit(lab: Lab, group: str) -> None:
-    """Let a group of the source stand behind everything."""
+    """Commit the ends of all topics for a group of the source."""
     consumer = KafkaConsumer(
         bootstrap_servers=lab.east.bootstrap, group_id=group, enable_auto_commit=False
     )
@@ -225,7 +225,7 @@ def mm2(brokers: tuple[Broker, Broker]) -> Iterator[Lab]:
         {"engine": "mm2", "topics": ["orders", r"payments\..*"], "consumer_groups": [SYNCED]},
     )
     flow = lab.settings().flows[0]
-    fill(lab, [flow.target_topic(one) for one in TOPICS], preflight.internal_names(flow))
+    fill(lab, [flow.target_topic(topic) for topic in TOPICS], preflight.internal_names(flow))
     commit(lab, SYNCED)
     yield lab
     lab.clear()
@@ -254,13 +254,15 @@ def lacking(lab: Lab) -> list[str]:
                 if SYNCED not in states(clients.get("east")):
                     found.append("groups")
                 groups = observe_groups(settings, clients, flow, seen, {}, {})
-                found += [one.message for one in groups.findings if one.kind == "permission"]
-                if [one.group for one in groups.rows if one.partitions] != [SYNCED]:
+                found += [
+                    finding.message for finding in groups.findings if finding.kind == "permission"
+                ]
+                if [row.group for row in groups.rows if row.partitions] != [SYNCED]:
                     found.append("offsets of groups")
             elif seen.auto_creation is None:
                 found.append("auto creation")
-            found += [f"settings of {one.name}" for one in topics if not one.configs]
-            found += [f"size of {one.name}" for one in topics if one.bytes is None]
+            found += [f"settings of {topic.name}" for topic in topics if not topic.configs]
+            found += [f"size of {topic.name}" for topic in topics if topic.bytes is None]
         for snapshot in (seen.source, seen.target):
             read(settings, snapshot.alias, snapshot.topics)
     except ReportError as error:
@@ -320,11 +322,11 @@ def test_check_and_the_comparison_of_records_miss_nothing(
         return done.stdout
 
     found = json.loads(report("check", "--json"))["findings"]
-    assert [one for one in found if "permission" in one["kind"]] == []
+    assert [finding for finding in found if "permission" in finding["kind"]] == []
     report("baseline", "--full-history")
     compared = json.loads(report("run", "--json"))["parity"]
-    assert {one["status"] for one in compared} == {"verified"}, compared
-    assert sum(one["verified_records"] for one in compared) == len(TOPICS)
+    assert {row["status"] for row in compared} == {"verified"}, compared
+    assert sum(row["verified_records"] for row in compared) == len(TOPICS)
 
 
 # The module and the role.
@@ -408,7 +410,7 @@ def test_the_module_adds_what_is_missing_once_and_removes_nothing(controller: Co
     super_user = {"bootstrap_servers": [lab.east.bootstrap]}
     lab.add([{**lab.rows("mirror")[0], "name": "former"}])
     wanted = {
-        acls.acl(row) for one in ("mirror", "report") for row in lab.rows(one)
+        acls.acl(row) for identity in ("mirror", "report") for row in lab.rows(identity)
         if row["cluster"] == "east"
     }  # fmt: skip
     with lab.admin("east") as admin:
@@ -425,7 +427,7 @@ def test_the_module_adds_what_is_missing_once_and_removes_nothing(controller: Co
     assert again["unneeded"] == ["allow User:nobody READ on topic former"]
 
 
-def test_a_user_who_may_not_write_permissions_is_told(controller: Controller) -> None:
+def test_a_user_who_may_not_write_permissions_is_reported(controller: Controller) -> None:
     lab = controller.lab
     password = login("nobody")
     done = controller.module(
@@ -437,7 +439,7 @@ def test_a_user_who_may_not_write_permissions_is_told(controller: Controller) ->
     assert password["password"] not in done["stdout"]
 
 
-def test_brokers_that_check_nothing_are_told(
+def test_brokers_that_check_nothing_are_reported(
     controller: Controller,
     start_broker: Any,  # noqa: F811 (a fixture)
 ) -> None:
@@ -447,7 +449,7 @@ def test_brokers_that_check_nothing_are_told(
     assert "the brokers check no permissions" in done["msg"]
 
 
-def test_what_kafkas_own_tool_is_told_is_what_the_module_adds(
+def test_the_commands_for_kafkas_own_tool_add_what_the_module_adds(
     mm1: Lab,
     kafka_home: Path,  # noqa: F811 (a fixture)
 ) -> None:

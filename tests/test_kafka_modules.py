@@ -108,36 +108,36 @@ def reasons(*messages: str) -> object:
     return handler
 
 
-def test_a_refused_login_is_told():
-    told = reasons(
+def test_a_refused_login_is_reported():
+    recorded = reasons(
         "Exchanging credentials in the clear during Sasl Authentication",
         "Bootstrap connection to bootstrap-0 failed: [Error 58] SaslAuthenticationFailedError:"
         " invalid credentials (backoff 0.06 secs)",
     )
-    assert told.refusal() == "[Error 58] SaslAuthenticationFailedError: invalid credentials"
+    assert recorded.refusal() == "[Error 58] SaslAuthenticationFailedError: invalid credentials"
 
 
 def test_a_connection_closed_after_the_version_exchange_counts_as_refused():
-    told = reasons(
+    recorded = reasons(
         "<KafkaConnection node_id=bootstrap-0 broker_version=(4, 3) (disconnected)>:"
         " Connection lost: KafkaConnectionError: socket disconnected"
     )
-    assert told.refusal()
+    assert recorded.refusal()
 
 
 def test_a_cluster_that_never_answered_did_not_refuse():
-    told = reasons(
+    recorded = reasons(
         "Exchanging credentials in the clear during Sasl Authentication",
         "<KafkaConnection node_id=bootstrap-0 broker_version=unknown (disconnected)>:"
         " Connection lost: KafkaConnectionError: socket disconnected",
         "Bootstrap connection to bootstrap-0 failed: KafkaConnectionError: 111 ECONNREFUSED"
         " (backoff 0.06 secs)",
     )
-    assert told.refusal() is None
-    assert told.texts() == ["KafkaConnectionError: 111 ECONNREFUSED"]
+    assert recorded.refusal() is None
+    assert recorded.texts() == ["KafkaConnectionError: 111 ECONNREFUSED"]
 
 
-def test_a_key_without_its_certificate_is_told_and_not_quoted():
+def test_a_key_without_its_certificate_is_reported_and_not_quoted():
     with pytest.raises(client.ClusterError, match="no PEM text") as problem:
         client.tls_context({"ssl_certificate": "none", "ssl_key": "CANARY"})
     assert "CANARY" not in str(problem.value)

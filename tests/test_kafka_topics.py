@@ -1,4 +1,4 @@
-"""Topics of one call on a real broker: each takes its own steps, whatever is refused of another."""
+"""Topics on a real broker: each is changed on its own, even if another is refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def module(broker: Broker, tmp_path: Path) -> Callable[..., dict[str, Any]]:
 def sizes(broker: Broker) -> dict[str, int]:
     """Partitions of each topic."""
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap) as admin:
-        return {one["name"]: len(one["partitions"]) for one in admin.describe_topics()}
+        return {topic["name"]: len(topic["partitions"]) for topic in admin.describe_topics()}
 
 
 def test_topics_are_made_grown_and_left_and_a_refused_one_keeps_none_from_it(

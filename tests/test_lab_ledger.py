@@ -1,4 +1,4 @@
-"""What the lab's verifier counts: it must see every kind of difference, and only that."""
+"""The lab's verifier counts every kind of difference, and nothing else."""
 
 from __future__ import annotations
 
@@ -139,6 +139,6 @@ def test_topics_are_compared_apart():
     made = records(10)
     log = acknowledged(made)
     there = [dataclasses.replace(each, topic="other") for each in found(made)]
-    one, other = ledger.compare(["t", "other"], log, there)
-    assert (one.lost, one.foreign) == (10, 0)
-    assert (other.lost, other.foreign) == (0, 10)
+    first, second = ledger.compare(["t", "other"], log, there)
+    assert (first.lost, first.foreign) == (10, 0)
+    assert (second.lost, second.foreign) == (0, 10)

@@ -109,7 +109,7 @@ def test_every_setting_of_the_report_is_rendered_and_understood(computed: Comput
              "spark": Spark}  # fmt: skip
     for part, kind in kinds.items():
         rendered = set(document[part] if part else document) - {"version"}
-        assert rendered == {one.name for one in dataclasses.fields(kind)} - {"credentials"}, part
+        assert rendered == {f.name for f in dataclasses.fields(kind)} - {"credentials"}, part
 
 
 def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
@@ -187,14 +187,16 @@ def last(text: str, name: str) -> str:
 def test_every_process_of_the_report_has_a_limit_and_ends_before_others(
     computed: Computed, case: str, limit: str
 ) -> None:
-    report, lag = (unit(computed, case, f"mirror-report{one}.service") for one in ("", "-lag"))
+    report, lag = (
+        unit(computed, case, f"mirror-report{suffix}.service") for suffix in ("", "-lag")
+    )
     assert last(report, "MemoryMax") == computed[case]["memory"] == limit
     assert last(lag, "MemoryMax") == "512M", "no Java, so no heap"
     command = computed[case]["files"]["/usr/local/bin/mirror-report"]["content"]
     properties = "\n".join(re.findall(r"--property='?(.*?)'? \\$", command, re.MULTILINE))
     assert last(properties, "MemoryMax") == limit
     for text in (report, lag, properties):
-        # Above anything that a process can have without it, however much it holds.
+        # Higher than the score of any process without it.
         assert last(text, "OOMScoreAdjust") == "1000"
         assert last(text, "OOMPolicy") == "continue"
 

@@ -1,4 +1,4 @@
-"""Who may look at the web view: hashes that last, and nothing that shows a password."""
+"""Users of the web view: hashes are kept, and no password is shown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_unchanged_password_keeps_its_hash_and_a_changed_one_does_not(tmp_pat
     second = run(path, {"anna": PASSWORD + "!"})
     assert (second["written"], second["removed"]) == (["anna"], ["ben"])
     assert users.verified(PASSWORD + "!", users.read(path)["anna"])
-    assert [one.name for one in path.parent.iterdir()] == ["htpasswd"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["htpasswd"]
 
 
 def test_check_mode_says_what_would_change_and_writes_nothing(tmp_path: Path) -> None:

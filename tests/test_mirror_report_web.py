@@ -1,4 +1,4 @@
-"""The web view: a site with the last report, and no certificate that would end every site."""
+"""The web view: a site with the last report, and no certificate that would stop the web server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What role mirrormaker makes of the model, of what a host remembers, of what its clusters say."""
+"""What role mirrormaker computes from the model, the host's state and the clusters' answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def answer(*flows: str, brokers: int | None = 1, west: str = "W", **ids: str) ->
             "target_cluster_id": west,
             "target_brokers": brokers,
         }
-        for name, source in (one.split(":") for one in flows)
+        for name, source in (entry.split(":") for entry in flows)
     ]
     return {"stdout": json.dumps({"findings": [], "flows": seen})}
 
@@ -125,7 +125,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
     """Everything the role computes, by case."""
     hosts: dict[str, dict[str, Any]] = {}
     for name, case in CASES.items():
-        instance = {"hosts": [name], "flows": [one["name"] for one in case["flows"]]}
+        instance = {"hosts": [name], "flows": [entry["name"] for entry in case["flows"]]}
         variables = {
             "kafka_clusters": CLUSTERS,
             "mirror_flows": case["flows"],
@@ -162,7 +162,7 @@ def test_the_unit_starts_the_script_of_the_instances_own_release(computed: Compu
 
 def test_a_host_short_of_memory_ends_others_before_the_mirror(computed: Computed) -> None:
     for case in computed.values():
-        (unit,) = [one for path, one in case["contents"].items() if path.endswith(".service")]
+        (unit,) = [entry for path, entry in case["contents"].items() if path.endswith(".service")]
         assert "\nOOMScoreAdjust=-500\n" in unit["content"]
 
 

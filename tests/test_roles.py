@@ -1,4 +1,4 @@
-"""What every role and playbook promises: pages that agree, and a tree that works anywhere."""
+"""Roles and playbooks agree with their documentation and work from any directory."""
 
 from __future__ import annotations
 

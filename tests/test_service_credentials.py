@@ -25,8 +25,8 @@ def run(directory: Path, *, check: bool = False, **arguments: Any) -> dict[str, 
 
 def shown(directory: Path) -> dict[str, tuple[int, int]]:
     """Name to owner and mode, of the directory and what is in it."""
-    found = {one.name: one.lstat() for one in (directory, *directory.iterdir())}
-    return {name: (one.st_uid, one.st_mode & 0o7777) for name, one in found.items()}
+    found = {path.name: path.lstat() for path in (directory, *directory.iterdir())}
+    return {name: (state.st_uid, state.st_mode & 0o7777) for name, state in found.items()}
 
 
 def test_the_owner_of_credentials_is_not_that_of_their_directory(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_the_owner_of_credentials_is_not_that_of_their_directory(tmp_path: Path)
     wanted = {"c": (0, 0o755), "a": (NOBODY, 0o400), "b": (NOBODY, 0o400)}
     assert shown(directory) == wanted
     assert not run(directory, **arguments)["changed"]
-    # As it was made before: the user's, with something that he put there.
+    # As former releases made it: owned by the user, with a file of his own.
     (directory / "former").write_text("x")
     os.chown(directory, NOBODY, NOBODY)
     assert run(directory, **arguments)["removed"] == ["former"]

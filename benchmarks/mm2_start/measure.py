@@ -73,7 +73,7 @@ class Load:
                 )
                 number += 1
         self._producer.flush(60)
-        self.acknowledged = sum(1 for one in futures if one.succeeded())
+        self.acknowledged = sum(1 for future in futures if future.succeeded())
 
     def end(self) -> None:
         """Stop writing once everything is acknowledged."""
@@ -83,7 +83,7 @@ class Load:
 
 
 class Watch:
-    """A thread that looks at a topic's end offsets every 0.1 s."""
+    """A thread that reads a topic's end offsets every 0.1 s."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
@@ -91,10 +91,10 @@ class Watch:
         self._topic = topic
         self._stop = threading.Event()
         self.samples: list[tuple[float, tuple[int, ...]]] = []
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         # A consumer asked for a topic that is not there waits for its whole timeout.
         while not self._stop.wait(0.1) and self._topic not in self._consumer.topics():
             self.samples.append((time.monotonic(), (0,) * PARTITIONS))
@@ -104,7 +104,7 @@ class Watch:
                 self.samples.append((time.monotonic(), tuple(ends[p] for p in self._partitions)))
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop reading them."""
         self._stop.set()
         self._thread.join(60)
         self._consumer.close()
@@ -116,7 +116,7 @@ class Watch:
     def fresh(self) -> tuple[int, ...]:
         """End offsets seen after this call began."""
         begun = time.monotonic()
-        wait_for("a look", lambda: bool(self.samples) and self.samples[-1][0] > begun + 0.3, 20)
+        wait_for("a sample", lambda: bool(self.samples) and self.samples[-1][0] > begun + 0.3, 20)
         return self.now()
 
     def growth(self, base: tuple[int, ...]) -> float:
@@ -128,7 +128,7 @@ class Watch:
 
     def longest_stall(self, since: float) -> float:
         """Longest time any partition did not grow since a moment, in seconds."""
-        samples = [one for one in self.samples if one[0] >= since]
+        samples = [sample for sample in self.samples if sample[0] >= since]
         longest = 0.0
         for number in range(PARTITIONS):
             grown = samples[0]
@@ -213,16 +213,16 @@ class Mirror:
         return node
 
     def settle(self, seconds: float = 12) -> None:
-        """Let it mirror for a while, and be sure that every partition moves at the end of it."""
+        """Let it mirror for a while, then wait until every partition grows."""
         time.sleep(seconds)
         self.watch.growth(self.watch.now())
 
     def mark(self, name: str) -> None:
-        """Whatever reaches the target from now on counts under this name."""
+        """Count what reaches the target from now on under a name."""
         self.marks.append((name, self.watch.fresh()))
 
     def counts(self) -> dict[str, float]:
-        """End the load, drain, read the target: records written again since each mark, and lost."""
+        """End the load, drain, read the target; returns duplicates since each mark, and lost."""
         self.load.end()
         expected = self.load.acknowledged
         wait_for("the rest", lambda: sum(self.watch.now()) >= expected)
@@ -241,14 +241,14 @@ class Mirror:
                         repeated[self._marked(partition.partition, record.offset)] += 1
                     seen.add(record.value)
         consumer.close()
-        return {**{f"duplicates_{name}": one for name, one in repeated.items()},
+        return {**{f"duplicates_{name}": number for name, number in repeated.items()},
                 "records": expected, "lost": expected - len(seen)}  # fmt: skip
 
     def _marked(self, partition: int, offset: int) -> str:
         return next(name for name, ends in reversed(self.marks) if offset >= ends[partition])
 
     def leader(self) -> int:
-        """The node that leads the workers' group, as the nodes' logs tell."""
+        """The node that leads the workers' group, by the nodes' logs."""
         logs = [node.log.read_text(errors="replace") for node in self.running.values()]
         joined = [line for log in logs for line in log.splitlines() if "leaderUrl='" in line]
         latest = max(joined, key=lambda line: line[:25])
@@ -266,11 +266,11 @@ class Mirror:
 @contextmanager
 def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]:
     """A flow that ends with the block."""
-    one = Mirror(lab, variant, nodes)
+    flow = Mirror(lab, variant, nodes)
     try:
-        yield one
+        yield flow
     finally:
-        one.end()
+        flow.end()
 
 
 def restarts(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
@@ -345,11 +345,11 @@ def ratios(trials: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, flo
     """Median of every time of every variant, as part of stock's in the same run."""
     result: dict[str, float] = {}
     stock = trials.get("stock", [])
-    for name, ones in trials.items():
-        for key in ones[0] if ones and stock and name != "stock" else ():
-            base = median(one[key] for one in stock)
+    for name, measured in trials.items():
+        for key in measured[0] if measured and stock and name != "stock" else ():
+            base = median(trial[key] for trial in stock)
             if base > 0 and key.endswith("_s"):
-                result[f"{name}.{key}"] = round(median(one[key] for one in ones) / base, 2)
+                result[f"{name}.{key}"] = round(median(trial[key] for trial in measured) / base, 2)
     return result
 
 
@@ -381,7 +381,7 @@ def main() -> int:
                 names = {pool.submit(scenario, lab, VARIANTS[n]): n for n in options.variants}
                 for done in as_completed(names):
                     name, result = names[done], done.result()
-                    trials[name].append({key: round(one, 2) for key, one in result.items()})
+                    trials[name].append({key: round(value, 2) for key, value in result.items()})
                     print(number + 1, name, trials[name][-1], flush=True)
                     report = {"ratios": ratios(trials), "trials": trials}
                     options.output.write_text(json.dumps(report, indent=1) + "\n")

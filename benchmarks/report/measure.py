@@ -131,7 +131,7 @@ class Lab:
     def report(self, config: Path, *command: str) -> tuple[Trial, dict[str, Any]]:
         """One command of the report, from its start to its end.
 
-        :returns: what it took, and what it said.
+        :returns: its cost, and its JSON output.
         """
         argv = [sys.executable, "-m", "mirror_report.cli", "--config", str(config), *command]
         before, begun = _cpu(), time.monotonic()
@@ -162,9 +162,9 @@ def peak_of(pid: int) -> Iterator[list[float]]:
 
     def watch() -> None:
         while not ended.wait(0.1):
-            for one in _tree(pid):
+            for process in _tree(pid):
                 with suppress(OSError, StopIteration):
-                    text = Path(f"/proc/{one}/status").read_text().splitlines()
+                    text = Path(f"/proc/{process}/status").read_text().splitlines()
                     line = next(each for each in text if each.startswith("VmHWM"))
                     peaks.append(int(line.split()[1]) / 1024)
 
@@ -180,14 +180,14 @@ def peak_of(pid: int) -> Iterator[list[float]]:
 def _tree(pid: int) -> list[int]:
     with suppress(OSError):
         below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [pid, *(one for child in below for one in _tree(int(child)))]
+        return [pid, *(descendant for child in below for descendant in _tree(int(child)))]
     return []
 
 
 def create(address: str, topics: Sequence[str]) -> None:
-    """Make topics."""
+    """Create topics."""
     admin = KafkaAdminClient(bootstrap_servers=address)
-    admin.create_topics([NewTopic(one, PARTITIONS, 1) for one in topics])
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
     admin.close()
 
 
@@ -197,29 +197,29 @@ def ends(address: str, topic: str) -> list[int]:
     parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = consumer.end_offsets(parts) if topic in consumer.topics() else {}
     consumer.close()
-    return [found.get(one, 0) for one in parts]
+    return [found.get(part, 0) for part in parts]
 
 
 def commit(address: str, group: str, topics: Sequence[str]) -> None:
     """Commit the ends of topics, as a mirror that has copied everything does."""
     consumer = KafkaConsumer(bootstrap_servers=address, group_id=group, enable_auto_commit=False)
-    parts = [TopicPartition(one, number) for one in topics for number in range(PARTITIONS)]
+    parts = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
     consumer.assign(parts)
     reached = consumer.end_offsets(parts)
-    consumer.commit({one: OffsetAndMetadata(end, "", -1) for one, end in reached.items()})
+    consumer.commit({part: OffsetAndMetadata(end, "", -1) for part, end in reached.items()})
     consumer.close()
 
 
 def full(lab: Lab, variant: str) -> Trial:
-    """All records of a topic, read by one way of reading."""
+    """All records of a topic, by one reader or by the report's command."""
     lab.fill("full", lab.records, lab.source, lab.target)
     if variant != "run":
         return lab.reader(variant)
     commit(lab.source, "mirrormaker-full", ["full"])
     config = lab.configuration("full", "full")
-    shutil.rmtree(config.parent / "state", ignore_errors=True)  # or there was nothing new to read
+    shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
     trial, said = lab.report(config, "run", "--json")
-    records = sum(int(one["verified_records"]) for one in said["parity"])
+    records = sum(int(row["verified_records"]) for row in said["parity"])
     if records != lab.records:
         raise MeasurementError(f"{records} of {lab.records} records verified: {said['findings']}")
     return {**trial, "records": records, "records_per_s": 2 * records / trial["seconds"]}
@@ -323,9 +323,9 @@ def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[st
     found = {}
     for name, (variant, number, other, others) in scenario.ratios.items():
         if trials.get(variant) and (other is None or trials.get(other)):
-            value = median(one[number] for one in trials[variant])
+            value = median(trial[number] for trial in trials[variant])
             if other is not None:
-                value /= median(one[others] for one in trials[other])
+                value /= median(trial[others] for trial in trials[other])
             found[name] = round(value, 3)
     return found
 
@@ -336,10 +336,10 @@ def spread(
     """Least, median and greatest of each number of each variant, and of ``cpu_s_per_gb``."""
     found = {}
     for name, some in trials.items():
-        ones = [{**one, **_per_gb(one, record_bytes)} for one in some]
+        extended = [{**trial, **_per_gb(trial, record_bytes)} for trial in some]
         found[name] = {
-            key: [round(f(one[key] for one in ones), 3) for f in (min, median, max)]
-            for key in (ones[0] if ones else ())
+            key: [round(f(trial[key] for trial in extended), 3) for f in (min, median, max)]
+            for key in (extended[0] if extended else ())
         }
     return found
 
@@ -361,7 +361,7 @@ def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
         archive = cache / "archives" / f"{RELEASE}.tgz"
         subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
         kafka = directory / RELEASE
-        trips = [int(one) for one in SCENARIOS["distance"].variants]
+        trips = [int(variant) for variant in SCENARIOS["distance"].variants]
         ports = free_ports(2 * len(trips))
         seen = dict(zip(ports[::2], ports[1::2], strict=True))
         source = stack.enter_context(broker(kafka, directory / "east", seen))
@@ -418,7 +418,7 @@ def main() -> int:
                 if len(done) > number:
                     continue
                 load = os.getloadavg()[0]
-                trial = {key: round(one, 3) for key, one in scenario.measure(lab, name).items()}
+                trial = {key: round(value, 3) for key, value in scenario.measure(lab, name).items()}
                 done.append({**trial, "load_before": load})
                 print(number + 1, name, done[-1], flush=True)
                 document = {

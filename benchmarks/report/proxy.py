@@ -9,7 +9,7 @@ CHUNK = 256 * 1024
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
-    """Hand on what arrives after a delay, in order, however much is on its way."""
+    """Forward what arrives after a delay, in order, without a limit on what is in flight."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 

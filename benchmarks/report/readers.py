@@ -4,7 +4,7 @@
 alone, from the first request to the result; processor time and memory are the process tree's.
 """
 
-# A reader imports what it measures, and nothing of the others.
+# Each reader imports only what it measures.
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def spark(
 
     :param jobs: sides that are read in one job, job after job.
     :param kind: ``digest``, or ``count`` for a bare one.
-    :param warm: read all of it before as well, so that Java has compiled what it will.
+    :param warm: read everything once before, so that Java has compiled its code.
     """
     from mirror_report.config import Cluster, Spark
     from mirror_report.parity.frames import align, digest
@@ -126,8 +126,8 @@ def perf(settings: Settings) -> dict[str, float]:
         "--hide-header", "--timeout", "60000",
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    line = next(one for one in reversed(done.stdout.splitlines()) if one.count(",") >= 9)
-    fields = [one.strip() for one in line.split(",")]
+    line = next(line for line in reversed(done.stdout.splitlines()) if line.count(",") >= 9)
+    fields = [field.strip() for field in line.split(",")]
     return {"records": float(fields[4]), "records_per_s": float(fields[9])}
 
 
@@ -140,9 +140,9 @@ class Digest:
 
     def add(self, partition: int, stamp: int, key: bytes | None, value: bytes | None) -> None:
         """Take one record."""
-        one = hashlib.blake2b(key or b"", digest_size=16)
-        one.update(value or b"")
-        found = one.digest()
+        digest = hashlib.blake2b(key or b"", digest_size=16)
+        digest.update(value or b"")
+        found = digest.digest()
         low, high = int.from_bytes(found[:8], "little"), int.from_bytes(found[8:], "little")
         bucket = self.buckets.setdefault((partition, stamp // 60_000), [0, 0, 0, 0])
         bucket[0] += 1
@@ -170,10 +170,12 @@ def confluent(settings: Settings, rest_ms: int = 1000) -> dict[str, float]:
         kept = Digest()
         while kept.records < settings["records"]:
             messages: Iterable[Any] = consumer.consume(10_000, 10)
-            for one in messages:
+            for message in messages:
                 # A message whose value is empty counts as false.
-                if one is not None and one.error() is None:
-                    kept.add(one.partition(), one.timestamp()[1], one.key(), one.value())
+                if message is not None and message.error() is None:
+                    kept.add(
+                        message.partition(), message.timestamp()[1], message.key(), message.value()
+                    )
         return kept.records
 
     return measured(read)
@@ -194,8 +196,8 @@ def kafka_python(settings: Settings) -> dict[str, float]:
         kept = Digest()
         while kept.records < settings["records"]:
             for some in consumer.poll(1000).values():
-                for one in some:
-                    kept.add(one.partition, one.timestamp, one.key, one.value)
+                for record in some:
+                    kept.add(record.partition, record.timestamp, record.key, record.value)
         return kept.records
 
     return measured(read)
@@ -206,7 +208,7 @@ def stock(settings: Settings) -> dict[str, float]:
     from pyspark.sql import SparkSession
 
     begun = time.monotonic()
-    jars = ",".join(str(one) for one in sorted(Path(settings["jars"]).glob("*.jar")))
+    jars = ",".join(str(jar) for jar in sorted(Path(settings["jars"]).glob("*.jar")))
     session = (
         SparkSession.builder.master("local[2]").config("spark.jars", jars)
         .config("spark.ui.enabled", "false").getOrCreate()

@@ -1,7 +1,7 @@
 """Records as the lab makes them, the log of acknowledged ones, and the comparison of both sides.
 
-Pure: no Kafka client is imported here. Everything is told apart by a checksum over the whole
-record, so the comparison is one of multisets and does not rely on keys, offsets or order.
+No Kafka client is imported here. Records are compared by a checksum over the whole record, as
+multisets, without regard to keys, offsets or order.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def make(sequence: str, number: int, timestamp_ms: int) -> Record:
 
 
 def sequence_of(record: Record) -> str | None:
-    """Read the sequence a record claims to have, or None for a record not of our making."""
+    """Read the sequence a record claims to have, or None for a record of another producer."""
     candidates = [value for name, value in record.headers if name == SEQUENCE_HEADER]
     if record.value:
         candidates.append(record.value[:64].partition(b" ")[0])
@@ -143,7 +143,7 @@ def to_line(entry: Acknowledged) -> str:
 def from_lines(lines: Iterable[str]) -> Iterator[Acknowledged]:
     """Read log lines back; a last line without its newline is still being written and is skipped.
 
-    :raises ValueError: a complete line that is none of ours.
+    :raises ValueError: a complete line in another format.
     """
     for line in lines:
         if not line.endswith("\n"):

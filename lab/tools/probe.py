@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Look at clusters and harm them on purpose: the hands of the tests inside the lab network.
+"""Read, change and damage clusters for tests, from inside the lab network.
 
 A line of standard input: ``{"clusters": {alias: connection}, "steps": [{"do": name, "cluster":
 alias}]}``; a step's other keys are its arguments.
 A line of standard output for each: the list of the steps' answers, as JSON. Offsets are
-``{topic: {partition: n}}``. Clients stay open from a line to the next.
+``{topic: {partition: n}}``. Clients stay open between lines.
 """
 
 from __future__ import annotations
@@ -158,10 +158,13 @@ class Probe:
         self._admin(cluster).delete_records(wanted)
 
     def members(self, cluster: str, group: str) -> dict[str, Any]:
-        """Tell the state of a group and from where its members are."""
+        """Return the state of a group and the hosts of its members."""
         admin = self._admin(cluster)
         found = admin._manager.run(_described, admin, group)
-        return {"state": found.group_state, "hosts": [one.client_host for one in found.members]}
+        return {
+            "state": found.group_state,
+            "hosts": [member.client_host for member in found.members],
+        }
 
     def grant(self, cluster: str, rows: list[dict[str, str]]) -> None:
         """Give permissions: maps with principal, resource, name, pattern and operation."""
@@ -214,21 +217,23 @@ class Probe:
         :returns: records acknowledged, by copy.
         """
         starts: Offsets = {}
-        for one in copies:
-            parts = starts.setdefault(one["topic"], {})
-            parts[one["partition"]] = min(one["begin"], parts.get(one["partition"], one["begin"]))
+        for copy in copies:
+            parts = starts.setdefault(copy["topic"], {})
+            parts[copy["partition"]] = min(
+                copy["begin"], parts.get(copy["partition"], copy["begin"])
+            )
         found = {
             (placed.topic, placed.partition, placed.offset): placed.record
             for placed in client.read(self.clusters[cluster], list(starts), starts)
         }
         producer = client.producer(self.clusters[into])
         counts = []
-        for one in copies:
-            begin, topic, partition = one["begin"], one["topic"], one["partition"]
-            originals = [found[topic, partition, begin + n] for n in range(one["count"])]
+        for copy in copies:
+            begin, topic, partition = copy["begin"], copy["topic"], copy["partition"]
+            originals = [found[topic, partition, begin + n] for n in range(copy["count"])]
             futures = [
-                client.send(producer, one["target"], record, one.get("to", partition))
-                for record in CHANGES[one["how"]](originals)
+                client.send(producer, copy["target"], record, copy.get("to", partition))
+                for record in CHANGES[copy["how"]](originals)
             ]
             for future in futures:
                 future.get(timeout=30)
@@ -269,7 +274,7 @@ def _foreign(record: Record) -> Record:
 
 
 def _each(change: Callable[[Record], Record]) -> Callable[[list[Record]], list[Record]]:
-    return lambda records: [change(one) for one in records]
+    return lambda records: [change(record) for record in records]
 
 
 def _swapped(records: list[Record]) -> list[Record]:
@@ -284,9 +289,9 @@ def _swapped(records: list[Record]) -> list[Record]:
 
 def _exchanged(records: list[Record]) -> list[Record]:
     """The first two neighbours of one key exchange their places."""
-    for at, (one, other) in enumerate(itertools.pairwise(records)):
-        if one.key is not None and one.key == other.key:
-            return [*records[:at], other, one, *records[at + 2 :]]
+    for at, (earlier, later) in enumerate(itertools.pairwise(records)):
+        if earlier.key is not None and earlier.key == later.key:
+            return [*records[:at], later, earlier, *records[at + 2 :]]
     raise SystemExit("no two neighbours have one key")
 
 
@@ -299,11 +304,11 @@ CHANGES: dict[str, Callable[[list[Record]], list[Record]]] = {
     "swapped": _swapped,
     "exchanged": _exchanged,
 }
-"""What becomes of the originals on their way to the target."""
+"""How copies differ from their originals."""
 
 
-LOOKS = ("topics", "ends", "starts", "positions", "connect_positions")
-"""Steps that change nothing: they may be taken again."""
+READS = ("topics", "ends", "starts", "positions", "connect_positions")
+"""Steps that change nothing: they may be repeated."""
 
 
 def answered(probe: Probe, steps: list[dict[str, Any]]) -> list[Any]:
@@ -323,15 +328,15 @@ def main() -> int:
     probe = Probe({})
     for line in sys.stdin:
         document = json.loads(line)
-        harmless = all(step["do"] in LOOKS for step in document["steps"])
-        # Clients of before may not know yet that a broker was restarted.
-        if not harmless or document["clusters"] != probe.clusters:
+        read_only = all(step["do"] in READS for step in document["steps"])
+        # Clients opened earlier may not know yet that a broker was restarted.
+        if not read_only or document["clusters"] != probe.clusters:
             probe.close()
             probe = Probe(document["clusters"])
         try:
             answers = answered(probe, document["steps"])
         except KafkaError:
-            if not harmless:
+            if not read_only:
                 raise
             probe.close()
             probe = Probe(document["clusters"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Remember a host's files and tell later what became of them. Needs nothing but Python.
+"""Record a host's files and report later changes. Needs only Python.
 
 ``tree.py save FILE`` writes what stands below the watched roots; ``tree.py compare FILE`` prints
 every difference and exits 1 if there is one; ``tree.py added FILE`` prints the paths that are new.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Look at the arguments and the environment of every process until told to end.
+"""Observe the arguments and the environment of every process until asked to end.
 
 First line of standard input: a JSON list of words; any further line, or its end, ends the watch.
-Standard output: how often it looked, and where it saw one of the words. Needs only Python.
+Standard output: the number of observations, and where a word was found. Needs only Python.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 PAUSE_SECONDS = 0.5
 
 
-def look(words: list[bytes]) -> set[str]:
-    """Name the processes that carry a word now."""
+def observe(words: list[bytes]) -> set[str]:
+    """Name the processes whose arguments or environment contain a word now."""
     hits = set()
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
@@ -35,12 +35,12 @@ def look(words: list[bytes]) -> set[str]:
 def main() -> int:
     """Watch and print."""
     words = [word.encode() for word in json.loads(sys.stdin.readline())]
-    looks = 0
+    observations = 0
     hits: set[str] = set()
     while not select.select([sys.stdin], [], [], PAUSE_SECONDS)[0]:
-        looks += 1
-        hits |= look(words)
-    print(json.dumps({"looks": looks, "hits": sorted(hits)}))
+        observations += 1
+        hits |= observe(words)
+    print(json.dumps({"observations": observations, "hits": sorted(hits)}))
     return 0
 
 

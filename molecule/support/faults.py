@@ -1,4 +1,4 @@
-"""What can go wrong with a mirrored topic, one topic a fault, and how a test brings it about."""
+"""Faults of mirrored topics, one topic each, and how tests cause them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDS = 400
 
 @dataclasses.dataclass(frozen=True)
 class Copy:
-    """Records that somebody else than the mirror writes onto the target.
+    """Records that a client other than the mirror writes to the target.
 
     :param begin: first original in partition 0, counted from the mirror's position.
     :param how: a key of ``CHANGES`` in ``lab/tools/probe.py``.
@@ -30,7 +30,7 @@ class Copy:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """Harm done to partition 0 of a topic while its mirror is stopped.
+    """Damage to partition 0 of a topic while its mirror is stopped.
 
     :param expected: class -> records the report has to name; every other class has to be 0.
     :param skip: records after its position that the mirror is made to pass over.
@@ -63,11 +63,11 @@ FAULTS: dict[str, Fault] = {
     "truncated": Fault({"unverifiable": 11}, truncated=11),
     "sound": Fault({}),
 }
-# MirrorMaker 1 keeps no partitions, and of records without a key no order.
+# MirrorMaker 1 keeps neither partitions nor the order of records without a key.
 OF_MIRRORMAKER_2: dict[str, Fault] = {
     "reordered": Fault({"reordered": 1}, skip=APART, copies=[Copy(0, APART, "exchanged")]),
     "moved": Fault({"moved": 3}, skip=3, copies=[Copy(0, 3, "same", to=1)]),
-    # It goes on at the old offset; what the old topic held nobody can read again.
+    # The mirror continues at the old offset; records of the old topic cannot be read again.
     "recreated": Fault({"missing": RECORDS, "unverifiable": RECORDS}, recreated=True),
 }
 
@@ -98,14 +98,14 @@ class Faulty:
         return f"{self.prefix}{fault}"
 
     def fill(self, chosen: Sequence[str]) -> None:
-        """Write records of which nothing goes wrong, and wait until they are mirrored."""
+        """Write records and wait until they are mirrored."""
         self._produce(chosen)
-        self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
+        self.lab.wait_mirrored(self.flow, [self.topic(fault) for fault in chosen])
 
     def damage(self, chosen: Sequence[str]) -> tuple[int, dict[str, Any]]:
-        """Stop the mirror, write more records, do damage, and let the mirror go on.
+        """Stop the mirror, write more records, do the damage, and start the mirror.
 
-        :returns: what the report said of the lag before it went on.
+        :returns: the report on lag before the start.
         """
         self.unit.control("stop")
         try:
@@ -113,24 +113,26 @@ class Faulty:
             lag = self.lab.report("lag", "--flow", self.flow)
         finally:
             self.unit.control("start")
-        self.lab.wait_mirrored(self.flow, [self.topic(one) for one in chosen])
+        self.lab.wait_mirrored(self.flow, [self.topic(fault) for fault in chosen])
         return lag
 
     def _produce(self, chosen: Sequence[str], times: int = 1) -> None:
         """Write records to all topics at once; those to be created again are logged apart."""
         lab = self.lab
-        for one in chosen:
-            if self.faults[one].recreated:
-                lab.produce(self.topic(one), count=RECORDS * times)
-        others = [self.topic(one) for one in chosen if not self.faults[one].recreated]
+        for fault in chosen:
+            if self.faults[fault].recreated:
+                lab.produce(self.topic(fault), count=RECORDS * times)
+        others = [self.topic(fault) for fault in chosen if not self.faults[fault].recreated]
         lab.produce(*others, count=RECORDS * len(others))
 
     def _plant(self, chosen: Sequence[str]) -> None:
         lab = self.lab
         positions = lab.probe(lab.positions(self.flow))[0]
-        at = {one: int(positions[self.topic(one)]["0"]) for one in chosen}
+        at = {fault: int(positions[self.topic(fault)]["0"]) for fault in chosen}
         again = {
-            self.topic(one): {"num_partitions": 1} for one in chosen if self.faults[one].recreated
+            self.topic(fault): {"num_partitions": 1}
+            for fault in chosen
+            if self.faults[fault].recreated
         }
         if again:
             lab.probe({"do": "delete", "cluster": "east", "topics": list(again)})
@@ -186,7 +188,7 @@ class Faulty:
 
 @dataclasses.dataclass(frozen=True)
 class Damaged:
-    """What the report says: of the lag while the mirror stood still, and then of everything."""
+    """The report on lag while the mirror was stopped, and the full report afterwards."""
 
     stopped: tuple[int, dict[str, Any]]
     answer: tuple[int, dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What the tests of every scenario have: their lab, numbers, and a log in build/<scenario>.log."""
+"""Fixtures of every scenario: the lab, recorded numbers, and a log in build/<scenario>.log."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def outputs() -> list[str]:
 
 @pytest.fixture(scope="session")
 def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
-    """The report of a whole mirror: what is damaged later holds records and is verified.
+    """The report of a whole mirror, whose topics to be damaged hold verified records.
 
     :param faulty: the scenario's own.
     """

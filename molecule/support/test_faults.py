@@ -1,4 +1,4 @@
-"""Every class of fault at once: the report names topic, partition and number, and nothing else."""
+"""Every class of fault at once: the report names exactly topic, partition and number."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ def test_each_class_is_named_with_topic_and_exact_number_and_no_other(faulty, da
     }
     found = {fault: classes(row) for fault, row in rows.items()}
     measured(found=found)
-    assert found == {fault: dict(one.expected) for fault, one in faulty.faults.items()}
+    assert found == {fault: dict(damage.expected) for fault, damage in faulty.faults.items()}
 
 
 def test_each_class_is_named_with_its_partition_where_the_mirror_keeps_it(faulty, damaged):
-    for fault, one in faulty.faults.items():
+    for fault, damage in faulty.faults.items():
         row = parity(damaged.answer[1], faulty.topic(fault), faulty.flow)
-        kept = {name: {"0": count} for name, count in one.expected.items()}
+        kept = {name: {"0": count} for name, count in damage.expected.items()}
         assert row["partitions"] == ({} if faulty.group else kept), fault
 
 
 def test_each_class_is_a_finding_with_its_number(faulty, damaged):
-    for fault, one in faulty.faults.items():
+    for fault, damage in faulty.faults.items():
         topic = faulty.topic(fault)
         found = {
             each["kind"]: each["count"]
             for each in damaged.answer[1]["findings"]
-            if each["topic"] in {topic, faulty.target + topic} and each["kind"] in one.expected
+            if each["topic"] in {topic, faulty.target + topic} and each["kind"] in damage.expected
         }
-        assert found == one.expected, fault
+        assert found == damage.expected, fault
 
 
 def test_loss_and_corruption_are_critical(damaged):
@@ -87,10 +87,10 @@ def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, fau
 
 @pytest.mark.long
 def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, damaged):
-    """What one run finds does not lean on the other topics' faults."""
+    """The result does not depend on faults of other topics."""
     del damaged
     lab.desk.run("mirror-report", "baseline", "--flow", faulty.flow, "--renew")
-    # A baseline leaves out all of its own minute where a mirror keeps no partitions.
+    # Where a mirror keeps no partitions, a baseline leaves out the whole minute of its time.
     minute = time.time() // 60
     wait("the next minute", lambda: time.time() // 60 > minute)
     faulty.fill(["missing", "duplicated"])
@@ -98,5 +98,5 @@ def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, damaged):
     _, document = lab.report("run", "--flow", faulty.flow)
     found = {row["source_topic"]: classes(row) for row in document["parity"] if classes(row)}
     assert found == {
-        faulty.topic(one): dict(FAULTS[one].expected) for one in ("missing", "duplicated")
+        faulty.topic(fault): dict(FAULTS[fault].expected) for fault in ("missing", "duplicated")
     }

@@ -1,4 +1,4 @@
-"""Exactly the permissions the model lists are granted; the check names each that is taken away.
+"""The permissions that the model lists are granted; the check names each that is revoked.
 
 Scenarios link to this file as tests/test_<number>_permissions.py.
 """
@@ -13,7 +13,7 @@ from labkit.controller import ROOT
 
 
 class Checks:
-    """What each identity is asked before a start, and the permissions it was granted."""
+    """The settings of each identity's check, and the permissions it was granted."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -23,18 +23,18 @@ class Checks:
         self.settings["report"] = yaml.safe_load(lab.desk.read("/etc/mirror-report/config.yaml"))
 
     def rows(self):
-        """Every permission: who is asked, and the row with its principal."""
+        """Every permission: whose check, and the row with its principal."""
         for asked, settings in self.settings.items():
             unique = {}
             for flow in settings["flows"]:
                 for row in flow["permissions"]:
                     principal = settings["clusters"][row["cluster"]]["principal"]
-                    one = {**row, "principal": principal}
-                    unique[tuple(str(one[key]) for key in KEYS)] = one
+                    permission = {**row, "principal": principal}
+                    unique[tuple(str(permission[key]) for key in KEYS)] = permission
             yield from ((asked, row) for row in unique.values())
 
     def findings(self, asked):
-        """Ask the clusters as one identity."""
+        """Run the check of one identity; returns its findings."""
         if asked == "report":
             argv = ["mirror-report", "check", "--json"]
             done = self.lab.desk.run(*argv, check=False)
@@ -67,11 +67,11 @@ def checks(lab):
 def test_what_is_listed_is_enough(checks):
     for asked in checks.settings:
         found = checks.findings(asked)
-        assert not [one for one in found if one["kind"] == "missing_permission"], asked
+        assert not [finding for finding in found if finding["kind"] == "missing_permission"], asked
 
 
 def examine(lab, checks, chosen, measured):
-    """Take each of the permissions away, ask, and give it back."""
+    """Revoke each of the permissions, ask, and grant it again."""
     named, unknown = 0, []
     for asked, row in chosen:
         step = {"cluster": row["cluster"], "rows": [row]}
@@ -80,12 +80,12 @@ def examine(lab, checks, chosen, measured):
             found = checks.findings(asked)
         finally:
             lab.probe({"do": "grant", **step})
-        missing = [one for one in found if one["kind"] == "missing_permission"]
-        assert [one for one in missing if not names(one, row)] == [], row
+        missing = [finding for finding in found if finding["kind"] == "missing_permission"]
+        assert [finding for finding in missing if not names(finding, row)] == [], row
         if missing:
             named += 1
             continue
-        kinds = {one["kind"] for one in found}
+        kinds = {finding["kind"] for finding in found}
         assert "permission_unknown" in kinds, (asked, row, found)
         unknown.append(f"{row['operation']} {row['resource']} {row['name']}")
     measured(named=named, unknown=unknown)

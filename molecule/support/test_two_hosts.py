@@ -1,6 +1,6 @@
-"""One instance on two hosts: when one is away the other carries on, and nothing is lost.
+"""One instance on two hosts: each mirrors while the other is down, and nothing is lost.
 
-Scenarios link to this file as tests/test_two_hosts.py; their conftest says what differs.
+Scenarios link to this file as tests/test_two_hosts.py; their conftest defines the differences.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ def podman(*argv):
 
 
 def member_hosts(lab, engine):
-    """From which addresses the instance's processes are in their group."""
+    """Addresses of the instance's processes in their group."""
     step = {"do": "members", "cluster": engine.cluster, "group": engine.group}
     found = lab.probe(step)[0]
     return set(found["hosts"]) if found["state"] == "Stable" else set()
 
 
 def outages(unit, since):
-    """From when to when the unit was away, by its journal: pairs of microseconds.
+    """Beginning and end of each outage of the unit, by its journal, in microseconds.
 
-    Away is from systemd's order to stop, or the process's end, until a new process is in its group.
+    An outage lasts from systemd's stop, or the process's end, until a new process is in its group.
     """
     argv = ["journalctl", "--no-pager", "--output=json", f"--unit={unit.name}", f"--since={since}"]
     found, began, started = [], None, False

@@ -53,14 +53,14 @@ def release(place: Path) -> Path:
 def free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for sock in sockets:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 @pytest.fixture(scope="package")
 def clusters(release: Path, place: Path) -> Iterator[dict[str, Any]]:
-    """One broker, seen as three clusters: by passwords, by certificates, and by nobody's leave."""
+    """One broker, seen as three clusters: by passwords, by certificates, and by no login."""
     files = place / "certificates"
     files.mkdir(0o700)
     for name in ("localhost", "operator"):
@@ -125,7 +125,7 @@ def clusters(release: Path, place: Path) -> Iterator[dict[str, Any]]:
         assert broker.poll() is None, log.read_text(errors="replace")[-4000:]
         assert time.monotonic() < deadline, log.read_text(errors="replace")[-4000:]
         time.sleep(0.2)
-    # As while authorities are exchanged: the old one and the new one.
+    # Two authorities, as during their exchange.
     certificates.authority(files, "former")
     authority = (files / "former.ca.pem").read_text() + (files / "lab.ca.pem").read_text()
     yield {

@@ -45,7 +45,7 @@ def test_help_names_clusters_identities_and_group(kafka_as: Installed) -> None:
 
 
 def test_each_way_to_connect(kafka_as: Installed, topic: str) -> None:
-    """SCRAM and PLAIN over TLS, a client certificate, and nobody at all."""
+    """SCRAM and PLAIN over TLS, a client certificate, and no authentication."""
     for who in (["east"], ["east", "reader"], ["west"], ["open"]):
         done = kafka_as(*who, "kafka-topics.sh", "--list")
         assert (done.returncode, done.stderr) == (0, "")
@@ -95,21 +95,21 @@ def test_a_secret_is_in_no_argument_and_no_environment_and_nothing_is_left(
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "one\n"  # it has logged in
-        told = {
+        contents = {
             path: path.read_bytes()
             for path in Path("/proc").glob("[0-9]*/cmdline")
             if path.exists()
         }
         own = Path(f"/proc/{process.pid}")
-        told[own / "environ"] = (own / "environ").read_bytes()
+        contents[own / "environ"] = (own / "environ").read_bytes()
         limits = (own / "limits").read_text()
     finally:
         process.terminate()
         status = process.wait(30)
-    assert b"ConsoleConsumer" in told[own / "cmdline"]
-    mine = {"cmdline": told[own / "cmdline"], "environ": told[own / "environ"]}
+    assert b"ConsoleConsumer" in contents[own / "cmdline"]
+    mine = {"cmdline": contents[own / "cmdline"], "environ": contents[own / "environ"]}
     assert not [name for name, text in mine.items() if b"CANARY" in text]
-    assert not [path for path, text in told.items() if PASSWORD.encode() in text]
+    assert not [path for path, text in contents.items() if PASSWORD.encode() in text]
     assert re.search(r"Max core file size +0 +0", limits)
     assert status in (-15, 143)
     left = {path.name for path in set(Path("/tmp").iterdir()) - before}  # noqa: S108
@@ -121,7 +121,7 @@ def as_nobody(*groups: str) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_whoever_is_not_in_the_group_is_told_so(kafka_as: Installed) -> None:
+def test_whoever_is_not_in_the_group_is_refused_with_the_reason(kafka_as: Installed) -> None:
     for who in (["east"], ["open"]):
         done = kafka_as(*who, "kafka-topics.sh", "--list", **as_nobody())
         assert done.returncode == program.FAILED

@@ -37,12 +37,12 @@ def test_every_script_knows_the_two_options(release: Path) -> None:
         with zipfile.ZipFile(jar) as archive:
             inside = set(archive.namelist())
             for name, path in wanted.items():
-                # A class may leave its options to one beside it.
-                for one in {
+                # Options of a class may be defined in the outer class.
+                for member in {
                     path,
                     path.partition("$")[0].removesuffix(".class") + ".class",
                 } & inside:
-                    texts.setdefault(name, set()).update(constants(archive.read(one)))
+                    texts.setdefault(name, set()).update(constants(archive.read(member)))
     for name in program.SCRIPTS:
         for option in ("bootstrap-server", "command-config"):
             assert {option, f"--{option}"} & texts[name], f"{name}: {option}"

@@ -1,4 +1,4 @@
-"""A valid site for tests to spoil, and a Java process that reads what we wrote."""
+"""A valid site for tests to change, and a Java process that reads rendered files."""
 
 from __future__ import annotations
 

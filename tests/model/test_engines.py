@@ -1,4 +1,4 @@
-"""Engines are data: the core imports none, and a name of one stands only where it is defined."""
+"""The core imports no engine, and names of engines stand only in their own modules."""
 
 from __future__ import annotations
 

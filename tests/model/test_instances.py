@@ -1,4 +1,4 @@
-"""What a process is made of, and what of it must not change unnoticed."""
+"""Settings of a process, and changes of its identity."""
 
 from __future__ import annotations
 

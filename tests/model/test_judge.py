@@ -1,4 +1,4 @@
-"""What an inventory is refused for: one behaviour each, and every message has a cure."""
+"""What an inventory is refused for: one case per test, and every message has a cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in clear, references that come to nothing, and stores that only Java reads."""
+"""Secrets in clear, references without a target, and stores that only Java reads."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_broker_s_properties_hold_neither_secrets_nor_references() -> None:
         "log.dirs": "${env:HOME}",
         "metadata.log.dir": "${HOME}",
     }
-    harmless = {"ssl.keystore.password": None, "log.retention.ms": -1, "ssl.keystore.type": "PEM"}
-    assert exposed_properties(harmless | exposed) == sorted(exposed)
+    permitted = {"ssl.keystore.password": None, "log.retention.ms": -1, "ssl.keystore.type": "PEM"}
+    assert exposed_properties(permitted | exposed) == sorted(exposed)
 
 
 def test_kafka_hides_exactly_what_may_be_a_reference(kafka: Kafka) -> None:
@@ -148,7 +148,7 @@ def test_references_are_read_as_kafka_reads_them(java: Callable[[str], Any], tex
     assert bool(kafkas.matcher(text).find()) == bool(REFERENCE.search(text))
 
 
-# Who the brokers have to be
+# Host names of brokers
 
 
 @pytest.mark.parametrize("value", ["", " ", "none"])

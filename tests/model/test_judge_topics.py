@@ -1,4 +1,4 @@
-"""Topics that would be mirrored twice, or round in a circle."""
+"""Topics that would be mirrored twice, or in a circle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine that mixes the facts of the others: no shared code presumes one of them."""
+"""An engine that mixes properties of the others: shared code assumes none of them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_key_of_another_engine(copied: Site, key: str) -> None:
     refused(copied, f"mirrormaker.{key}", "means nothing to engine copier")
 
 
-def test_the_others_are_told_that_it_reads_a_key(copied: Site) -> None:
+def test_the_message_for_another_engine_names_it_as_reader_of_a_key(copied: Site) -> None:
     copied["flows"][2]["consumer_groups"] = ["billing"]
     refused(copied, "engine mm1, only to mm2 and copier and mm2-connect")
 
@@ -193,7 +193,7 @@ def test_a_reference_that_comes_to_nothing(copied: Site, layer: str) -> None:
     refused(copied, key, "'/etc/kafka' is not where mirrormaker may read")
 
 
-# What follows
+# Rendering, permissions and the report
 
 
 def test_it_is_filled_in_and_rendered(copied: Site) -> None:

@@ -204,7 +204,7 @@ def test_flows_that_no_process_could_run(mm2_site: Site, change: dict[str, Any])
 
 
 def is_read(key: str, aliases: set[str], pairs: set[str], line: str) -> bool:
-    """Whether MirrorMaker 2 reads a key where it stands; the rule stated a second time.
+    """Whether MirrorMaker 2 reads a key where it stands; an independent statement of the rule.
 
     What stands at the top reaches workers only as replication policy, and connectors as their own
     key; what begins with a cluster reaches that cluster's clients, and workers if it is the

@@ -58,7 +58,7 @@ def method(kafka: Kafka, target: Any, name: str) -> Callable[..., Any]:
     while True:
         for found in kind.getDeclaredMethods():
             if found.getName() == name and all(
-                one.isInstance(text) for one in found.getParameterTypes()
+                parameter.isInstance(text) for parameter in found.getParameterTypes()
             ):
                 found.setAccessible(True)
                 break
@@ -69,8 +69,8 @@ def method(kafka: Kafka, target: Any, name: str) -> Callable[..., Any]:
 
     def call(*texts: str) -> Any:
         array = kafka.class_named("java.util.ArrayList")()
-        for one in texts:
-            array.add(one)
+        for argument in texts:
+            array.add(argument)
         return found.invoke(target, array.toArray())
 
     return call

@@ -1,4 +1,4 @@
-"""The key tables say what the libraries say."""
+"""The key tables agree with the libraries."""
 
 from __future__ import annotations
 

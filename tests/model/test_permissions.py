@@ -1,4 +1,4 @@
-"""What each identity must be allowed: exactly what is needed, by the right name."""
+"""Permissions of each identity: exactly what is needed, by the right name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_several_flows_need_is_given_once(mm1: Site) -> None:
         {**mm1.flow, "name": "same", "topics": ["orders"], "target": "north"},
     ]
     mm1["instances"] |= {
-        f"mirrormaker-{one}": {"hosts": ["mirror2"], "flows": [one]} for one in ("more", "same")
+        f"mirrormaker-{name}": {"hosts": ["mirror2"], "flows": [name]} for name in ("more", "same")
     }
     found = {
         (row["resource"], row["name"], row["operation"]): row["flows"]
@@ -130,21 +130,21 @@ def test_what_has_no_place_needs_nothing(mm1: Site, change: dict[str, Any]) -> N
     assert rows(mm1) == []
 
 
-def test_the_report_is_told_what_its_identity_needs(mm2: Site) -> None:
+def test_the_report_is_given_what_its_identity_needs(mm2: Site) -> None:
     for identity in ("mirror", "report"):
         model = reports.mirror_report_model(
             mm2["clusters"], mm2["flows"], mm2["instances"], identity
         )
-        told = model["flows"][0]["permissions"]
-        assert short(told, "cluster") == short(
+        listed = model["flows"][0]["permissions"]
+        assert short(listed, "cluster") == short(
             (row for row in rows(mm2) if row["identity"] == identity), "cluster"
         )
-        assert set(told[0]) == {
+        assert set(listed[0]) == {
             "cluster", "resource", "name", "pattern", "operation", "why", "wider",
         }  # fmt: skip
 
 
-def test_the_reports_flow_is_told_its_own_permissions_alone(mm2_site: Site) -> None:
+def test_the_reports_flow_is_given_its_own_permissions_alone(mm2_site: Site) -> None:
     model = reports.mirror_report_model(
         mm2_site["clusters"], mm2_site["flows"], mm2_site["instances"], "report"
     )
@@ -181,36 +181,36 @@ def test_no_permission_implies_another(engine: str, chosen: list[list[str]], sha
         },
     }  # fmt: skip
     found = permissions.mirror_permissions(**site)
-    for one, other in itertools.permutations(found, 2):
-        assert not allows(one, other), (one, other)
-    # And nothing that a flow needs was left out on the way.
+    for first, second in itertools.permutations(found, 2):
+        assert not allows(first, second), (first, second)
+    # Everything that a flow needs is granted.
     for number, _ in enumerate(chosen):
         alone = permissions.mirror_permissions(
             site["clusters"], [site["flows"][number]], site["instances"]
         )
         for needed in alone:
-            granted = [one for one in found if allows(one, needed)]
-            assert any(f"f{number}" in one["flows"] for one in granted), needed
+            granted = [row for row in found if allows(row, needed)]
+            assert any(f"f{number}" in row["flows"] for row in granted), needed
 
 
-def allows(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether Kafka's StandardAuthorizer allows the second to whoever holds the first."""
-    if any(one[key] != other[key] for key in ("cluster", "principal", "resource")):
+def allows(held: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether Kafka's StandardAuthorizer allows what is asked to the holder of a permission."""
+    if any(held[key] != asked[key] for key in ("cluster", "principal", "resource")):
         return False
     implied = {
         "DESCRIBE": {"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"},
         "DESCRIBE_CONFIGS": {"DESCRIBE_CONFIGS", "ALTER_CONFIGS"},
     }
-    if one["operation"] not in implied.get(other["operation"], {other["operation"]}):
+    if held["operation"] not in implied.get(asked["operation"], {asked["operation"]}):
         return False
-    if one["name"] == "*":
+    if held["name"] == "*":
         return True
-    if one["pattern"] == "prefixed":
-        return bool(other["name"].startswith(one["name"]))
-    return bool(other["pattern"] == "literal" and other["name"] == one["name"])
+    if held["pattern"] == "prefixed":
+        return bool(asked["name"].startswith(held["name"]))
+    return bool(asked["pattern"] == "literal" and asked["name"] == held["name"])
 
 
-# What Kafka's tool is told.
+# Commands for Kafka's tool.
 
 
 def test_commands(mm1: Site) -> None:

@@ -1,4 +1,4 @@
-"""What MirrorMaker 2 and the report on it must be allowed."""
+"""Permissions of MirrorMaker 2 and of the report on it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ WORKERS = [
 ]
 
 
-SYNCS = [f"topic mm2-offset-syncs.east.internal {one}" for one in ("CREATE", "WRITE", "READ")]
+SYNCS = [
+    f"topic mm2-offset-syncs.east.internal {operation}" for operation in ("CREATE", "WRITE", "READ")
+]
 
 
-CHECKPOINTS = [f"topic east.checkpoints.internal {one}" for one in ("CREATE", "WRITE", "READ")]
+CHECKPOINTS = [
+    f"topic east.checkpoints.internal {operation}" for operation in ("CREATE", "WRITE", "READ")
+]
 
 
 def test_mm2_with_groups(mm2: Site) -> None:
@@ -34,8 +38,8 @@ def test_mm2_with_groups(mm2: Site) -> None:
     ]  # fmt: skip
     assert of(mm2, "west", "mirror") == [
         *WORKERS,
-        *(f"topic east.orders {one}" for one in (*MIRRORED, "READ")),
-        *(f"topic east.payments.* {one}" for one in (*MIRRORED, "READ")),
+        *(f"topic east.orders {operation}" for operation in (*MIRRORED, "READ")),
+        *(f"topic east.payments.* {operation}" for operation in (*MIRRORED, "READ")),
         "group billing READ",
         *SYNCS,
         *CHECKPOINTS,
@@ -46,14 +50,14 @@ def test_mm2_without_groups(mm2: Site) -> None:
     mm2.flow.update({"consumer_groups": [], "topics": ["orders"]})
     assert of(mm2, "east", "mirror") == ["topic orders READ", "topic orders DESCRIBE_CONFIGS"]
     assert of(mm2, "west", "mirror") == [
-        *WORKERS, *(f"topic east.orders {one}" for one in MIRRORED), *SYNCS[:2],
+        *WORKERS, *(f"topic east.orders {operation}" for operation in MIRRORED), *SYNCS[:2],
     ]  # fmt: skip
 
 
 def test_mm2_that_keeps_names(mm2: Site) -> None:
     mm2.flow.update({"replication_policy": "identity", "consumer_groups": []})
-    mirrored = [one for one in of(mm2, "west", "mirror") if one.endswith((" CREATE", " ALTER"))]
-    assert [one for one in mirrored if "internal" not in one] == [
+    mirrored = [row for row in of(mm2, "west", "mirror") if row.endswith((" CREATE", " ALTER"))]
+    assert [row for row in mirrored if "internal" not in row] == [
         "topic orders CREATE", "topic orders ALTER",
         "topic payments.* CREATE", "topic payments.* ALTER",
     ]  # fmt: skip
@@ -74,9 +78,9 @@ def test_mm2_is_not_given_what_it_never_mirrors(mm2: Site) -> None:
 
 
 def test_more_nodes_need_no_more(mm2: Site) -> None:
-    one = rows(mm2)
+    before = rows(mm2)
     mm2.instance["hosts"] = ["mirror1", "mirror2"]
-    assert rows(mm2) == one
+    assert rows(mm2) == before
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_more_nodes_need_no_more(mm2: Site) -> None:
     [
         ("emit.heartbeats.enabled", True,
          ["west topic heartbeats CREATE", "west topic heartbeats WRITE"], []),
-        # Null takes our default away: Kafka's holds.
+        # Null removes our default, so that Kafka's holds.
         ("emit.heartbeats.enabled", None,
          ["west topic heartbeats CREATE", "west topic heartbeats WRITE"], []),
         ("emit.offset-syncs.enabled", None, [], []),
@@ -92,7 +96,7 @@ def test_more_nodes_need_no_more(mm2: Site) -> None:
          ["east cluster kafka-cluster DESCRIBE", "west cluster kafka-cluster ALTER"], []),
         ("sync.topic.configs.enabled", False, [],
          ["west topic east.orders ALTER_CONFIGS", "west topic east.payments.* ALTER_CONFIGS"]),
-        ("emit.offset-syncs.enabled", False, [], [f"west {one}" for one in sorted(SYNCS)]),
+        ("emit.offset-syncs.enabled", False, [], [f"west {row}" for row in sorted(SYNCS)]),
     ],
 )  # fmt: skip
 def test_what_a_property_changes(
@@ -116,9 +120,10 @@ def test_the_report_on_mm2(mm2: Site) -> None:
         "cluster kafka-cluster DESCRIBE",
         "group east-mm2 DESCRIBE",
         "group billing DESCRIBE",
-        *(f"topic mm2-{one}.east.internal READ" for one in ("offsets", "status", "offset-syncs")),
-        *(f"topic mm2-{one}.east.internal DESCRIBE_CONFIGS"
-          for one in ("offsets", "status", "offset-syncs", "configs")),
+        *(f"topic mm2-{topic}.east.internal READ"
+          for topic in ("offsets", "status", "offset-syncs")),
+        *(f"topic mm2-{topic}.east.internal DESCRIBE_CONFIGS"
+          for topic in ("offsets", "status", "offset-syncs", "configs")),
         "topic mm2-configs.east.internal DESCRIBE",
         "topic east.checkpoints.internal READ",
         "topic east.checkpoints.internal DESCRIBE_CONFIGS",

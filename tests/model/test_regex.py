@@ -97,7 +97,7 @@ def test_portable_pattern(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "word"), REFUSED.items())
-def test_refused_pattern_is_told_why(pattern: str, word: str) -> None:
+def test_a_refused_pattern_is_reported_with_its_reason(pattern: str, word: str) -> None:
     with pytest.raises(ModelError, match=re.escape(word)) as problem:
         regex.check(pattern)
     assert pattern in str(problem.value)
@@ -117,7 +117,7 @@ def test_exclusions_become_a_negative_lookahead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "common"),
+    ("first", "second", "common"),
     [
         ((["orders"], []), (["orders"], []), "orders"),
         ((["orders"], []), (["orders2"], []), None),
@@ -130,15 +130,15 @@ def test_exclusions_become_a_negative_lookahead() -> None:
         (([r".*\.eu"], []), ([r"pay\..*"], []), "pay.eu"),
     ],
 )
-def test_common_topic(one: Any, other: Any, common: str | None) -> None:
-    assert regex.common_topic([one, other]) == common
-    assert regex.common_topic([other, one]) == common
+def test_common_topic(first: Any, second: Any, common: str | None) -> None:
+    assert regex.common_topic([first, second]) == common
+    assert regex.common_topic([second, first]) == common
 
 
 def test_a_search_too_large_assumes_overlap() -> None:
-    one: tuple[list[str], list[str]] = ([r".*a[ab]{16}x"], [])
-    other: tuple[list[str], list[str]] = ([r".*b[ab]{16}y"], [])
-    assert regex.common_topic([one, other]) in (None, "...")
+    first: tuple[list[str], list[str]] = ([r".*a[ab]{16}x"], [])
+    second: tuple[list[str], list[str]] = ([r".*b[ab]{16}y"], [])
+    assert regex.common_topic([first, second]) in (None, "...")
 
 
 letters = st.sampled_from("ab.-_1")
@@ -156,19 +156,19 @@ patterns: st.SearchStrategy[str] = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(one=patterns, other=patterns, left_out=patterns)
-def test_a_common_topic_is_matched_by_all(one: str, other: str, left_out: str) -> None:
-    name = regex.common_topic([([one], [left_out]), ([other], [])])
+@given(first=patterns, second=patterns, left_out=patterns)
+def test_a_common_topic_is_matched_by_all(first: str, second: str, left_out: str) -> None:
+    name = regex.common_topic([([first], [left_out]), ([second], [])])
     if name is not None:
-        assert re.fullmatch(regex.include_regex([one], [left_out]), name)
-        assert re.fullmatch(regex.include_regex([other]), name)
+        assert re.fullmatch(regex.include_regex([first], [left_out]), name)
+        assert re.fullmatch(regex.include_regex([second]), name)
 
 
 @settings(max_examples=150, deadline=None)
-@given(one=patterns, other=patterns, name=st.text(letters, min_size=1, max_size=5))
-def test_a_topic_matched_by_both_is_never_overlooked(one: str, other: str, name: str) -> None:
-    if re.fullmatch(regex.as_regex(one), name) and re.fullmatch(regex.as_regex(other), name):
-        assert regex.common_topic([([one], []), ([other], [])]) is not None
+@given(first=patterns, second=patterns, name=st.text(letters, min_size=1, max_size=5))
+def test_a_topic_matched_by_both_is_never_overlooked(first: str, second: str, name: str) -> None:
+    if re.fullmatch(regex.as_regex(first), name) and re.fullmatch(regex.as_regex(second), name):
+        assert regex.common_topic([([first], []), ([second], [])]) is not None
 
 
 def test_java_reads_every_portable_pattern_as_python_does(java: Callable[[str], Any]) -> None:

@@ -1,4 +1,4 @@
-"""Rendered text is read back by those it is written for."""
+"""Rendered text is read back by Java, Kafka and systemd's rules."""
 
 from __future__ import annotations
 

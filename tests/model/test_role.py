@@ -1,4 +1,4 @@
-"""The role as a playbook meets it: it judges before anything changes and prints no secret."""
+"""The role in a playbook: it judges before anything changes and prints no secret."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PLAY = """
     - name: Show what is rendered
       ansible.builtin.debug:
         msg:
-          - "{{ one.files['consumer.properties'] | to_java_properties }}"
-          - "{{ one.files['producer.properties'] | to_java_properties }}"
-          - "{{ one.environment | to_environment_file }}"
+          - "{{ instance.files['consumer.properties'] | to_java_properties }}"
+          - "{{ instance.files['producer.properties'] | to_java_properties }}"
+          - "{{ instance.environment | to_environment_file }}"
           - "{{ kafka_clusters
                 | mirror_report_model(mirror_flows, mirrormaker_instances, 'report') | to_json }}"
       vars:
-        one: "{{ kafka_clusters
-                 | mirrormaker_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"
+        instance: "{{ kafka_clusters
+                      | mirrormaker_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"
     - name: The secret is really there, and well
       ansible.builtin.assert:
         that: (kafka_clusters | kafka_credentials('east', 'mirror'))['east.mirror.password']
@@ -55,7 +55,7 @@ class Controller:
         )
 
     def run(self, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run the play as loudly as it goes."""
+        """Run the play with the most verbose output."""
         variables = {
             "kafka_clusters": self.site["clusters"],
             "mirror_flows": self.site["flows"],

@@ -1,4 +1,4 @@
-"""Fixtures of this scenario: its two instances, and a watch over the processes beside them."""
+"""Fixtures of this scenario: its two instances, and the observation of the host's processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def faulty(lab: Lab, payments: Unit) -> Faulty:
 
 @pytest.fixture(scope="session", autouse=True)
 def watch(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Look at the processes of the mirror's host all the time; a call ends it and tells."""
+    """Observe the processes of the mirror's host; a call ends that and returns what was seen."""
     secrets = [
         words(lab.passwords[cluster][identity])
         for cluster in ("east", "west")

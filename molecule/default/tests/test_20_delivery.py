@@ -1,4 +1,4 @@
-"""Every acknowledged record arrives byte for byte, whatever happens to the process."""
+"""Every acknowledged record arrives byte for byte after stops, kills and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lag is measured between reports: by a service of its own, quietly, beside a running report."""
+"""A service of its own measures lag, without output, also beside a running report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_timer_measures_lag_and_hands_it_to_the_node_exporter_without_a_word
     assert shown["Result"] == "success"
     after = seen(host)
     assert set(after) == {"orders.jsonl", "payments.jsonl"}
-    assert not set(after.items()) & set(before.items()), "both flows were looked at"
+    assert not set(after.items()) & set(before.items()), "both flows were observed"
     argv = [
         "journalctl",
         "--no-pager",
@@ -40,7 +40,7 @@ def test_the_timer_measures_lag_and_hands_it_to_the_node_exporter_without_a_word
     ]
     said = host.run(*argv).stdout.splitlines()
     assert [line for line in said if not line.startswith("--")] == []
-    # What stands in the collector's directory is readable by everybody, and no more than that.
+    # Metrics are readable by everybody.
     metrics = host.run("runuser", "-u", "nobody", "--", "cat", f"{COLLECTOR}/mirror_report.prom")
     assert 'kafka_mirror_lag_records{flow="orders",source="east",target="west"' in metrics.stdout
     assert json.loads(host.run("mirror-report", "lag", "--json", check=False).stdout)["lag"]

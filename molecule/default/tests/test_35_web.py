@@ -1,4 +1,4 @@
-"""The web view shows the last report to who knows a password, over TLS, and nothing else."""
+"""The web view shows the last report, over TLS and with a password, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-# Asks a list of paths, each with a password or none; tells status, headers and text.
+# Requests a list of paths, each with a login or without; prints status, headers and text.
 ASK = r"""
 import base64, http.client, json, ssl, sys
 given = json.load(sys.stdin)
@@ -44,7 +44,7 @@ def ask(lab, *requests):
 
 @pytest.fixture(scope="module")
 def login(lab):
-    """The user of the inventory, as a browser sends him."""
+    """The login of the inventory's user, as a browser sends it."""
     return base64.b64encode(f"operator:{lab.passwords['west']['report']}".encode()).decode()
 
 
@@ -58,7 +58,7 @@ def test_the_last_report_is_shown_to_who_knows_it(lab, login):
     answers = ask(lab, *[(path, login) for path in PAGES])
     assert [status for status, _, _ in answers] == [200, 200, 200]
     last = json.loads(lab.mirror.run("mirror-report", "show", "--json", check=False).stdout)
-    # Its age is what a command adds.
+    # A command adds the age.
     shown = json.loads(answers[2][2])
     assert shown["run_id"] == last["run_id"]
     assert shown | {key: last[key] for key in ("verdict", "age_seconds")} == last

@@ -1,4 +1,4 @@
-"""Restart by state: what changed restarts, once; what did not, does not; a dead run is healed."""
+"""Instances restart once, if they changed; a run after an aborted run completes it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def base(lab):
 
 @pytest.fixture(scope="module")
 def changed(lab, orders, payments, base, outputs):
-    """One run with a changed property, as loud as Ansible gets."""
+    """One run with a changed property and the most verbose output."""
     assert base
     before = {"orders": orders.pid, "payments": payments.pid, "since": orders.host.now()}
     done = lab.playbook("mirrormaker.yml", with_linger(lab, 35), "-vvv", "--diff")
@@ -65,10 +65,10 @@ def test_an_instance_with_nothing_changed_is_not_restarted(changed, payments):
 
 @pytest.fixture(scope="module")
 def healed(lab, orders, payments, base, changed, outputs):
-    """Two runs, each after one that died: at the unit and the generation, then at the next."""
+    """Two runs, each after two simulated aborts of an earlier run."""
     observed = []
     folder = "/etc/mirrormaker-payments"
-    # Died between unit and restart; and between generation and credential.
+    # Aborted between unit and restart; and between generation and credential.
     for name, content in base.items():
         lab.mirror.write(name, content)
     generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))
@@ -77,7 +77,7 @@ def healed(lab, orders, payments, base, changed, outputs):
     pids, since = (orders.pid, payments.pid), orders.host.now()
     outputs.append(lab.playbook("mirrormaker.yml").text)
     observed.append((pids, since, live(orders, "linger.ms"), orders.pid, payments.pid))
-    # Died between files and unit; and between credential and files.
+    # Aborted between files and unit; and between credential and files.
     properties = f"{FOLDER}/producer.properties"
     lab.mirror.write(properties, changed["files"][properties])
     credential = f"{folder}/credentials/east.mirror.jaas"

@@ -1,4 +1,4 @@
-"""New passwords reach brokers, report and mirrors while data flows: one restart, nothing lost."""
+"""New passwords are deployed while data flows: one restart of each mirror, nothing lost."""
 
 from __future__ import annotations
 

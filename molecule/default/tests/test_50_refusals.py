@@ -1,4 +1,4 @@
-"""What must not be deployed is refused while the old service goes on, and the host is untouched."""
+"""Wrong inputs are refused; services keep running and the host stays unchanged."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
         right = lab.mirror.read(path)
         lab.mirror.write(path, re.sub("OnCalendar=.*", "OnCalendar=every 5 minutes", right))
         lab.mirror.run("systemctl", "daemon-reload")
-    # One file is mended by hand, which does not wake its timer; the other is left to the role.
+    # One file is restored by hand, which does not start its timer; the role restores the other.
     lab.mirror.write(path, right)
     lab.mirror.run("systemctl", "daemon-reload")
     for timer in timers:
@@ -91,7 +91,7 @@ def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
 
 
 def refused(lab, units, outputs, playbook, variables):
-    """Run what has to be refused; returns what was said about it."""
+    """Run a playbook that has to fail; returns its message."""
     host = units[0].host
     tree = host.tree()
     before = [(unit.pid, unit.show()["InvocationID"]) for unit in units]

@@ -1,4 +1,4 @@
-"""The services are shut in: by systemd's own measure, and by what really can be done inside."""
+"""Services are confined: by systemd's own measure, and by what a process in one can do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 from labkit.hosts import exposure
 
-# Tries what a service has no need of; tells what it could do.
+# Tries what a service does not need; prints what succeeded.
 PROBE = r"""
 import ctypes, json, os, socket, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -72,7 +72,7 @@ def test_exposure_is_low(lab, measured, name, unit, own):
 
 @pytest.fixture
 def home(lab):
-    """Another user's home that anybody could enter if nothing held him back."""
+    """Another user's home, which file modes alone let everybody enter."""
     for host in lab.hosts:
         host.shell("mkdir -p -m 0777 /home/other && chmod 0777 /home/other")
     yield "/home/other"
@@ -85,11 +85,15 @@ def test_a_service_can_do_only_what_it_has_to(lab, home, name, unit, own):
     assert home in FORBIDDEN
     host = lab.host(name)
     running = host.shell("ls /run/credentials").split()
-    others = [one for one in running if one.endswith(".service") and one != f"{unit}.service"]
+    others = [
+        service
+        for service in running
+        if service.endswith(".service") and service != f"{unit}.service"
+    ]
     assert others or name != "mirror1"
     script, copy = "/usr/local/lib/lab-probe.py", f"{unit}-lab-probe.service"
     command = " ".join(["/usr/bin/python3", script, *FORBIDDEN, *own, "/tmp"])  # noqa: S108
-    # The unit itself, as it is, but for what it runs.
+    # The unit as it is, except for what it runs.
     text = host.read(f"/etc/systemd/system/{unit}.service")
     text = re.sub(r"^ExecStart=(.*\\\n)*.*$", f"ExecStart={command}", text, flags=re.MULTILINE)
     text = re.sub(r"^(Type|Restart\w*|WantedBy)=.*\n", "", text, flags=re.MULTILINE)

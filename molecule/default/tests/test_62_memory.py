@@ -1,4 +1,4 @@
-"""A host short of memory ends the report, and no mirror."""
+"""When a host runs out of memory, the report is ended and no mirror."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from labkit.controller import wait
 
-# Takes so many megabytes step by step, and says how it may be ended.
+# Prints its OOM score, then allocates so many megabytes step by step.
 GROW = """
 import sys, time
 print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
@@ -76,7 +76,7 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         for pid, _ in mirrors.values()
     ]
     script, copy = "/usr/local/lib/lab-grow.py", f"{name}-lab-grow.service"
-    # The unit itself, as it is, but for what it runs.
+    # The unit as it is, except for what it runs.
     text = host.read(f"/etc/systemd/system/{name}.service")
     command = f"/usr/bin/python3 {script} 400"
     text = re.sub(r"^ExecStart=.*$", f"ExecStart={command}", text, flags=re.MULTILINE)
@@ -100,7 +100,7 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
     assert "HELD" not in said, "the limit was reached"
     assert re.search("status=9/KILL|oom-kill", said), said
     assert re.findall(r"SCORE (-?\d+)", said) == ["1000"]
-    # Where the kernel lets nobody lower it, systemd leaves it as it is.
+    # Where the kernel does not allow a lower score, systemd leaves it unchanged.
     assert max(scores) <= 0
     assert min(sizes) > LEFT, "each of the mirrors held more than it did"
     assert {unit: (unit.pid, unit.restarts) for unit in mirrors} == mirrors

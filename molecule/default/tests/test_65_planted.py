@@ -1,14 +1,14 @@
-"""What a report that was taken over plants in its own directories leads root nowhere."""
+"""Links and pipes that a compromised report plants in its directories do not mislead root."""
 
 from __future__ import annotations
 
 import pytest
 
-STATE, METRICS, WEB = (f"/var/lib/mirror-report{one}" for one in ("", "-metrics", "-web"))
+STATE, METRICS, WEB = (f"/var/lib/mirror-report{suffix}" for suffix in ("", "-metrics", "-web"))
 SECRET = "/root/planted-secret"
 CANARY = "canary-9d07c4"
 REPORTS = f"{STATE}/reports"
-# Each in the place of what is there.
+# Each takes the place of a file of the report.
 LINKS = [f"{REPORTS}/latest.html", f"{METRICS}/mirror_report.prom", f"{WEB}/latest.html"]
 PIPES = [f"{REPORTS}/latest.json", f"{METRICS}/mirror_report_parity.prom", f"{WEB}/latest.json"]
 BESIDE = {"ln -s " + SECRET: "link", "mkfifo": "pipe"}
@@ -32,14 +32,14 @@ def planted(lab, outputs):
     before = found(host, SECRET, "/root")
     plant = [f"cd {STATE}", f"ln -s {SECRET} planted.json", "mkfifo pipe.json"]
     plant += [f"ln -s {SECRET} classes/mirror-report-0.jsa", "mkfifo classes/mirror-report-1.jsa"]
-    plant += [f"[ ! -e {one} ] || mv {one} {one}.kept" for one in (*LINKS, *PIPES)]
-    plant += [f"ln -s {SECRET} {one}" for one in LINKS] + [f"mkfifo {one}" for one in PIPES]
+    plant += [f"[ ! -e {path} ] || mv {path} {path}.kept" for path in (*LINKS, *PIPES)]
+    plant += [f"ln -s {SECRET} {path}" for path in LINKS] + [f"mkfifo {path}" for path in PIPES]
     as_report(host, "; ".join(plant))
     changed = {"mirror_report_web_hsts_seconds": 60}
     done = lab.playbook("site.yml", changed, "--diff", "-v", check=False)
     outputs.append(done.text)
     yield done, before
-    kept = [f"[ ! -e {one}.kept ] || mv -f {one}.kept {one}" for one in (*LINKS, *PIPES)]
+    kept = [f"[ ! -e {path}.kept ] || mv -f {path}.kept {path}" for path in (*LINKS, *PIPES)]
     as_report(host, f"cd {STATE}; rm -f planted.json pipe.json classes/mirror-report-[01].jsa")
     as_report(host, "; ".join(kept))
     host.run("rm", SECRET)

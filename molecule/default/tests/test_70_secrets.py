@@ -1,4 +1,4 @@
-"""A password that logs in stands where it must, and nowhere else."""
+"""Passwords stand only where a service or root reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SEARCH = r"""
 import json, os, subprocess, sys
 words = [word.encode() for word in json.load(sys.stdin)]
 hits = {}
-def look(place, content):
+def check(place, content):
     if any(word in content for word in words):
         hits.setdefault(place, 0)
         hits[place] += 1
@@ -22,12 +22,12 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     for name in ("cmdline", "environ"):
         try:
             with open(f"/proc/{pid}/{name}", "rb") as file:
-                look(f"process {name}", file.read())
+                check(f"process {name}", file.read())
         except OSError:
             pass
-look("systemctl show", output("systemctl", "show", "--all", "*"))
-look("systemctl cat", output("systemctl", "cat", "*.service", "*.timer"))
-look("journal", output("journalctl", "--no-pager", "--all", "--output=export"))
+check("systemctl show", output("systemctl", "show", "--all", "*"))
+check("systemctl cat", output("systemctl", "cat", "*.service", "*.timer"))
+check("journal", output("journalctl", "--no-pager", "--all", "--output=export"))
 searched = root_only = 0
 for folder, _, names in os.walk("/"):
     if folder.startswith(("/proc", "/sys", "/dev", "/usr/lib/jvm", "/var/cache/apt")):
@@ -46,7 +46,7 @@ for folder, _, names in os.walk("/"):
             continue
         if open_ or report or found.st_mode & 0o040 and found.st_gid:
             searched += 1
-            look(path, content)
+            check(path, content)
         elif any(word in content for word in words):
             root_only += 1
 print(json.dumps({"hits": hits, "searched": searched, "root_only": root_only}))
@@ -55,7 +55,7 @@ print(json.dumps({"hits": hits, "searched": searched, "root_only": root_only}))
 
 @pytest.fixture(scope="module")
 def canaries(lab):
-    """The unmistakable part of every password of the identities that log in, old ones included."""
+    """The part without special characters of every password that logs in or did before."""
     passwords = [
         lab.passwords[cluster][identity]
         for cluster in ("east", "west")
@@ -65,7 +65,7 @@ def canaries(lab):
 
 
 def search(host, canaries):
-    """Look for words everywhere on a host."""
+    """Search processes, systemd, journal and files of a host for words."""
     script = "import sys; exec(sys.argv[1])"
     done = host.run("python3", "-c", script, SEARCH, stdin=json.dumps(canaries))
     return json.loads(done.stdout)
@@ -99,7 +99,7 @@ def test_no_password_is_printed_by_ansible(outputs, canaries):
 
 def test_no_process_ever_carried_a_password(watch):
     seen = watch()
-    assert seen["looks"] > 100
+    assert seen["observations"] > 100
     assert seen["hits"] == []
 
 
@@ -139,12 +139,13 @@ def test_a_user_of_the_host_reads_no_secret(lab, orders, canaries, measured):
         "mirror-report check",
     ]
     said = [
-        host.run("runuser", "-u", "nobody", "--", "sh", "-c", one, check=False) for one in attempts
+        host.run("runuser", "-u", "nobody", "--", "sh", "-c", attempt, check=False)
+        for attempt in attempts
     ]
-    measured(attempts=len(said), refused=sum(one.status != 0 for one in said))
-    for attempt, one in zip(attempts, said, strict=True):
-        assert not [word for word in canaries if word in one.text], attempt
-    assert all(one.status != 0 for one in said[: len(places)])
+    measured(attempts=len(said), refused=sum(result.status != 0 for result in said))
+    for attempt, result in zip(attempts, said, strict=True):
+        assert not [word for word in canaries if word in result.text], attempt
+    assert all(result.status != 0 for result in said[: len(places)])
     assert orders.pid == pid
     limit = host.run("prlimit", f"--pid={pid}", "--core", "--noheadings", "--output=HARD").stdout
     assert limit.strip() == "0", "a crash writes no memory to disk"

@@ -1,4 +1,4 @@
-"""After a reboot of the host everything is back by itself."""
+"""After a reboot of the host all services start again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def test_a_rebooted_host_mirrors_again_and_nothing_is_lost(lab, orders, payments
     before = lab.compare("stopped")
     production = lab.start_producer("stopped", count=2000)
     production.finish()
-    # systemd stops all processes before it ends them. A command that entered the host stops with
-    # its process, never sees that one's end, and a namespace lives as long as any process in it.
+    # systemd stops all processes before it ends them. A command that entered the host would stop
+    # with its process, never see its end, and keep the namespace alive.
     watch()
     lab.prober.end()
     # Longer than systemd itself waits for a service that does not stop.

@@ -1,4 +1,4 @@
-"""Releases that nothing uses are cleared away when asked, and no other."""
+"""The playbook prune.yml removes the releases that nothing uses, and no other."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ REPORT = (
     "/var/lib/mirror-report",
     "/var/lib/prometheus",
 )
-# Written by Debian's packages when they are installed, Java's and nginx's.
+# Written when Debian's packages of Java and nginx are installed.
 GENERATED = (
     "/etc/.java",
     "/etc/alternatives/",
@@ -67,7 +67,7 @@ def test_uninstalling_leaves_the_tree_as_it_was(lab, outputs):
 
 @pytest.fixture
 def other_site(lab):
-    """A site of somebody else on the web server of the report."""
+    """Another site on the web server of the report."""
     host = lab.mirror
     host.write(OTHER, 'server { listen 127.0.0.1:8081; location / { return 200 "other"; } }')
     host.run("systemctl", "reload", "nginx")

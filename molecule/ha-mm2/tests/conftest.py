@@ -23,7 +23,7 @@ def change(variables: Variables) -> None:
 
 @pytest.fixture(scope="session")
 def engine() -> Engine:
-    """What the tests have to know of it."""
+    """What differs for the tests."""
     return Engine(cluster="west", group="east-mm2", prefix="east.", change=change)
 
 

@@ -17,7 +17,7 @@ from labkit.lab import Lab  # noqa: E402
 
 @pytest.fixture(scope="session")
 def mirror(lab: Lab) -> Unit:
-    """The one process with both flows."""
+    """The process with both flows."""
     return Unit(lab.mirror, "mirrormaker.service")
 
 

@@ -1,4 +1,4 @@
-"""Every acknowledged record arrives byte for byte on its own partition, whatever comes later."""
+"""Every acknowledged record arrives byte for byte on its own partition."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_a_consumer_group_can_go_on_at_the_target(lab, delivered, measured):
 
 
 def test_the_workers_configuration_on_the_target_holds_no_secret(lab):
-    secrets = [words(one) for identities in lab.passwords.values() for one in identities.values()]
+    secrets = [
+        words(password) for identities in lab.passwords.values() for password in identities.values()
+    ]
     for source in ("east", "north"):
         topic = f"mm2-configs.{source}.internal"
         step = {"do": "search", "cluster": "west", "topic": topic}

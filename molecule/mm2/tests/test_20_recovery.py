@@ -33,7 +33,7 @@ def test_a_killed_process_comes_back_by_itself_and_loses_nothing(lab, mirror, me
     with lab.producing("killed", rate=300) as production:
         for number in range(3):
             there = mirrored(lab, "killed")
-            # Before each kill, or it would prove nothing.
+            # Otherwise a kill would come before anything was mirrored.
             wait("300 records mirrored", lambda n=there: mirrored(lab, "killed") >= n + 300)
             before, restarts = mirror.pid, mirror.restarts
             assert before

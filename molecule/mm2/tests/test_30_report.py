@@ -1,4 +1,4 @@
-"""What the report says of MirrorMaker 2 beside the classes of faults, in the same run."""
+"""Findings on MirrorMaker 2 in the report on all faults."""
 
 from __future__ import annotations
 

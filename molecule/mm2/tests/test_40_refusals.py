@@ -1,4 +1,4 @@
-"""What would mirror again or leave a gap is refused, and the running mirror goes on."""
+"""Changes that would repeat or lose records are refused; the mirror keeps running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's own scripts run as a chosen identity, however a cluster asks who connects."""
+"""Kafka's scripts run as a chosen identity, with every kind of authentication."""
 
 from __future__ import annotations
 

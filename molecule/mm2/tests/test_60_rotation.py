@@ -14,14 +14,14 @@ HOSTS = ("source1", "source2", "target1")
 
 @pytest.fixture(scope="module", autouse=True)
 def begun_again(lab):
-    """What was damaged and lost before stays critical until the baseline is recorded again."""
+    """Record the baselines again: earlier losses stay critical until then."""
     for flow in ("orders", "orders-north"):
         lab.desk.run("mirror-report", "baseline", "--flow", flow, "--renew")
 
 
 @pytest.fixture
 def changing(lab, mirror, outputs, measured):
-    """Run the site with what changed while both sources are written; nothing may be lost."""
+    """Run the site with changes while both sources are written; nothing may be lost."""
     brokers = [Unit(lab.host(name), "kafka-broker.service") for name in HOSTS]
 
     def change(restarts, *, broker_restarts=(0, 0, 0), **changed):
@@ -41,8 +41,10 @@ def changing(lab, mirror, outputs, measured):
         found = {
             source: lab.compare("orders", source, f"{source}.") for source in ("east", "north")
         }
-        measured(duplicated={source: one["duplicated"] for source, one in found.items()})
-        assert [complete(one) for one in found.values()] == [{}, {}]
+        measured(
+            duplicated={source: comparison["duplicated"] for source, comparison in found.items()}
+        )
+        assert [complete(comparison) for comparison in found.values()] == [{}, {}]
         starts = [unit.starts(begin) for unit, begin in zip((mirror, *brokers), since, strict=True)]
         assert starts == [restarts, *broker_restarts]
 
@@ -51,7 +53,7 @@ def changing(lab, mirror, outputs, measured):
 
 @pytest.fixture
 def stands(lab, outputs):
-    """Where a secret still is: hosts that have it in a file, and what Ansible printed."""
+    """Where a secret is found: in files of hosts, or in Ansible's output."""
     script = "grep -rlF --exclude-dir=proc --exclude-dir=sys -f - / 2>/dev/null || true"
 
     def places(word):
@@ -109,13 +111,17 @@ def test_a_new_user_with_plain_takes_the_place_of_the_old_one(lab, changing, sta
 
 def test_the_report_still_calls_the_mirror_whole(lab, measured):
     def only_repeated():
-        # A restart may have repeated records, and that is a warning; no other is.
+        # A restart may have repeated records; that is the only warning allowed.
         status, document = lab.report("lag")
-        told = {(one["severity"], one["kind"]) for one in document["findings"]}
-        return status in {0, 1} and told <= {("warning", "offset_shift")}
+        reported = {(finding["severity"], finding["kind"]) for finding in document["findings"]}
+        return status in {0, 1} and reported <= {("warning", "offset_shift")}
 
     wait("nothing in flight", only_repeated)
     status, document = lab.report("run")
     measured(coverage=document["coverage"])
-    lost = [one for one in document["findings"] if one["severity"] in {"critical", "unknown"}]
+    lost = [
+        finding
+        for finding in document["findings"]
+        if finding["severity"] in {"critical", "unknown"}
+    ]
     assert (lost, status in {0, 1}) == ([], True), document["findings"]

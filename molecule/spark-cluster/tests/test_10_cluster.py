@@ -1,4 +1,4 @@
-"""Two workers verify the whole mirror; secrets stay where they belong."""
+"""Two workers verify the whole mirror; secrets are readable only where needed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WORKERS = ("worker1", "worker2")
 SITE = "/opt/mirror-report/venv"
 JAVA = "/usr/lib/jvm/java-17-openjdk-amd64"
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-# What a user who owns nothing sees of every process.
+# What an unprivileged user sees of every process.
 SEEN = "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' ' '"
 
 
 @pytest.fixture(scope="module")
 def verified(lab):
-    """The report of a whole mirror, and what Spark wrote down of the run."""
+    """The report of a whole mirror, Spark's events, and processes as another user saw them."""
     for topic, count in COUNTS.items():
         lab.produce(topic, count=count)
     lab.wait_mirrored("orders", list(COUNTS))
@@ -41,7 +41,7 @@ def verified(lab):
 
 @pytest.fixture(scope="module")
 def cluster_secret(lab):
-    """What the inventory makes the secret of Spark's cluster of."""
+    """The secret of Spark's cluster, as the inventory derives it."""
     return hashlib.sha256(lab.passwords["east"]["admin"].encode()).hexdigest()
 
 
@@ -57,8 +57,8 @@ def test_every_record_is_verified(verified):
 
 
 def test_both_workers_read(verified, measured):
-    ended = [one for one in verified[1] if one["Event"] == "SparkListenerTaskEnd"]
-    hosts = [one["Task Info"]["Host"] for one in ended]
+    ended = [event for event in verified[1] if event["Event"] == "SparkListenerTaskEnd"]
+    hosts = [event["Task Info"]["Host"] for event in ended]
     tasks = {name: hosts.count(name) for name in WORKERS}
     measured(tasks=tasks)
     assert set(hosts) == set(WORKERS)
@@ -69,7 +69,9 @@ def test_executors_need_no_python(lab, verified):
     for name in WORKERS:
         environment = lab.host(name).shell("systemctl show --property=Environment spark.service")
         assert "PYSPARK_PYTHON=/nonexistent" in environment
-    assert not [one for one in verified[1] if "python" in str(one.get("RDD Info", "")).lower()]
+    assert not [
+        event for event in verified[1] if "python" in str(event.get("RDD Info", "")).lower()
+    ]
 
 
 def test_the_cluster_s_secret_is_in_one_file_and_in_nothing_that_others_see(
@@ -125,11 +127,13 @@ def test_a_cluster_that_lets_others_in_is_refused(lab, playbook, variable, value
 
 @pytest.mark.usefixtures("verified")
 def test_no_secret_is_in_what_spark_writes_down_or_shows(lab, cluster_secret):
-    secrets = [words(one) for some in lab.passwords.values() for one in some.values()]
+    secrets = [
+        words(password) for identities in lab.passwords.values() for password in identities.values()
+    ]
     secrets.append(cluster_secret)
-    assert all(len(one) >= 10 for one in secrets)
+    assert all(len(secret) >= 10 for secret in secrets)
     shown = [lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +")]
-    assert "SparkListenerSQLExecutionStart" in shown[0], "there is a plan to look at"
+    assert "SparkListenerSQLExecutionStart" in shown[0], "there is a plan to search"
     for name in WORKERS:
         host = lab.host(name)
         shown.append(host.shell("find /var/lib/spark -name 'std*' -exec cat {} +"))
@@ -187,7 +191,7 @@ def test_spark_submit_runs_the_same_program(lab):
 
 
 def with_passwords(lab):
-    """Lend the report's host what a session of its service has."""
+    """Copy the credentials that the report's service has for its user."""
     lab.desk.shell(
         f"for f in /etc/mirror-report/credentials/*.password "
         f"/etc/mirror-report/credentials/spark-defaults.conf; do "
@@ -196,7 +200,7 @@ def with_passwords(lab):
 
 
 def without_passwords(lab):
-    """Take it back."""
+    """Remove them."""
     lab.desk.shell(f"rm {CREDENTIALS}/*.password {CREDENTIALS}/spark-defaults.conf")
 
 
@@ -204,7 +208,7 @@ def test_credentials_are_taken_back(lab):
     lab.playbook("report.yml", {"mirror_report_executor_credentials": False})
     for name in (*WORKERS, "mirror1"):
         assert lab.host(name).run("test", "-e", CREDENTIALS, check=False).status == 1
-    lab.produce("orders", count=100)  # or Spark would not be needed
+    lab.produce("orders", count=100)  # otherwise Spark would not be needed
     lab.wait_mirrored("orders", list(COUNTS))
     status, document = lab.report("run")
     assert status == 3

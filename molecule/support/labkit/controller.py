@@ -40,7 +40,7 @@ class Result:
 
 
 def wait(what: str, check: Callable[[], Any], seconds: float = 120, pause: float = 0.5) -> Any:
-    """Poll until ``check`` answers something true, and return it.
+    """Poll until ``check`` returns something true, and return that.
 
     :raises AssertionError: it did not within ``seconds``; names ``what`` and the last answer.
     """

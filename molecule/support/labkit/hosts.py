@@ -43,7 +43,7 @@ class Host:
         return self.run("sh", "-c", script, check=check).stdout
 
     def now(self) -> str:
-        """The host's own time, as journalctl takes it; what happened before lies before it."""
+        """The host's own time, as journalctl takes it; later than everything before this call."""
         return "@" + self.shell("sleep 1; date +%s").strip()
 
     def read(self, path: str) -> str:
@@ -67,7 +67,7 @@ class Host:
         return file
 
     def changes(self, tree: str) -> str:
-        """Tell what became of the files since ``tree`` was taken; empty: nothing."""
+        """List the changes of files since ``tree`` was taken."""
         return self.run("python3", f"{TOOLS}/tree.py", "compare", tree, check=False).stdout.strip()
 
 

@@ -1,4 +1,4 @@
-"""A scenario at work: its clusters asked, producers started, the report made, playbooks run."""
+"""What tests do with a scenario: ask clusters, produce, make reports, run playbooks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Lab(Site):
     def producing(
         self, *topics: str, cluster: str = "east", **options: object
     ) -> Iterator[Production]:
-        """Keep a producer writing; it has ended when the block is left."""
+        """Keep a producer writing until the block ends."""
         production = self.start_producer(*topics, cluster=cluster, **options)
         try:
             yield production

@@ -55,7 +55,7 @@ class Site:
         return passwords
 
     def retire(self, cluster: str, identity: str) -> None:
-        """Give an identity a new password in the vault; the next run of the site makes it so."""
+        """Give an identity a new password in the vault; the next run of the site applies it."""
         passwords = self.passwords
         self.retired.append(passwords[cluster][identity])
         passwords[cluster][identity] = f'{cluster}{identity}"\\$ é{secrets.token_hex(8)}'
@@ -86,7 +86,7 @@ class Site:
         subprocess.run(argv, input=json.dumps(document), text=True, check=True, capture_output=True)
 
     def connection(self, cluster: str, identity: str = "admin") -> dict[str, Any]:
-        """Say how the lab's tools reach a cluster."""
+        """Connection settings of the lab's tools for a cluster."""
         model = self.clusters[cluster]
         connection = {key: model[key] for key in ("bootstrap_servers", "security_protocol")}
         who = model["identities"][identity]
@@ -108,5 +108,5 @@ class Site:
 
 
 def words(secret: str) -> str:
-    """Take the part of a password that no escaping changes: what a leak must show."""
+    """The longest part of a password that no escaping changes."""
     return max((str(part) for part in re.findall(r"[A-Za-z0-9]+", secret)), key=len)

@@ -63,14 +63,14 @@ class Production:
 
 
 class Prober:
-    """``lab/tools/probe.py`` on a lab host: started when it is asked first, or has died."""
+    """``lab/tools/probe.py`` on a lab host; started with the first question, or if it has ended."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
         self.process: subprocess.Popen[str] | None = None
 
     def ask(self, document: Mapping[str, Any]) -> list[Any]:
-        """Have a document's steps taken, and return their answers."""
+        """Run a document's steps and return their answers."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
                 self.host.command(
