@@ -80,14 +80,14 @@ def acl(row: Mapping[str, Any]) -> ACL:
     )
 
 
-def words(one: ACL) -> str:
+def words(acl: ACL) -> str:
     """One permission as a person reads it."""
-    resource = one.resource_pattern
+    resource = acl.resource_pattern
     kind = resource.resource_type.name.lower().replace("_", "-")
     beginning = "*" if resource.pattern_type == ACLResourcePatternType.PREFIXED else ""
-    address = "" if one.host == "*" else f" from {one.host}"
+    address = "" if acl.host == "*" else f" from {acl.host}"
     return (
-        f"{one.permission_type.name.lower()} {one.principal} {one.operation.name} on {kind} "
+        f"{acl.permission_type.name.lower()} {acl.principal} {acl.operation.name} on {kind} "
         f"{resource.resource_name}{beginning}{address}"
     )
 

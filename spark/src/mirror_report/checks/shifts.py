@@ -64,8 +64,8 @@ def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, An
     return kept
 
 
-def _same_topics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one[key] == other[key] for key in ("source_id", "target_id"))
+def _same_topics(former: Mapping[str, Any], topic: Mapping[str, Any]) -> bool:
+    return all(former[key] == topic[key] for key in ("source_id", "target_id"))
 
 
 def rises(seen: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[Place, int]:

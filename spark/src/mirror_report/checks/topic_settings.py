@@ -99,10 +99,10 @@ def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str,
     ]
 
 
-def _smaller(one: Mapping[str, str], other: Mapping[str, str], key: str) -> bool:
+def _smaller(theirs: Mapping[str, str], ours: Mapping[str, str], key: str) -> bool:
     """Whether a setting is lower; -1 means no limit."""
     try:
-        left, right = int(one[key]), int(other[key])
+        left, right = int(theirs[key]), int(ours[key])
     except (KeyError, ValueError):
         return False
     return left != UNLIMITED and (right == UNLIMITED or left < right)

@@ -37,33 +37,33 @@ def finding(
     return Finding(severity, kind, flow, topic, partition, count, message, action, accounted)
 
 
-def effective(one: Finding) -> Severity:
+def effective(found: Finding) -> Severity:
     """Severity that counts: what an earlier run reported is ``ok``."""
-    return "ok" if one.accounted else one.severity
+    return "ok" if found.accounted else found.severity
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Findings as a person should read them."""
     return sorted(
         findings,
-        key=lambda one: (
-            -ORDER.index(effective(one)),
-            one.flow or "",
-            one.topic or "",
-            one.kind,
-            one.partition if one.partition is not None else -1,
+        key=lambda found: (
+            -ORDER.index(effective(found)),
+            found.flow or "",
+            found.topic or "",
+            found.kind,
+            found.partition if found.partition is not None else -1,
         ),
     )
 
 
-def once(found: Sequence[Finding]) -> list[Finding]:
+def once(findings: Sequence[Finding]) -> list[Finding]:
     """Findings without repetitions, and without what follows from a permission that is named."""
-    lacking = {one.flow for one in found if one.kind == "missing_permission"}
+    lacking = {found.flow for found in findings if found.kind == "missing_permission"}
     kept: dict[Any, Finding] = {}
-    for one in found:
-        if one.kind != "permission" or one.flow not in lacking:
+    for found in findings:
+        if found.kind != "permission" or found.flow not in lacking:
             # Flows may share a permission; the command that grants it names it.
-            kept.setdefault(one.action if one.kind == "missing_permission" else one, one)
+            kept.setdefault(found.action if found.kind == "missing_permission" else found, found)
     return list(kept.values())
 
 
@@ -74,11 +74,11 @@ def failure(error: ReportError, flow: str | None = None) -> Finding:
 
 def verdict(findings: Sequence[Finding]) -> Verdict:
     """Exit status and sentence for a list of findings; the worst wins."""
-    found = {effective(one) for one in findings}
-    severity: Severity = next((one for one in reversed(ORDER) if one in found), "ok")
+    levels = {effective(found) for found in findings}
+    severity: Severity = next((level for level in reversed(ORDER) if level in levels), "ok")
     if severity == "ok":
         return Verdict(0, "ok", "whole: no finding")
-    concerned = [one for one in worst_first(findings) if effective(one) == severity]
+    concerned = [found for found in worst_first(findings) if effective(found) == severity]
     more = f" (and {len(concerned) - 1} more)" if len(concerned) > 1 else ""
     return Verdict(
         EXIT_CODES[severity], severity, f"{WORDS[severity]}: {concerned[0].message}{more}"

@@ -116,7 +116,7 @@ def _forbidden(
         return ()
     there = {*observed.target.topics, *observed.target.errors}
     absent = [name for name in map(flow.target_topic, observed.source.topics) if name not in there]
-    return [one for one, may in may_create(clients.get(flow.target), absent).items() if not may]
+    return [topic for topic, may in may_create(clients.get(flow.target), absent).items() if not may]
 
 
 def _sysconfig(flow: Flow) -> list[Finding]:

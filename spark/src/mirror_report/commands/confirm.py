@@ -144,7 +144,7 @@ def _not_taken_up(
         mirror = mirror_status(clients, flow, tails)
         work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))
     else:
-        wanted = {(name, p) for name, one in source.topics.items() for p in one.partitions}
+        wanted = {(name, p) for name, topic in source.topics.items() for p in topic.partitions}
         held = {place for member in group.members for place in member.partitions}
         shown = ", ".join(f"{topic}-{p}" for topic, p in sorted(wanted - held)[:5])
         work = f"unassigned: {shown}" if shown else ""

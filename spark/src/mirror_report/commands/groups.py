@@ -154,7 +154,10 @@ def observe_groups(
         translation=translated,
         drained=drained,
         bound=settings.warn.reread_records,
-        late={key: (one, since_ms) for key, (one, since_ms) in before.get("late", {}).items()},
+        late={
+            key: (position, since_ms)
+            for key, (position, since_ms) in before.get("late", {}).items()
+        },
     )
     proofs = _proofs(settings, scene, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)

@@ -126,11 +126,13 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
     for name in sorted(source.topics):
         topic = flow.target_topic(name)
         feeds[topic] = (*feeds.get(topic, ()), name)
-    if hidden := [f"{one}: {why}" for one, why in source.errors.items() if wanted in (None, one)]:
+    if hidden := [
+        f"{name}: {why}" for name, why in source.errors.items() if wanted in {None, name}
+    ]:
         raise ReportError("; ".join(hidden))
     if wanted is None:
         return feeds
-    if not (chosen := {one: some for one, some in feeds.items() if wanted in (one, *some)}):
+    if not (chosen := {name: some for name, some in feeds.items() if wanted in (name, *some)}):
         raise ConfigError(
             f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
             "mirror-report show names those it does",

@@ -72,7 +72,7 @@ def examine(
 def bootstrap(cluster: Cluster) -> dict[str, tuple[str, int]]:
     """Brokers of the configuration, for a cluster that does not list its own."""
     split = {server: server.rpartition(":") for server in cluster.bootstrap_servers}
-    return {one: (host.strip("[]"), int(port)) for one, (host, _, port) in split.items()}
+    return {server: (host.strip("[]"), int(port)) for server, (host, _, port) in split.items()}
 
 
 def _stored(cluster: Cluster, role: Literal["authority", "client"], text: str) -> list[Certificate]:

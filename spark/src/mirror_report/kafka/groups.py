@@ -119,9 +119,9 @@ def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Po
     found: dict[str, Positions] = {}
     for group, offsets in answer.items():
         positions = found.setdefault(group, {})
-        for at, one in offsets.items():
-            if one.offset >= 0:
-                positions.setdefault(at.topic, {})[at.partition] = int(one.offset)
+        for at, committed in offsets.items():
+            if committed.offset >= 0:
+                positions.setdefault(at.topic, {})[at.partition] = int(committed.offset)
     return found
 
 

@@ -145,20 +145,20 @@ def open_transactions(admin: Any, snapshot: ClusterSnapshot) -> dict[Place, Open
     places = [
         TopicPartition(name, number)
         for name, topic in snapshot.topics.items()
-        for number, one in topic.partitions.items()
-        if one.high_watermark is not None and one.log_end < one.high_watermark
+        for number, log in topic.partitions.items()
+        if log.high_watermark is not None and log.log_end < log.high_watermark
     ][:PARTITIONS_ASKED]
     if not places:
         return {}
     held = _oldest(_producers(admin, places))
     owners = _owners(admin, {producer.producer_id for producer in held.values()})
     found: dict[Place, OpenTransaction] = {}
-    for place, one in held.items():
-        name, started_ms = owners.get(one.producer_id, (None, None))
+    for place, producer in held.items():
+        name, started_ms = owners.get(producer.producer_id, (None, None))
         # Without that it has been open at least since its producer last wrote there.
-        since = one.last_timestamp if started_ms is None else started_ms
+        since = producer.last_timestamp if started_ms is None else started_ms
         found[place] = OpenTransaction(
-            int(one.current_transaction_start_offset),
+            int(producer.current_transaction_start_offset),
             max(0.0, (snapshot.taken_at_ms - since) / 1000),
             started_ms is None,
             name,
@@ -208,7 +208,7 @@ def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int 
     except KafkaError:
         return {}
     return {
-        names[name]: (name, int(one.transaction_start_time_ms))
-        for name, one in described.items()
-        if one.transaction_start_time_ms > 0
+        names[name]: (name, int(transaction.transaction_start_time_ms))
+        for name, transaction in described.items()
+        if transaction.transaction_start_time_ms > 0
     }

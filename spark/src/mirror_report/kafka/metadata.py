@@ -170,11 +170,14 @@ class ClusterClient:
             ).get("topic", {})
         # Sensitive settings come without a value.
         shown = {
-            name: {key: one for key, one in some.items() if one["value"] is not None}
+            name: {key: setting for key, setting in some.items() if setting["value"] is not None}
             for name, some in answer.items()
         }
         values, sources = (
-            {name: {key: one[what] for key, one in some.items()} for name, some in shown.items()}
+            {
+                name: {key: setting[what] for key, setting in some.items()}
+                for name, some in shown.items()
+            }
             for what in ("value", "config_source")
         )
         return values, sources

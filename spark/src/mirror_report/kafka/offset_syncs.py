@@ -28,8 +28,8 @@ SYNCS_KEPT = 64
 
 def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
     """Leave out all but the newest :data:`SYNCS_READ` of each partition of the topic."""
-    for number, one in topic.partitions.items():
-        tail.next[number] = max(tail.next[number], (one.high_watermark or 0) - SYNCS_READ)
+    for number, log in topic.partitions.items():
+        tail.next[number] = max(tail.next[number], (log.high_watermark or 0) - SYNCS_READ)
 
 
 def newest(record: Any) -> tuple[str, Any]:
@@ -43,18 +43,18 @@ def newest(record: Any) -> tuple[str, Any]:
 
 def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
     """What :func:`newest` found."""
-    return {_place(key): OffsetSync(*one) for key, one in sorted(tail.latest.items())}
+    return {_place(key): OffsetSync(*sync) for key, sync in sorted(tail.latest.items())}
 
 
 def history(tail: Tail) -> Decode:
     """Decode into growing lists, thinned out; a source offset that goes back begins a new one."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        key, one = newest(record)
+        key, sync = newest(record)
         some = tail.latest.get(key, [])
-        if some and one[0] <= some[-1][0]:
-            some = some[:-1] if one[0] == some[-1][0] else []
-        some.append(one)
+        if some and sync[0] <= some[-1][0]:
+            some = some[:-1] if sync[0] == some[-1][0] else []
+        some.append(sync)
         return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
 
     return decode
@@ -124,9 +124,9 @@ def _every(tail: Tail) -> Decode:
     """Decode into growing lists."""
 
     def decode(record: Any) -> tuple[str, Any]:
-        key, one = newest(record)
+        key, sync = newest(record)
         some = tail.latest.setdefault(key, [])
-        some.append(one)
+        some.append(sync)
         return key, some
 
     return decode

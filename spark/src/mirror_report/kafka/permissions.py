@@ -87,8 +87,8 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
     exists: dict[str, bool | None] = {}
     allowed: dict[str, dict[str, bool]] = {}
     for name in wanted:
-        one = described.get(name, {"error_code": None, "authorized_operations": None})
-        code, operations = one["error_code"], one["authorized_operations"]
+        topic = described.get(name, {"error_code": None, "authorized_operations": None})
+        code, operations = topic["error_code"], topic["authorized_operations"]
         exists[name] = {0: True, UNKNOWN_TOPIC: False}.get(code)
         allowed[name] = {}
         if code == TOPIC_AUTHORIZATION_FAILED:

@@ -64,17 +64,17 @@ class Tail:
         """
         fits = self.topic_id == topic.topic_id and now_ms - self.read_at_ms < TOMBSTONES_KEPT_MS
         if not fits or any(
-            self.next.get(p, 0) > (one.high_watermark or 0) for p, one in topic.partitions.items()
+            self.next.get(p, 0) > (log.high_watermark or 0) for p, log in topic.partitions.items()
         ):
             self.next, self.latest = {}, {}
         self.topic_id, self.read_at_ms = topic.topic_id, now_ms
-        for number, one in topic.partitions.items():
-            self.next[number] = max(self.next.get(number, 0), one.log_start)
+        for number, log in topic.partitions.items():
+            self.next[number] = max(self.next.get(number, 0), log.log_start)
 
     def left(self, topic: TopicSnapshot) -> int:
         """Offsets not read yet."""
         return sum(
-            max(0, (one.high_watermark or 0) - self.next[p]) for p, one in topic.partitions.items()
+            max(0, (log.high_watermark or 0) - self.next[p]) for p, log in topic.partitions.items()
         )
 
 
@@ -128,10 +128,10 @@ def catch_up(
     :raises ClusterError: a record is not of its format; the message names it.
     """
     waiting = {
-        TopicPartition(topic.name, number): (one.high_watermark or 0, tail, decode)
+        TopicPartition(topic.name, number): (log.high_watermark or 0, tail, decode)
         for topic, tail, decode in tails
-        for number, one in topic.partitions.items()
-        if tail.next[number] < (one.high_watermark or 0)
+        for number, log in topic.partitions.items()
+        if tail.next[number] < (log.high_watermark or 0)
     }
     if not waiting:
         return

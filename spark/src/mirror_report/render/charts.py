@@ -147,7 +147,7 @@ def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str
         for status, run in _runs(cells)
     ]
     counted = Counter(status for _, _, status in cells)
-    said = ", ".join(f"{count} {figures.words(one)}" for one, count in counted.most_common())
+    said = ", ".join(f"{count} {figures.words(status)}" for status, count in counted.most_common())
     who = "All partitions" if name == "*" else f"Partition {name}"
     return {
         "name": "all" if name == "*" else name,

@@ -256,16 +256,16 @@ def _key(name: str) -> Callable[[Row], Any]:
     return lambda row: row[name]
 
 
-def _topics(one: Row) -> int | None:
+def _topics(row: Row) -> int | None:
     """How many topics a flow has; not known if it could not be observed."""
-    return None if one["source_cluster_id"] is None else len(one["topics"])
+    return None if row["source_cluster_id"] is None else len(row["topics"])
 
 
-def _verified(one: Row) -> int | None:
+def _verified(row: Row) -> int | None:
     """Records verified; not known of a topic that could not be compared."""
-    return None if one["status"] == "unknown" else one["verified_records"]
+    return None if row["status"] == "unknown" else row["verified_records"]
 
 
-def _eta(one: Row) -> float | None:
-    never = one["lag_records"] != 0 and one["catches_up"] is False
-    return math.inf if never else one["eta_seconds"]
+def _eta(row: Row) -> float | None:
+    never = row["lag_records"] != 0 and row["catches_up"] is False
+    return math.inf if never else row["eta_seconds"]

@@ -88,7 +88,7 @@ def _completed(plain: Any, hint: Any) -> Any:
     if isinstance(plain, list) and len(inner) == 1:
         return [_completed(value, inner[0]) for value in plain]
     if isinstance(plain, dict) and len(inner) == 2:
-        return {name: _completed(one, inner[1]) for name, one in plain.items()}
+        return {name: _completed(value, inner[1]) for name, value in plain.items()}
     return plain
 
 

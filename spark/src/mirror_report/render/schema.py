@@ -133,9 +133,9 @@ def _scalar(kind: str, owner: str, name: str) -> dict[str, Any]:
     return {**found, **NARROWER.get(name, {}), **NARROWER.get(f"{owner}.{name}", {})}
 
 
-def _or_null(one: dict[str, Any]) -> dict[str, Any]:
-    if "enum" in one:
-        return {"enum": [*one["enum"], None]}
-    if "type" in one:
-        return one | {"type": [one["type"], "null"]}
-    return {"anyOf": [one, {"type": "null"}]}
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if "enum" in schema:
+        return {"enum": [*schema["enum"], None]}
+    if "type" in schema:
+        return schema | {"type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}

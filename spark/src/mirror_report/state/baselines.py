@@ -25,7 +25,7 @@ def check(flow: str, entry: Mapping[str, Any]) -> None:
     :param entry: the flow's; empty: there is none.
     :raises StateError: it was recorded by an earlier release, which cut by time.
     """
-    if any("required" not in one for one in entry.get("topics", {}).values()):
+    if any("required" not in topic for topic in entry.get("topics", {}).values()):
         raise StateError(
             f"the baseline of flow {flow} was recorded by an earlier release, which cut by time "
             "and left out records that came later",

@@ -94,10 +94,10 @@ class History:
         :raises StateError: it cannot be read.
         """
         return [
-            (one["at"], one["lag"])
+            (line["at"], line["lag"])
             for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS)
-            for one in _read(self._day(flow, at_ms))
-            if isinstance(one.get("lag"), dict) and since_ms <= one["at"] <= until_ms
+            for line in _read(self._day(flow, at_ms))
+            if isinstance(line.get("lag"), dict) and since_ms <= line["at"] <= until_ms
         ]
 
     def _age(self, flow: str, now_ms: int) -> None:
@@ -125,11 +125,11 @@ class History:
 def _hourly(lines: list[Line]) -> list[Line]:
     """The highest lag of each hour."""
     hours: dict[int, Line] = {}
-    for one in lines:
-        if not isinstance(one.get("lag"), dict):
+    for line in lines:
+        if not isinstance(line.get("lag"), dict):
             continue
-        hour = hours.setdefault(one["at"] // HOUR_MS, {"at": one["at"], "lag": {}})
-        for name, lag in one["lag"].items():
+        hour = hours.setdefault(line["at"] // HOUR_MS, {"at": line["at"], "lag": {}})
+        for name, lag in line["lag"].items():
             known = hour["lag"].get(name)
             hour["lag"][name] = lag if known is None else max(known, lag or 0)
     return list(hours.values())
@@ -143,9 +143,9 @@ def _read(path: Path) -> list[Line]:
     except OSError as error:
         raise StateError(f"{path} cannot be read: {error.strerror}") from error
     lines: list[Line] = []
-    for one in text.splitlines():
+    for line in text.splitlines():
         with contextlib.suppress(ValueError):
-            entry = json.loads(one)
+            entry = json.loads(line)
             if isinstance(entry, dict) and isinstance(entry.get("at"), int):
                 lines.append(entry)
     return lines
