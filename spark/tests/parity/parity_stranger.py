@@ -15,10 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyspark
+from py4j import java_gateway
 from py4j.java_gateway import GatewayParameters, JavaGateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, get_return_value
 
 JARS = Path(pyspark.__file__).parent / "jars"
 BLOCK = "rdd_4711_0"
@@ -202,7 +204,9 @@ def stranger() -> Iterator[Stranger]:
                 shutil.copy(jar, directory)
         process = Stranger(Path(directory))
         try:
-            yield process
+            # PySpark explains errors of every gateway by the JVM of its own session.
+            with mock.patch.object(java_gateway, "get_return_value", get_return_value):
+                yield process
         finally:
             process.end()
 

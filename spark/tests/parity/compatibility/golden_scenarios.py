@@ -35,7 +35,7 @@ class Scenario(ABC):
     :cvar budget: what differs from the defaults.
     :cvar digests: both sides are digested and compared, too.
     :cvar killed: options of a run that is killed; ``None``: runs come to their end.
-    :cvar slow: it takes long from its start.
+    :cvar slow: from its start only the long gate plays it.
     """
 
     name: ClassVar[str]
@@ -106,6 +106,7 @@ class MirrorMaker1(Scenario):
     """Faults of each class, and topics that are behind, absent, truncated or not comparable."""
 
     name = "mm1"
+    slow = True
     baseline = ()
     digests = True
 
@@ -239,6 +240,7 @@ class Aligned(MirrorMaker2):
     """A target that replaces timestamps, so that offset syncs align the sides."""
 
     name = "aligned"
+    slow = True
     digests = False
     every = 10
     """Records from sync to sync."""
@@ -309,6 +311,7 @@ class Compacted(Scenario):
     """Compacted topics, of which the latest record of each key is compared."""
 
     name = "compacted"
+    slow = True
     budget = {"compacted_hours": 0}  # noqa: RUF012
 
     def commands(self) -> Sequence[Sequence[str]]:

@@ -159,7 +159,7 @@ def assert_same(expected: Answers, found: Answers) -> None:
 
 
 def case(kind: type[Scenario], *, from_the_start: bool) -> Any:
-    """A scenario to play; from its start it is long where many runs or a process of Spark need."""
+    """A scenario to play; from its start it is long, but for one that holds every command."""
     marks = [pytest.mark.long] if from_the_start and kind.slow else []
     name = kind.name if from_the_start or not kind.slow else f"{kind.name}, restored"
     return pytest.param((kind, from_the_start), id=name, marks=marks)
@@ -169,7 +169,15 @@ FROM_THE_START = [
     case(kind, from_the_start=True)
     for kind in (MirrorMaker1, MirrorMaker2, Aligned, Compacted, Sealed, Killed)
 ]
-RESTORED = [case(kind, from_the_start=False) for kind in (Sealed, Killed)]
+RESTORED = [
+    case(kind, from_the_start=False)
+    for kind in (MirrorMaker1, Aligned, Compacted, Sealed, Killed)
+]
+
+
+@pytest.fixture(scope="module")
+def two_more_brokers(start_broker: Callable[..., Any]) -> tuple[str, str]:
+    return start_broker().bootstrap, start_broker().bootstrap
 
 
 @pytest.fixture(scope="module")
@@ -177,16 +185,14 @@ def played(
     request: pytest.FixtureRequest,
     spark: SparkSession,
     two_brokers: tuple[str, str],
-    start_broker: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Played]:
     kind, from_the_start = request.param
     if WRITING and not from_the_start:
         pytest.skip("written by the scenario that is played from its start")
-    brokers = two_brokers
-    if kind.slow and from_the_start:
-        # The topics of the same scenario without its start are on the others.
-        brokers = start_broker().bootstrap, start_broker().bootstrap
+    # The topics of the same scenario without its start are on the others.
+    again = kind.slow and from_the_start
+    brokers = request.getfixturevalue("two_more_brokers") if again else two_brokers
     with contextlib.closing(World(brokers)) as world, one_session(spark):
         directory = tmp_path_factory.mktemp(kind.name)
         yield play(kind(world), directory, from_the_start=from_the_start)
