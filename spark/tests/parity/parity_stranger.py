@@ -216,7 +216,7 @@ ENDED = (FileNotFoundError, ProcessLookupError)
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and all that it started, as far as they run."""
     found = [pid]
     for process in found:
         with contextlib.suppress(*ENDED):
@@ -225,7 +225,14 @@ def family(pid: int) -> list[int]:
                 for task in Path(f"/proc/{process}/task").iterdir()
                 for child in (task / "children").read_text().split()
             ]
-    return found
+    return [process for process in found if _runs(process)]
+
+
+def _runs(pid: int) -> bool:
+    # A process that ended and was not waited for has no arguments.
+    with contextlib.suppress(*ENDED):
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    return False
 
 
 def listening(pids: list[int]) -> dict[int, int]:

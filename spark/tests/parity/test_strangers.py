@@ -191,6 +191,20 @@ def wait_until_it_listens(pid: int, log: Path) -> None:
         time.sleep(0.2)
 
 
+def all_listening(held: Held, daemons: list[int]) -> tuple[list[int], list[int], dict[int, int]]:
+    """Wait until all processes of a cluster listen: the driver's, all of them, and their ports."""
+    deadline = time.monotonic() + 120
+    while True:
+        own = family(held.process.pid)
+        everyone = [*own, *(pid for daemon in daemons for pid in family(daemon))]
+        ports = listening(everyone)
+        # Python, driver, master, worker, executor; the first of them calls, and does not listen.
+        if len(everyone) >= 5 and set(everyone[1:]) <= set(ports.values()):
+            return own, everyone, ports
+        assert time.monotonic() < deadline, held.log.read_text()[-4000:]
+        time.sleep(0.2)
+
+
 def test_a_cluster_works_for_the_report_and_does_nothing_for_a_stranger(
     other: Stranger, cluster: tuple[str, list[int]], private: Path, scratch: Path
 ) -> None:
@@ -200,11 +214,7 @@ def test_a_cluster_works_for_the_report_and_does_nothing_for_a_stranger(
         properties={"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"},
     )  # fmt: skip
     assert held.hear().get("secret") == SECRET
-    own = family(held.process.pid)
-    everyone = [*own, *(pid for daemon in daemons for pid in family(daemon))]
-    assert len(everyone) >= 5, "Python, driver, master, worker, executor"
-    ports = listening(everyone)
-    assert set(everyone[1:]) <= set(ports.values())
+    own, everyone, ports = all_listening(held, daemons)
     assert other.effects(ports, [GUESSES[0], GUESSES[-1]]) == []
     assert held.work() == {"count": 1000, "holds block": False}
     assert SECRET not in shown(everyone, "cmdline")

@@ -170,8 +170,7 @@ FROM_THE_START = [
     for kind in (MirrorMaker1, MirrorMaker2, Aligned, Compacted, Sealed, Killed)
 ]
 RESTORED = [
-    case(kind, from_the_start=False)
-    for kind in (MirrorMaker1, Aligned, Compacted, Sealed, Killed)
+    case(kind, from_the_start=False) for kind in (MirrorMaker1, Aligned, Compacted, Sealed, Killed)
 ]
 
 
