@@ -3,12 +3,14 @@
 
 Brokers run on loopback and end with this program. Variants of a scenario take turns, trial by
 trial; what was measured stays in the output file, so a run that was ended goes on where it was.
+With ``--against`` the code of another checkout takes turns with this one's on the same records.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import resource
@@ -21,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,23 +35,23 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+AGAINST = ", against"  # what follows the name of a variant of another checkout
 PARTITIONS = 6
 TOPICS = 200
 INCREMENT = 600
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": f"{HERE.parents[1] / 'spark/src'}:{os.environ.get('PYTHONPATH', '')}",
-    "KAFKA_HEAP_OPTS": "-Xmx512m",
-}
+ENVIRONMENT = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx512m"}
 Trial = dict[str, float]
 
 
 @dataclass
 class Lab:
-    """Two clusters and what fills them.
+    """Two clusters, what fills them, and the report that reads them.
 
+    :param directory: of what the report keeps.
     :param via: round trip in milliseconds -> address of the source as seen from so far.
+    :param checkout: whose code is measured.
     """
 
     kafka: Path
@@ -61,6 +63,13 @@ class Lab:
     record_bytes: int
     via: dict[int, str] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
+    checkout: Path = ROOT
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """In which the code that is measured is found."""
+        path = f"{self.checkout / 'spark/src'}:{os.environ.get('PYTHONPATH', '')}"
+        return {**ENVIRONMENT, "PYTHONPATH": path}
 
     @property
     def classes(self) -> Path:
@@ -98,8 +107,9 @@ class Lab:
             side: ends(str(settings[side]), str(settings["topic"])) for side in ("source", "target")
         }
         done = subprocess.run(
-            [sys.executable, str(HERE / "readers.py"), name], input=json.dumps(settings),
-            capture_output=True, text=True, check=False, env=ENVIRONMENT,
+            [sys.executable, str(self.checkout / HERE.relative_to(ROOT) / "readers.py"), name],
+            input=json.dumps(settings), capture_output=True, text=True, check=False,
+            env=self.environment,
         )  # fmt: skip
         if done.returncode:
             raise MeasurementError(f"{name}: {done.stderr[-2000:]}")
@@ -137,7 +147,11 @@ class Lab:
         before, begun = _cpu(), time.monotonic()
         with (
             subprocess.Popen(
-                argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+                argv,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=self.environment,
             ) as process,
             peak_of(process.pid) as peak,
         ):
@@ -242,10 +256,8 @@ def start(lab: Lab, variant: str) -> Trial:
     """A run of a few new records, one of none, and PySpark as it comes reading as many."""
     topic = "start"
     config = lab.configuration(topic, topic)
-    if "start" not in lab.filled:
-        lab.filled.add("start")
-        create(lab.source, [topic])
-        lab.produce(topic, INCREMENT, lab.source)
+    if not (config.parent / "state").exists():
+        lab.fill(topic, INCREMENT, lab.source)
         commit(lab.source, "mirrormaker-start", [topic])
         lab.report(config, "run", "--json")
     if variant == "stock":
@@ -327,6 +339,11 @@ def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[st
             if other is not None:
                 value /= median(trial[others] for trial in trials[other])
             found[name] = round(value, 3)
+    for name in trials:
+        if theirs := trials.get(f"{name}{AGAINST}"):
+            for key in {"seconds", "cpu_s", "peak_mib"} & theirs[0].keys():
+                value = median(t[key] for t in trials[name]) / median(t[key] for t in theirs)
+                found[f"{name}.{key}_of_against"] = round(value, 3)
     return found
 
 
@@ -353,8 +370,8 @@ def _per_gb(trial: Trial, record_bytes: int) -> Trial:
 
 
 @contextmanager
-def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
-    """Both clusters, and proxies to the first."""
+def laboratory(options: argparse.Namespace) -> Iterator[list[Lab]]:
+    """Both clusters, and proxies to the first, for each checkout that is measured."""
     cache = Path(options.cache)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.scratch)))
@@ -374,12 +391,15 @@ def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
             stack.enter_context(_ending(subprocess.Popen([*argv, str(trip / 1000)])))
             wait_for("a proxy", functools.partial(answers, port), 30)
             lab.via[trip] = f"127.0.0.1:{port}"
-        command = [sys.executable, "-m", "mirror_report.cli", "--config"]
-        subprocess.run(
-            [*command, str(lab.configuration("archive", "archive")), "archive"],
-            check=True, capture_output=True, env=ENVIRONMENT,
-        )  # fmt: skip
-        yield lab
+        labs = [lab]
+        if options.against is not None:
+            labs.append(
+                replace(lab, directory=directory / "against", checkout=options.against.resolve())
+            )
+        for measured in labs:
+            measured.directory.mkdir(exist_ok=True)
+            measured.report(measured.configuration("archive", "archive"), "archive")
+        yield labs
 
 
 @contextmanager
@@ -401,6 +421,9 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--record-bytes", type=int, default=1024)
     parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument(
+        "--against", type=Path, metavar="CHECKOUT", help="measure the code of this one as well"
+    )
     parser.add_argument("--scratch", type=Path, help="where topics lie while it runs")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -411,21 +434,22 @@ def main() -> int:
     if known.get("shape", shape) != shape:
         parser.error(f"{options.output} holds trials of {known['shape']}")
     trials: dict[str, list[Trial]] = known.get("trials", {})
-    with laboratory(options) as lab:
-        for number in range(options.trials):
-            for name in options.variants or scenario.variants:
-                done = trials.setdefault(name, [])
-                if len(done) > number:
-                    continue
-                load = os.getloadavg()[0]
-                trial = {key: round(value, 3) for key, value in scenario.measure(lab, name).items()}
-                done.append({**trial, "load_before": load})
-                print(number + 1, name, done[-1], flush=True)
-                document = {
-                    "ratios": ratios(scenario, trials), "shape": shape,
-                    "spread": spread(trials, options.record_bytes), "trials": trials,
-                }  # fmt: skip
-                options.output.write_text(json.dumps(document, indent=1) + "\n")
+    names = options.variants or scenario.variants
+    with laboratory(options) as labs:
+        for number, lab, name in itertools.product(range(options.trials), labs, names):
+            variant = name if lab is labs[0] else f"{name}{AGAINST}"
+            done = trials.setdefault(variant, [])
+            if len(done) > number:
+                continue
+            load = os.getloadavg()[0]
+            trial = {key: round(value, 3) for key, value in scenario.measure(lab, name).items()}
+            done.append({**trial, "load_before": load})
+            print(number + 1, variant, done[-1], flush=True)
+            document = {
+                "ratios": ratios(scenario, trials), "shape": shape,
+                "spread": spread(trials, options.record_bytes), "trials": trials,
+            }  # fmt: skip
+            options.output.write_text(json.dumps(document, indent=1) + "\n")
     return 0
 
 
