@@ -42,6 +42,8 @@ PARTITIONS = 6
 TOPICS = 200
 INCREMENT = 600
 ENVIRONMENT = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx512m"}
+# A host has what pip compiled.
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 Trial = dict[str, float]
 
 

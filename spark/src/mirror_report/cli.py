@@ -4,28 +4,15 @@ Exit status: 0 whole, 1 warning, 2 critical, 3 unknown or failed (usage errors t
 """
 
 import argparse
+import importlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NoReturn, Protocol, cast
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import EXIT_CODES
-from mirror_report.commands import (
-    archive,
-    baseline,
-    check,
-    compare,
-    confirm,
-    digest,
-    groups,
-    lag,
-    prove,
-    publish,
-    run,
-    shared,
-    show,
-)
+from mirror_report.commands import shared
 from mirror_report.config import DEFAULT_PATH
 from mirror_report.model import ReportError, sentence
 from mirror_report.render import Answer
@@ -37,8 +24,6 @@ FAILED = EXIT_CODES["unknown"]
 class Command(Protocol):
     """A module of :mod:`mirror_report.commands`."""
 
-    HELP: str
-
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add what may be typed after the command's name."""
 
@@ -49,20 +34,27 @@ class Command(Protocol):
         """
 
 
-COMMANDS: Mapping[str, Command] = {
-    "check": check,
-    "confirm": confirm,
-    "baseline": baseline,
-    "lag": lag,
-    "run": run,
-    "groups": groups,
-    "prove": prove,
-    "digest": digest,
-    "compare": compare,
-    "archive": archive,
-    "publish": publish,
-    "show": show,
+# What may be typed, and its help; a file of ``commands/`` each.
+COMMANDS: Mapping[str, str] = {
+    "check": "judge clusters, permissions and topics; change nothing",
+    "confirm": "wait until the flows' process has taken up its work",
+    "baseline": "record where verification starts; keeps what is recorded",
+    "lag": "measure lag; takes about a second",
+    "run": "make the whole report",
+    "groups": "tell what consumer groups would lose or read again on the target now",
+    "prove": "compare topics at rest whatever their timestamps; remember nothing",
+    "digest": "digest one side, near its cluster",
+    "compare": "hold two digests against each other; ask no cluster",
+    "archive": "let Spark start faster: archive the classes it loads",
+    "publish": "put the last report where the web view shows it",
+    "show": "show the last report",
 }
+
+
+def command(name: str) -> Command:
+    """The module of a command, imported when it is typed: most need little of the others."""
+    module: Any = importlib.import_module(f"mirror_report.commands.{name}")
+    return cast("Command", module)
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,8 +66,11 @@ class Parser(argparse.ArgumentParser):
         self.exit(FAILED, f"{self.prog}: {message}\n")
 
 
-def parser() -> Parser:
-    """Parser of the whole command line; ``command`` names the command."""
+def parser(typed: Collection[str] = COMMANDS.keys()) -> Parser:
+    """Parser of the whole command line; ``command`` names the command.
+
+    :param typed: commands whose options may follow; the others are listed.
+    """
     whole = Parser(
         prog="mirror-report",
         description="Says whether a Kafka mirror is whole: lag, topics, and every record's parity.",
@@ -91,8 +86,10 @@ def parser() -> Parser:
     )
     whole.add_argument("--debug", action="store_true", help="show tracebacks")
     choices = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    for name, command in COMMANDS.items():
-        command.add_options(choices.add_parser(name, help=command.HELP, description=command.HELP))
+    for name, text in COMMANDS.items():
+        chosen = choices.add_parser(name, help=text, description=text)
+        if name in typed:
+            command(name).add_options(chosen)
     return whole
 
 
@@ -101,11 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :returns: the exit status.
     """
-    options = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = parser(arguments).parse_args(arguments)
     # Reports are for their group, never for everybody.
     os.umask(0o027)
     try:
-        answer = COMMANDS[options.command].answer(options)
+        answer = command(options.command).answer(options)
         FORMATS[options.format].write(answer, sys.stdout, wide=options.wide)
         sys.stdout.flush()
     except ReportError as error:

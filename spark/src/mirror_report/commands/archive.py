@@ -6,8 +6,6 @@ from mirror_report.commands import shared
 from mirror_report.parity import without_spark
 from mirror_report.render import Answer, formats
 
-HELP = "let Spark start faster: archive the classes it loads"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """``archive`` has no options."""

@@ -24,7 +24,6 @@ from mirror_report.render import Answer, formats
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
 
-HELP = "record where verification starts; keeps what is recorded"
 # Commits to wait for; after so many intervals a position that stays says nothing more.
 INTERVALS = 2
 PAUSE_SECONDS = 1.0

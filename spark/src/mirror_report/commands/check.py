@@ -20,8 +20,6 @@ from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
-HELP = "judge clusters, permissions and topics; change nothing"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``check``."""

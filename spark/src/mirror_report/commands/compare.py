@@ -19,7 +19,6 @@ from mirror_report.parity.state import Bundle, Unreadable
 from mirror_report.parity.state import bundle as bundles
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 
-HELP = "hold two digests against each other; ask no cluster"
 # Differing buckets that are named; all of them are counted.
 DIFFERENCES = 1000
 

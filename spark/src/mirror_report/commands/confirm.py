@@ -22,8 +22,6 @@ from mirror_report.observe import (
 )
 from mirror_report.render import Answer, formats
 
-HELP = "wait until the flows' process has taken up its work"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``confirm``."""

@@ -24,7 +24,6 @@ from mirror_report.parity.state import bundle as bundles
 from mirror_report.render import Answer, formats
 from mirror_report.state.store import Store
 
-HELP = "digest one side, near its cluster"
 SIDES = ("source", "target")
 STANDARD_OUTPUT = "-"
 

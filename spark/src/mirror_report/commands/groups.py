@@ -35,7 +35,6 @@ from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
-HELP = "tell what consumer groups would lose or read again on the target now"
 ROUNDS = 3
 # Offsets read on either side of where a record should be.
 AROUND = 20

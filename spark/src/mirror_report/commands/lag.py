@@ -33,8 +33,6 @@ from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
-HELP = "measure lag; takes about a second"
-
 
 @dataclass(frozen=True)
 class LagResult:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from mirror_report.parity.spark.session import OpenSession
     from mirror_report.parity.steps.prove import Proved
 
-HELP = "compare topics at rest whatever their timestamps; remember nothing"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``prove``."""

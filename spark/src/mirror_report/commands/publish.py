@@ -7,8 +7,6 @@ from mirror_report.model import ReportError
 from mirror_report.render import Answer, formats
 from mirror_report.state.store import PUBLISHED, Store
 
-HELP = "put the last report where the web view shows it"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """``publish`` has no options."""

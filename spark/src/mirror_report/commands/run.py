@@ -21,8 +21,6 @@ from mirror_report.parity import without_spark
 from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
 from mirror_report.state.store import PUBLISHED, Store, latest
 
-HELP = "make the whole report"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``run``."""

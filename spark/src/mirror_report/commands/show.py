@@ -8,8 +8,6 @@ from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
 from mirror_report.state.store import StateError, Store, latest
 
-HELP = "show the last report"
-
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``show``."""
