@@ -34,7 +34,7 @@ SHARED = {
 FILTERS = {
     name: path.parents[1]
     for path in (ROOT / "roles").glob("*/filter_plugins/*.py")
-    for name in re.findall(r"^def ([a-z]\w*)\(", path.read_text(), re.MULTILINE)
+    for name in load(str(path), f"{path.stem}_filters").FilterModule().filters()
 }
 
 
@@ -105,6 +105,12 @@ def test_a_role_names_the_roles_whose_filters_it_uses(role: Path) -> None:
     ]
     used = {name for text in texts for name in re.findall(r"\|\s*(\w+)", text)} & set(FILTERS)
     assert {name for name in used if FILTERS[name] not in available(role)} == set()
+
+
+def test_filters_are_found_in_each_role_that_brings_some() -> None:
+    brought = {path.name for path in FILTERS.values()}
+    assert brought == {path.parents[1].name for path in ROOT.glob("roles/*/filter_plugins/*.py")}
+    assert FILTERS["to_java_properties"].name == "mirror_model"
 
 
 @role

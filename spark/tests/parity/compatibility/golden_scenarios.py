@@ -316,7 +316,7 @@ class Compacted(Scenario):
 
     def commands(self) -> Sequence[Sequence[str]]:
         """With the one that watches a mirror at work."""
-        return (("lag",), ("confirm", "--timeout", "30"))
+        return (("lag",), ("confirm", "--timeout", "120"))
 
     def mirror(self) -> AbstractContextManager[None]:
         """A member of its group."""
