@@ -155,16 +155,19 @@ class World:
         consumer = KafkaConsumer(
             *topics, bootstrap_servers=self.brokers[side], group_id=group, enable_auto_commit=False
         )
-        ended = threading.Event()
+        joined, ended = threading.Event(), threading.Event()
 
         def hold() -> None:
             while not ended.is_set():
                 consumer.poll(100)
+                if consumer.assignment():
+                    joined.set()
             consumer.close(autocommit=False)
 
         thread = threading.Thread(target=hold)
         thread.start()
         try:
+            assert joined.wait(120), f"group {group} did not become stable"
             yield
         finally:
             ended.set()
