@@ -95,7 +95,7 @@ def examine(lab, checks, chosen, measured):
 def test_a_permission_of_each_kind_is_missed_by_name(lab, checks, measured):
     kinds = {}
     for asked, row in checks.rows():
-        kind = (row["principal"], row["resource"], row["pattern"], row["operation"])
+        kind = (asked == "report", row["resource"], row["pattern"], row["operation"])
         kinds.setdefault(kind, (asked, row))
     named, unknown = examine(lab, checks, kinds.values(), measured)
     assert named > len(unknown)

@@ -18,15 +18,6 @@ def wrong_password(_lab, variables):
     identities["mirror"]["password"] = "not the password"
 
 
-def stranger_s_authority(lab, variables):
-    variables["kafka_clusters"]["west"]["ssl_ca"] = lab.certificate("stranger.ca.pem")
-
-
-def name_not_in_the_certificate(lab, variables):
-    address = lab.mirror.run("getent", "hosts", "target1").stdout.split()[0]
-    variables["kafka_clusters"]["west"]["bootstrap_servers"] = [f"{address}:9092"]
-
-
 def key_is_missing(lab, variables):
     identities = variables["kafka_clusters"]["west"]["identities"]
     identities["mirror"]["ssl_certificate"] = lab.certificate("stranger.pem")
@@ -37,8 +28,6 @@ def key_is_missing(lab, variables):
     [
         pytest.param(bad_expression, ["mirror_flows"], id="bad-regex"),
         pytest.param(wrong_password, ["target1", "password"], id="wrong-password"),
-        pytest.param(stranger_s_authority, ["target1", "ssl_ca"], id="wrong-authority"),
-        pytest.param(name_not_in_the_certificate, ["does not name the host"], id="wrong-host-name"),
         pytest.param(key_is_missing, ["ssl_key"], id="missing-key"),
     ],
 )
@@ -69,13 +58,14 @@ def test_a_calendar_that_starts_no_reports_is_refused_before_anything_changes(
 
 def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
     timers = [Unit(lab.mirror, f"mirror-report{which}.timer") for which in ("", "-lag")]
-    for timer in timers:
-        path = f"/etc/systemd/system/{timer.name}"
-        right = lab.mirror.read(path)
-        lab.mirror.write(path, re.sub("OnCalendar=.*", "OnCalendar=every 5 minutes", right))
+    paths = [f"/etc/systemd/system/{timer.name}" for timer in timers]
+    right = {path: lab.mirror.read(path) for path in paths}
+    for path, content in right.items():
+        wrong = re.sub("OnCalendar=.*", "OnCalendar=every 5 minutes", content)
+        lab.mirror.write(path, wrong)
         lab.mirror.run("systemctl", "daemon-reload")
     # One file is restored by hand, which does not start its timer; the role restores the other.
-    lab.mirror.write(path, right)
+    lab.mirror.write(path, content)
     lab.mirror.run("systemctl", "daemon-reload")
     for timer in timers:
         assert timer.show()["SubState"] == "elapsed"
@@ -85,9 +75,8 @@ def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
         shown = timer.show()
         assert shown["SubState"] == "waiting"
         assert shown["NextElapseUSecRealtime"], timer.name
-    again = lab.playbook("report.yml")
-    outputs.append(again.text)
-    assert re.findall(r"changed=(\d+)", again.stdout) == ["0"] * again.stdout.count("changed=")
+    # Files and timers are as another run finds them in the scenario's step "idempotence".
+    assert {path: lab.mirror.read(path) for path in paths} == right
 
 
 def refused(lab, units, outputs, playbook, variables):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,9 @@ def spark() -> Iterator[SparkSession]:
         jars_directory=str(jars) if jars else None,
         properties={
             "spark.sql.ansi.enabled": "true",
-            # Hundreds of runs in one process: what a run of a minute does without.
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
+            # As for a small run, with room for the code of hundreds of them.
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+            "-XX:ReservedCodeCacheSize=240m",
             "spark.sql.ui.retainedExecutions": "5",
         },
     )
@@ -46,6 +48,7 @@ def spark() -> Iterator[SparkSession]:
 def _nothing_kept(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every plan is held against all that is cached."""
     yield
+    gc.enable()  # `lag` leaves it off: its process ends then, here the JVM would keep all plans
     if "spark" in request.fixturenames:
         request.getfixturevalue("spark").catalog.clearCache()
 

@@ -126,6 +126,12 @@ def test_the_terminal_writes_every_kind_of_document() -> None:
     assert {answer.kind for answer in answers(report()).values()} < set(terminal.WRITERS)
 
 
+def test_the_terminal_says_how_many_differences_only_json_names() -> None:
+    text = text_of("terminal", answers(report())["compare"], wide=False)
+    assert text.count(" 1970-01-01 ") == terminal.BUCKETS
+    assert f"... and {30 - terminal.BUCKETS} more: --json names the first 30" in text
+
+
 def test_what_a_command_did_is_written_line_by_line() -> None:
     said = formats.lines("orders: recorded", "clicks: unchanged")
     assert text_of("terminal", said, wide=False) == "orders: recorded\nclicks: unchanged\n"

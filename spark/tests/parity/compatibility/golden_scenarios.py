@@ -35,7 +35,6 @@ class Scenario(ABC):
     :cvar budget: what differs from the defaults.
     :cvar digests: both sides are digested and compared, too.
     :cvar killed: options of a run that is killed; ``None``: runs come to their end.
-    :cvar slow: from its start only the long gate plays it.
     """
 
     name: ClassVar[str]
@@ -43,7 +42,6 @@ class Scenario(ABC):
     budget: ClassVar[dict[str, Any]] = {}
     digests: ClassVar[bool] = False
     killed: ClassVar[Sequence[str] | None] = None
-    slow: ClassVar[bool] = False
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -106,7 +104,6 @@ class MirrorMaker1(Scenario):
     """Faults of each class, and topics that are behind, absent, truncated or not comparable."""
 
     name = "mm1"
-    slow = True
     baseline = ()
     digests = True
 
@@ -240,7 +237,6 @@ class Aligned(MirrorMaker2):
     """A target that replaces timestamps, so that offset syncs align the sides."""
 
     name = "aligned"
-    slow = True
     digests = False
     every = 10
     """Records from sync to sync."""
@@ -311,7 +307,6 @@ class Compacted(Scenario):
     """Compacted topics, of which the latest record of each key is compared."""
 
     name = "compacted"
-    slow = True
     budget = {"compacted_hours": 0}  # noqa: RUF012
 
     def commands(self) -> Sequence[Sequence[str]]:
@@ -355,7 +350,6 @@ class Sealed(Scenario):
     """Hours that are long verified, sealed by the last of many runs; and an unreadable record."""
 
     name = "sealed"
-    slow = True
     runs = 9
 
     def before(self) -> None:
@@ -394,7 +388,6 @@ class Killed(Scenario):
 
     name = "killed"
     killed = ("--max-records", "100")
-    slow = True
 
     def commands(self) -> Sequence[Sequence[str]]:
         """None: nothing reads the state between the runs."""

@@ -158,20 +158,12 @@ def assert_same(expected: Answers, found: Answers) -> None:
     assert not different, "\n".join([f"{len(different)} differences:", *different[:SHOWN]])
 
 
-def case(kind: type[Scenario], *, from_the_start: bool) -> Any:
-    """A scenario to play; from its start it is long, but for one that holds every command."""
-    marks = [pytest.mark.long] if from_the_start and kind.slow else []
-    name = kind.name if from_the_start or not kind.slow else f"{kind.name}, restored"
-    return pytest.param((kind, from_the_start), id=name, marks=marks)
-
-
+KINDS = (MirrorMaker1, MirrorMaker2, Aligned, Compacted, Sealed, Killed)
 FROM_THE_START = [
-    case(kind, from_the_start=True)
-    for kind in (MirrorMaker1, MirrorMaker2, Aligned, Compacted, Sealed, Killed)
+    pytest.param((kind, True), id=kind.name, marks=pytest.mark.long) for kind in KINDS
 ]
-RESTORED = [
-    case(kind, from_the_start=False) for kind in (MirrorMaker1, Aligned, Compacted, Sealed, Killed)
-]
+RESTORED = [pytest.param((kind, False), id=f"{kind.name}, restored") for kind in KINDS]
+"""A scenario to play, and whether from its start: then a new host plays it all."""
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +182,7 @@ def played(
     if WRITING and not from_the_start:
         pytest.skip("written by the scenario that is played from its start")
     # The topics of the same scenario without its start are on the others.
-    again = kind.slow and from_the_start
-    brokers = request.getfixturevalue("two_more_brokers") if again else two_brokers
+    brokers = request.getfixturevalue("two_more_brokers") if from_the_start else two_brokers
     with contextlib.closing(World(brokers)) as world, one_session(spark):
         directory = tmp_path_factory.mktemp(kind.name)
         yield play(kind(world), directory, from_the_start=from_the_start)
