@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from labkit.answers import classes, complete, parity
+from labkit.answers import complete, parity
 from labkit.controller import wait
 
 
@@ -81,20 +79,3 @@ def test_a_terminated_process_is_started_again(orders):
     orders.host.run("kill", "-TERM", str(before))
     wait("a new process", lambda: orders.pid not in {0, before}, 60)
     assert orders.restarts == restarts + 1
-
-
-def test_the_report_counts_duplicates_warns_once_and_lists_them_afterwards(lab, measured):
-    lab.wait_mirrored("orders", ["killed"])
-    copy = {"topic": "killed", "target": "killed", "partition": 0, "begin": 10, "count": 2}
-    step = {"do": "tamper", "cluster": "east", "into": "west"}
-    lab.probe({**step, "copies": [{**copy, "how": "same"}]})
-    known = lab.compare("killed")["duplicated"]
-    began = time.monotonic()
-    status, document = lab.report("run", "--flow", "orders")
-    row = next(row for row in document["parity"] if row["source_topic"] == "killed")
-    counted = row["counts"]["duplicate"]
-    measured(duplicates=counted, known=known, seconds=round(time.monotonic() - began))
-    assert known >= 2
-    assert counted == known
-    assert set(classes(row)) <= {"duplicate"}, row
-    assert status == 1, document["findings"]

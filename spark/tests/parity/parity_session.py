@@ -1,4 +1,4 @@
-"""A process with a session of the report: it prints what it has, waits for a line, and works.
+"""A process with a session of the report: it prints what it has, and works for each line it reads.
 
 Arguments: fields of Spark's settings as JSON. Output: lines of JSON.
 """
@@ -25,10 +25,10 @@ def main() -> None:
             manager = environment.securityManager()
             secret = manager.getSecretKey() if manager.isAuthenticationEnabled() else None
             answer({"secret": secret, "configured": dict(session.sparkContext.getConf().getAll())})
-            block = sys.stdin.readline().strip()
-            name = SparkContext._jvm.org.apache.spark.storage.BlockId.apply(block)
-            held = environment.blockManager().getStatus(name).isDefined()
-            answer({"count": session.range(1000).repartition(3).count(), "holds block": held})
+            for line in sys.stdin:
+                name = SparkContext._jvm.org.apache.spark.storage.BlockId.apply(line.strip())
+                held = environment.blockManager().getStatus(name).isDefined()
+                answer({"count": session.range(1000).repartition(3).count(), "holds block": held})
     except ParityError as error:
         answer({"refused": str(error)})
 

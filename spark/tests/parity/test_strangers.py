@@ -38,7 +38,7 @@ class Held:
     """A session in a process of its own."""
 
     def __init__(self, directory: Path, environment: dict[str, str], **settings: Any) -> None:
-        directory.mkdir(exist_ok=True)
+        self.directory = directory
         self.log = directory / "log"
         scratch = {
             "SPARK_LOCAL_DIRS": str(directory),
@@ -52,6 +52,7 @@ class Held:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
                 env={**os.environ, **scratch, **environment},
             )  # fmt: skip
+        self.begun = self.hear()
 
     def hear(self) -> dict[str, Any]:
         """Its next line."""
@@ -83,47 +84,47 @@ def other() -> Iterator[Stranger]:
         yield process
 
 
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """Make a directory with a short name: sockets lie in it."""
+@contextlib.contextmanager
+def session(environment: dict[str, str], **settings: Any) -> Iterator[Held]:
+    """Hold a session, in a directory with a short name: sockets lie in it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
+        held = Held(Path(directory), environment, **settings)
+        yield held
+        held.end()
 
 
-@pytest.fixture
-def held(scratch: Path) -> Iterator[Held]:
-    """Open a local session."""
-    created = Held(scratch, {}, master="local[2]")
-    yield created
-    created.end()
+@pytest.fixture(scope="module")
+def local() -> Iterator[Held]:
+    """Hold a local session."""
+    with session({}, master="local[2]") as held:
+        yield held
 
 
 def test_no_port_of_a_local_session_does_anything_for_a_stranger(
-    other: Stranger, held: Held, scratch: Path
+    other: Stranger, local: Held
 ) -> None:
-    heard = held.hear()
-    pids = family(held.process.pid)
+    pids = family(local.process.pid)
     ports = listening(pids)
     assert len(ports) >= 3, "Spark's two, and the one that Python calls"
     assert other.effects(ports, GUESSES) == []
-    assert held.work() == {"count": 1000, "holds block": False}
-    assert len(heard["secret"]) >= 32
-    assert heard["secret"] not in shown(pids, "cmdline", "environ")
-    assert heard["secret"] not in json.dumps(heard["configured"])
-    assert heard["secret"].encode() not in written(scratch)
+    assert local.work() == {"count": 1000, "holds block": False}
+    secret = local.begun["secret"]
+    assert len(secret) >= 32
+    assert secret not in shown(pids, "cmdline", "environ")
+    assert secret not in json.dumps(local.begun["configured"])
+    assert secret.encode() not in written(local.directory)
 
 
-def test_whoever_knows_the_secret_is_heard(other: Stranger, held: Held) -> None:
-    knows = {**GUESSES[-1], "spark.authenticate.secret": held.hear()["secret"]}
-    ports = listening(family(held.process.pid))
+def test_whoever_knows_the_secret_is_heard(other: Stranger, local: Held) -> None:
+    knows = {**GUESSES[-1], "spark.authenticate.secret": local.begun["secret"]}
+    ports = listening(family(local.process.pid))
     found = [endpoint for port in ports for endpoint in other.found(port, knows, stop=False)]
     assert "endpoint LocalSchedulerBackendEndpoint" in found
-    assert held.work()["count"] == 1000
+    assert local.work()["count"] == 1000
 
 
-def test_silent_strangers_hold_up_nothing(held: Held) -> None:
-    held.hear()
-    with contextlib.ExitStack() as lines:
+def test_silent_strangers_hold_up_nothing() -> None:
+    with session({}, master="local[2]") as held, contextlib.ExitStack() as lines:
         for port in listening(family(held.process.pid)):
             line = lines.enter_context(socket.create_connection(("127.0.0.1", port)))
             line.sendall(b"x")
@@ -206,21 +207,20 @@ def all_listening(held: Held, daemons: list[int]) -> tuple[list[int], list[int],
 
 
 def test_a_cluster_works_for_the_report_and_does_nothing_for_a_stranger(
-    other: Stranger, cluster: tuple[str, list[int]], private: Path, scratch: Path
+    other: Stranger, cluster: tuple[str, list[int]], private: Path
 ) -> None:
     master, daemons = cluster
-    held = Held(
-        scratch, {"CREDENTIALS_DIRECTORY": str(private)}, master=master,
+    with session(
+        {"CREDENTIALS_DIRECTORY": str(private)}, master=master,
         properties={"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"},
-    )  # fmt: skip
-    assert held.hear().get("secret") == SECRET
-    own, everyone, ports = all_listening(held, daemons)
-    assert other.effects(ports, [GUESSES[0], GUESSES[-1]]) == []
-    assert held.work() == {"count": 1000, "holds block": False}
-    assert SECRET not in shown(everyone, "cmdline")
-    assert SECRET not in shown(own, "environ")
-    assert SECRET.encode() not in written(scratch)
-    held.end()
+    ) as held:  # fmt: skip
+        assert held.begun.get("secret") == SECRET
+        own, everyone, ports = all_listening(held, daemons)
+        assert other.effects(ports, [GUESSES[0], GUESSES[-1]]) == []
+        assert held.work() == {"count": 1000, "holds block": False}
+        assert SECRET not in shown(everyone, "cmdline")
+        assert SECRET not in shown(own, "environ")
+        assert SECRET.encode() not in written(held.directory)
 
 
 def written(directory: Path) -> bytes:
