@@ -96,29 +96,33 @@ def refused(lab, units, outputs, playbook, variables):
     return " ".join(found[1].split())
 
 
+@pytest.fixture
+def broker(lab):
+    """The broker of the target."""
+    return Unit(lab.host("target1"), "kafka-broker.service")
+
+
 @pytest.mark.parametrize(
     ("name", "cause"), [("expired", "expired"), ("stranger", "kafka_broker_ssl_ca")]
 )
-def test_a_broker_s_wrong_certificate_is_refused(lab, outputs, name, cause):
+def test_a_broker_s_wrong_certificate_is_refused(lab, broker, outputs, name, cause):
     wrong = {
         "kafka_broker_ssl_certificate": lab.certificate(f"{name}.pem"),
         "kafka_broker_ssl_key": lab.certificate(f"{name}.key"),
     }
-    broker = Unit(lab.host("target1"), "kafka-broker.service")
     assert cause in refused(lab, [broker], outputs, "brokers.yml", wrong)
 
 
-def test_a_secret_among_the_broker_s_properties_is_refused(lab, outputs):
+def test_a_secret_among_the_broker_s_properties_is_refused(lab, broker, outputs):
     name = "listener.name.client.plain.sasl.jaas.config"
     wrong = {"kafka_broker_properties": {name: "in clear", "log.dir": "${env:HOME}"}}
-    broker = Unit(lab.host("target1"), "kafka-broker.service")
     message = refused(lab, [broker], outputs, "brokers.yml", wrong)
     assert f"{name}, log.dir would stand in clear" in message
     assert "in clear" not in message.replace("stand in clear", "")
 
 
-def test_an_archive_signed_by_somebody_else_is_refused(lab, orders, payments, outputs, tmp_path):
-    archive = lab.archive("3.9.2")
+def test_an_archive_signed_by_somebody_else_is_refused(lab, broker, outputs, tmp_path):
+    archive = lab.archive("4.3.1")
     gpg = ["gpg", "--batch", "--quiet", "--homedir", str(tmp_path), "--passphrase", ""]
     for who in ("project", "stranger"):
         subprocess.run([*gpg, "--quick-generate-key", who, "ed25519", "sign"], check=True)
@@ -135,11 +139,11 @@ def test_an_archive_signed_by_somebody_else_is_refused(lab, orders, payments, ou
         "kafka_archive_signature": str(signature),
         "kafka_keys_file": str(keys),
     }
-    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", variables)
+    message = refused(lab, [broker], outputs, "brokers.yml", variables)
     assert "does not prove" in message
 
 
-def test_another_archive_under_the_installed_version_is_refused(lab, orders, payments, outputs):
+def test_another_archive_under_the_installed_version_is_refused(lab, broker, outputs):
     changed = {"kafka_archive_sha512": "0" * 128}
-    message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", changed)
+    message = refused(lab, [broker], outputs, "brokers.yml", changed)
     assert "another archive" in message

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from labkit.controller import wait
 
-# Prints its OOM score, then allocates so many megabytes step by step.
+# Prints its OOM score, then takes so many megabytes at once: while it took them step by step, the
+# kernel could make room for minutes, with code of the others that they soon need again.
 GROW = """
-import sys, time
+import sys
 print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
-held = []
-for _ in range(int(sys.argv[1])):
-    held.append(bytearray(b"x") * 1_000_000)
-    time.sleep(0.01)
+held = bytearray(b"x") * (int(sys.argv[1]) * 1_000_000)
 print("HELD", flush=True)
 """
 MIB = 1024 * 1024
@@ -39,13 +37,16 @@ class Limit:
         path = re.sub(r"(libpod-[0-9a-f]{64}[^/]*).*", r"\1", path)
         self.group = root / "memory" / path if first else root / path
         self.name = "memory.limit_in_bytes" if first else "memory.max"
-        self.before = (self.group / self.name).read_text(encoding="utf-8")
         self.unlimited = "-1" if first else "max"
 
     def held(self):
-        """Bytes that processes hold; what the kernel can take back does not count."""
+        """Bytes of processes, of files in memory and of the kernel; of the page cache nothing."""
         stat = (self.group / "memory.stat").read_text(encoding="utf-8")
-        return int(re.search(r"^(?:total_rss|anon) (\d+)$", stat, re.MULTILINE)[1])
+        found = {name: int(count) for name, count in map(str.split, stat.splitlines())}
+        if "kernel" in found:
+            return found["anon"] + found["shmem"] + found["kernel"]
+        kernel = (self.group / "memory.kmem.usage_in_bytes").read_text(encoding="utf-8")
+        return found["total_rss"] + found["total_shmem"] + int(kernel)
 
     def set(self, text):
         """Limit it."""
