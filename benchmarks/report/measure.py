@@ -333,7 +333,10 @@ SCENARIOS = {
 
 
 def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
-    """Medians divided by medians of the same run, and bare ones where a goal is absolute."""
+    """Medians divided by medians of the same run, and bare ones where a goal is absolute.
+
+    Of another checkout: the median of what each trial needed, divided by the other's beside it.
+    """
     found = {}
     for name, (variant, number, other, others) in scenario.ratios.items():
         if trials.get(variant) and (other is None or trials.get(other)):
@@ -344,7 +347,8 @@ def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[st
     for name in trials:
         if theirs := trials.get(f"{name}{AGAINST}"):
             for key in {"seconds", "cpu_s", "peak_mib"} & theirs[0].keys():
-                value = median(t[key] for t in trials[name]) / median(t[key] for t in theirs)
+                pairs = zip(trials[name], theirs, strict=False)
+                value = median(ours[key] / other[key] for ours, other in pairs)
                 found[f"{name}.{key}_of_against"] = round(value, 3)
     return found
 
@@ -438,7 +442,11 @@ def main() -> int:
     trials: dict[str, list[Trial]] = known.get("trials", {})
     names = options.variants or scenario.variants
     with laboratory(options) as labs:
-        for number, lab, name in itertools.product(range(options.trials), labs, names):
+        turns = [labs, labs[::-1]]  # or who comes first has the machine as the other left it
+        for number, place, name in itertools.product(
+            range(options.trials), range(len(labs)), names
+        ):
+            lab = turns[number % 2][place]
             variant = name if lab is labs[0] else f"{name}{AGAINST}"
             done = trials.setdefault(variant, [])
             if len(done) > number:
