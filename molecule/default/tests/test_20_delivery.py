@@ -79,3 +79,12 @@ def test_a_terminated_process_is_started_again(orders):
     orders.host.run("kill", "-TERM", str(before))
     wait("a new process", lambda: orders.pid not in {0, before}, 60)
     assert orders.restarts == restarts + 1
+
+
+def test_records_that_another_client_copies_are_duplicates_too(lab):
+    lab.wait_mirrored("orders", ["killed"])
+    before = lab.compare("killed")["duplicated"]
+    copy = {"topic": "killed", "target": "killed", "partition": 0, "begin": 10, "count": 2}
+    step = {"do": "tamper", "cluster": "east", "into": "west"}
+    lab.probe({**step, "copies": [{**copy, "how": "same"}]})
+    assert lab.compare("killed")["duplicated"] == before + 2

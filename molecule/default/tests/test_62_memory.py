@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from labkit.controller import wait
 
-# Prints its OOM score, then takes so many megabytes at once: while it took them step by step, the
-# kernel could make room for minutes, with code of the others that they soon need again.
+# Prints its OOM score, then allocates so many megabytes step by step.
 GROW = """
-import sys
+import sys, time
 print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
-held = bytearray(b"x") * (int(sys.argv[1]) * 1_000_000)
+held = []
+for _ in range(int(sys.argv[1])):
+    held.append(bytearray(b"x") * 1_000_000)
+    time.sleep(0.01)
 print("HELD", flush=True)
 """
 MIB = 1024 * 1024
@@ -40,13 +42,9 @@ class Limit:
         self.unlimited = "-1" if first else "max"
 
     def held(self):
-        """Bytes of processes, of files in memory and of the kernel; of the page cache nothing."""
+        """Bytes that processes hold; what the kernel can take back does not count."""
         stat = (self.group / "memory.stat").read_text(encoding="utf-8")
-        found = {name: int(count) for name, count in map(str.split, stat.splitlines())}
-        if "kernel" in found:
-            return found["anon"] + found["shmem"] + found["kernel"]
-        kernel = (self.group / "memory.kmem.usage_in_bytes").read_text(encoding="utf-8")
-        return found["total_rss"] + found["total_shmem"] + int(kernel)
+        return int(re.search(r"^(?:total_rss|anon) (\d+)$", stat, re.MULTILINE)[1])
 
     def set(self, text):
         """Limit it."""

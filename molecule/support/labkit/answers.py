@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,3 +27,9 @@ def classes(row: Mapping[str, Any]) -> dict[str, int]:
 def complete(comparison: Mapping[str, Any]) -> dict[str, int]:
     """Name the lost, altered and foreign records of a topic."""
     return {name: comparison[name] for name in ("lost", "altered", "foreign") if comparison[name]}
+
+
+def changed(output: str) -> dict[str, int]:
+    """Tasks that changed something, per host, by the recap of a playbook's output."""
+    recap = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", output, flags=re.MULTILINE)
+    return {host: int(count) for host, count in recap}

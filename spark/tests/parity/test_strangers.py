@@ -89,8 +89,10 @@ def session(environment: dict[str, str], **settings: Any) -> Iterator[Held]:
     """Hold a session, in a directory with a short name: sockets lie in it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         held = Held(Path(directory), environment, **settings)
-        yield held
-        held.end()
+        try:
+            yield held
+        finally:
+            held.end()
 
 
 @pytest.fixture(scope="module")
