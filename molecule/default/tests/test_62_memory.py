@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from labkit.controller import wait
+from labkit.hosts import Unit
 
-# Prints its OOM score, then allocates so many megabytes step by step.
+# Prints its OOM score, waits for a file, then allocates so many megabytes at once.
 GROW = """
-import sys, time
+import os, sys, time
 print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
-held = []
-for _ in range(int(sys.argv[1])):
-    held.append(bytearray(b"x") * 1_000_000)
-    time.sleep(0.01)
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
+held = b"x" * (int(sys.argv[1]) * 1_000_000)
 print("HELD", flush=True)
 """
 MIB = 1024 * 1024
@@ -64,6 +64,12 @@ def score(host, pid):
     return int(host.read(f"/proc/{pid}/oom_score_adj"))
 
 
+def journal(host, unit, since):
+    """What a unit said, and what systemd said of it."""
+    argv = ["journalctl", "--no-pager", "--output=cat", "--since", since, "--unit", unit]
+    return host.run(*argv).stdout
+
+
 @pytest.mark.parametrize("name", ["mirror-report", "mirror-report-lag"])
 def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
     lab, orders, payments, limit, measured, name
@@ -74,10 +80,11 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         int(host.shell(f"awk '/VmRSS/ {{print $2}}' /proc/{pid}/status")) // 1024
         for pid, _ in mirrors.values()
     ]
-    script, copy = "/usr/local/lib/lab-grow.py", f"{name}-lab-grow.service"
+    script, go = "/usr/local/lib/lab-grow.py", "/usr/local/lib/lab-grow.go"
+    copy = f"{name}-lab-grow.service"
     # The unit as it is, except for what it runs.
     text = host.read(f"/etc/systemd/system/{name}.service")
-    command = f"/usr/bin/python3 {script} 400"
+    command = f"/usr/bin/python3 {script} 400 {go}"
     text = re.sub(r"^ExecStart=.*$", f"ExecStart={command}", text, flags=re.MULTILINE)
     text = re.sub(r"^(StandardOutput|LogLevelMax|SyslogLevel)=.*\n", "", text, flags=re.MULTILINE)
     try:
@@ -86,13 +93,16 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         host.write(f"/run/systemd/system/{copy}", text)
         host.run("systemctl", "daemon-reload")
         since = host.now()
+        host.run("systemctl", "start", "--no-block", copy)
+        wait("the report", lambda: "SCORE" in journal(host, copy, since))
+        # Not before: nobody else can be ended for it while it does not run.
         limit.set(limit.held() + LEFT * MIB)
-        host.run("systemctl", "start", copy, check=False)
-        argv = ["journalctl", "--no-pager", "--output=cat", "--since", since, "--unit", copy]
-        said = wait("its end", lambda: "SCORE" in host.run(*argv).stdout and host.run(*argv).stdout)
+        host.write(go, "")
+        wait("its end", lambda: Unit(host, copy).show()["ActiveState"] in {"failed", "inactive"})
+        said = journal(host, copy, since)
     finally:
         limit.set(limit.unlimited)
-        host.shell(f"rm -f {script} /run/systemd/system/{copy}; systemctl daemon-reload")
+        host.shell(f"rm -f {script} {go} /run/systemd/system/{copy}; systemctl daemon-reload")
         host.run("systemctl", "reset-failed", copy, check=False)
     scores = [score(host, pid) for pid, _ in mirrors.values()]
     measured(report=re.findall(r"SCORE (-?\d+)", said)[0], mirrors=scores, mib=sizes)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TextIO
 
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.model import ConfirmDocument, Judged, Lines, Report
-from mirror_report.render import json, nagios, terminal
+from mirror_report.render import json, nagios
 from mirror_report.render.json import Answer
 
 
@@ -29,6 +29,13 @@ class Format:
     fail: Callable[[str, TextIO], None] = lambda _text, _out: None
 
 
+def _terminal(answer: Answer, out: TextIO, *, wide: bool) -> None:
+    # Rich is needed by the terminal alone.
+    from mirror_report.render import terminal  # noqa: PLC0415
+
+    terminal.write(answer, out, wide=wide)
+
+
 def _page(answer: Answer, out: TextIO, *, wide: bool) -> None:
     # Jinja is needed by the page alone.
     from mirror_report.render import html  # noqa: PLC0415
@@ -37,7 +44,7 @@ def _page(answer: Answer, out: TextIO, *, wide: bool) -> None:
 
 
 FORMATS: Mapping[str, Format] = {
-    "terminal": Format(terminal.write),
+    "terminal": Format(_terminal),
     "json": Format(json.write),
     "nagios": Format(nagios.write, nagios.fail),
     "html": Format(_page),
