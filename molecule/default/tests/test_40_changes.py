@@ -63,52 +63,59 @@ def test_an_instance_with_nothing_changed_is_not_restarted(changed, payments):
     assert payments.starts(changed["since"]) == 0
 
 
-@pytest.fixture(scope="module")
-def healed(lab, orders, payments, base, changed, outputs):
-    """Two runs, each after two simulated aborts of an earlier run."""
-    observed = []
-    folder = "/etc/mirrormaker-payments"
-    # Aborted between unit and restart; and between generation and credential.
-    for name, content in base.items():
-        lab.mirror.write(name, content)
-    generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))
-    first = sorted(generations)[0]
-    lab.mirror.write(f"{folder}/generations.json", json.dumps({**generations, first: "0" * 16}))
-    pids, since = (orders.pid, payments.pid), orders.host.now()
-    outputs.append(lab.playbook("mirrormaker.yml").text)
-    observed.append((pids, since, live(orders, "linger.ms"), orders.pid, payments.pid))
-    # Aborted between files and unit; and between credential and files.
-    properties = f"{FOLDER}/producer.properties"
-    lab.mirror.write(properties, changed["files"][properties])
-    credential = f"{folder}/credentials/east.mirror.jaas"
-    right = lab.mirror.read(credential)
-    lab.mirror.write(credential, right.replace("password=", "password=x"))
-    generations = json.loads(lab.mirror.read(f"{folder}/generations.json"))
-    lab.mirror.write(f"{folder}/generations.json", json.dumps({**generations, first: "1" * 16}))
-    pids, since = (orders.pid, payments.pid), orders.host.now()
-    outputs.append(lab.playbook("mirrormaker.yml", with_linger(lab, 35)).text)
-    observed.append((pids, since, live(orders, "linger.ms"), orders.pid, payments.pid))
-    assert lab.mirror.read(credential) == right
-    return observed
+def restarted(lab, units, outputs, variables=None):
+    """Those of the units that have another process after a run of the mirrors' playbook."""
+    pids = [unit.pid for unit in units]
+    outputs.append(lab.playbook("mirrormaker.yml", variables).text)
+    return [unit for unit, pid in zip(units, pids, strict=True) if unit.pid != pid]
 
 
-@pytest.mark.parametrize(
-    ("run", "instance"),
-    [
-        pytest.param(0, "payments", id="generation-written"),
-        pytest.param(1, "payments", id="credential-written"),
-        pytest.param(1, "orders", id="files-written"),
-        pytest.param(0, "orders", id="unit-written"),
-    ],
-)
-def test_a_run_that_died_is_healed_by_the_next(healed, orders, payments, run, instance):
-    pids, _, linger, orders_pid, payments_pid = healed[run]
-    if instance == "orders":
-        assert orders_pid != pids[0]
-        assert (linger == "35") == (run == 1), "the value the run asked for is live"
-    else:
-        assert payments_pid != pids[1]
-    unit = orders if instance == "orders" else payments
+@pytest.fixture
+def generation(lab):
+    """Change what the payments' instance recorded of one credential."""
+    path = "/etc/mirrormaker-payments/generations.json"
+
+    def write(value):
+        generations = json.loads(lab.mirror.read(path))
+        lab.mirror.write(path, json.dumps({**generations, min(generations): value}))
+
+    return write
+
+
+def runs_as_wanted(unit):
+    """Whether the process has the fingerprint of its unit."""
     wanted = unit.host.shell(f"grep -o 'MM_FINGERPRINT=.*' /etc/systemd/system/{unit.name}")
     environment = unit.host.shell(f"tr '\\0' '\\n' < /proc/{unit.pid}/environ")
-    assert wanted.strip() in environment.splitlines()
+    return wanted.strip() in environment.splitlines()
+
+
+def test_a_run_that_died_before_a_restart_is_healed_by_the_next(
+    lab, orders, payments, base, changed, generation, outputs
+):
+    """Of the orders after the unit was written, of the payments after the generation was."""
+    assert changed
+    for name, content in base.items():
+        lab.mirror.write(name, content)
+    generation("0" * 16)
+    assert restarted(lab, [orders, payments], outputs) == [orders, payments]
+    assert live(orders, "linger.ms") != "35"
+    assert runs_as_wanted(orders)
+    assert runs_as_wanted(payments)
+
+
+@pytest.mark.long
+def test_a_run_that_died_between_files_is_healed_by_the_next(
+    lab, orders, payments, changed, generation, outputs
+):
+    """Of the orders before the unit was written, of the payments after the credential was."""
+    properties = f"{FOLDER}/producer.properties"
+    lab.mirror.write(properties, changed["files"][properties])
+    credential = "/etc/mirrormaker-payments/credentials/east.mirror.jaas"
+    right = lab.mirror.read(credential)
+    lab.mirror.write(credential, right.replace("password=", "password=x"))
+    generation("1" * 16)
+    assert restarted(lab, [orders, payments], outputs, with_linger(lab, 35)) == [orders, payments]
+    assert lab.mirror.read(credential) == right
+    assert live(orders, "linger.ms") == "35", "the value the run asked for is live"
+    assert runs_as_wanted(orders)
+    assert runs_as_wanted(payments)

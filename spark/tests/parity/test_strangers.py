@@ -208,6 +208,7 @@ def all_listening(held: Held, daemons: list[int]) -> tuple[list[int], list[int],
         time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_a_cluster_works_for_the_report_and_does_nothing_for_a_stranger(
     other: Stranger, cluster: tuple[str, list[int]], private: Path
 ) -> None:
