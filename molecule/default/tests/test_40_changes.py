@@ -7,6 +7,7 @@ import json
 import pytest
 
 FOLDER = "/etc/mirrormaker"
+PAYMENTS = "/etc/mirrormaker-payments"
 UNIT = "/etc/systemd/system/mirrormaker.service"
 
 
@@ -73,7 +74,7 @@ def restarted(lab, units, outputs, variables=None):
 @pytest.fixture
 def generation(lab):
     """Change what the payments' instance recorded of one credential."""
-    path = "/etc/mirrormaker-payments/generations.json"
+    path = f"{PAYMENTS}/generations.json"
 
     def write(value):
         generations = json.loads(lab.mirror.read(path))
@@ -110,7 +111,7 @@ def test_a_run_that_died_between_files_is_healed_by_the_next(
     """Of the orders before the unit was written, of the payments after the credential was."""
     properties = f"{FOLDER}/producer.properties"
     lab.mirror.write(properties, changed["files"][properties])
-    credential = "/etc/mirrormaker-payments/credentials/east.mirror.jaas"
+    credential = f"{PAYMENTS}/credentials/east.mirror.jaas"
     right = lab.mirror.read(credential)
     lab.mirror.write(credential, right.replace("password=", "password=x"))
     generation("1" * 16)

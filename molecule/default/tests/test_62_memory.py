@@ -10,7 +10,8 @@ import pytest
 from labkit.controller import wait
 from labkit.hosts import Unit
 
-# Prints its OOM score, waits for a file, then allocates so many megabytes at once.
+# Prints its OOM score, waits for a file, then allocates so many megabytes at once: step by step the
+# kernel makes room for minutes, with code of other programs that they soon need again.
 GROW = """
 import os, sys, time
 print("SCORE", open("/proc/self/oom_score_adj").read().strip(), flush=True)
@@ -95,7 +96,7 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         since = host.now()
         host.run("systemctl", "start", "--no-block", copy)
         wait("the report", lambda: "SCORE" in journal(host, copy, since))
-        # Not before: nobody else can be ended for it while it does not run.
+        # Before it runs, a mirror that grows would meet the limit alone.
         limit.set(limit.held() + LEFT * MIB)
         host.write(go, "")
         wait("its end", lambda: Unit(host, copy).show()["ActiveState"] in {"failed", "inactive"})

@@ -293,7 +293,7 @@ def replay(spark: SparkSession, two_brokers: tuple[str, str], tmp_path: Path) ->
     created.close()
 
 
-@pytest.mark.parametrize("steps", [7, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("steps", [10, pytest.param(40, marks=pytest.mark.long)])
 def test_a_sound_mirror_is_never_accused(replay: Replay, steps: int) -> None:
     reported: dict[str, int] = {}
     table = f"{replay.prefix}.kept-table"
