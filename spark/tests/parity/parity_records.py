@@ -147,6 +147,9 @@ def record_hash(content: Content, seed: int) -> int:
     ]
     for name, text in headers or ():
         parts += [name.encode(), text]
+    if headers is not None:
+        for null in (b"A", b"B"):
+            parts.append(b"\x01".join(null if text is None else text for _, text in headers))
     hashed = 42
     for part in parts:
         if part is not None:
@@ -203,9 +206,9 @@ Heap = dict[tuple[Where, Content], int]
 
 STAGES: dict[str, Callable[[Where, Content], object]] = {
     "moved": lambda where, content: (where[0], content),
+    "altered_timestamp": lambda where, content: (where[:2], content[0], content[1], content[3]),
     "corrupt_headers": lambda where, content: (where, content[0], content[1], content[2]),
     "corrupt_value": lambda where, content: (where, content[0], content[2]),
-    "altered_timestamp": lambda where, content: (where[:2], content[0], content[1], content[3]),
 }
 """Class of a pair of leftovers -> what both agree in; the first that fits counts."""
 

@@ -226,6 +226,10 @@ def altered(record: Record, **content: Any) -> Record:
     return replace(record, content=tuple(values[name] for name in names))  # type: ignore[arg-type]
 
 
+def later(record: Record, milliseconds: int) -> Record:
+    return altered(record, timestamp=record.content[2] + milliseconds)
+
+
 Damage = Callable[[list[Record]], list[Record]]
 FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     "nothing": (lambda t: t, {}),
@@ -248,6 +252,11 @@ FAULTS_BY_NAME: dict[str, tuple[Damage, dict[str, int]]] = {
     "minute": (
         lambda t: [altered(t[0], timestamp=2 * MINUTE + 1), *t[1:]],
         {"altered_timestamp": 1},
+    ),
+    "a millisecond": (lambda t: [later(record, 1) for record in t], {"altered_timestamp": 30}),
+    "a key by the distance of its neighbours": (
+        lambda t: [later(record, 21) if record.content[0] == b"k0" else record for record in t],
+        {"altered_timestamp": 5},
     ),
     "time and value": (
         lambda t: [altered(t[0], timestamp=1, value=b"?"), *t[1:]],

@@ -49,7 +49,7 @@ __all__ = [
 BUCKET = ("flow", "topic", "lane", "bucket")
 PARTITION = ("flow", "side", "origin", "partition")
 # Of the canonical encoding; part of the state: different encodings are never compared.
-FINGERPRINT_VERSION = 1
+FINGERPRINT_VERSION = 2
 
 Key = tuple[Any, ...]
 

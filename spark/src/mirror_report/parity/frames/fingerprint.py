@@ -3,11 +3,22 @@
 A fingerprint covers what a mirror has to keep: key, value, headers and, where the target keeps it,
 the timestamp; never the topic name, the partition or the offset. ``xxhash64`` skips nulls and
 hashes a null array, an empty one and a null inside alike, hence the null mask and the number of
-headers in front of them.
+headers in front of them, and which headers are null behind them.
 """
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 (the name every Spark text uses)
+
+
+def header_columns() -> tuple[Column, ...]:
+    """What stands for the headers in a hash.
+
+    Which values are null: where the texts that join the values with two different stand-ins for
+    null differ. Functions with a lambda would say so too, but Spark compiles no stage with one.
+    """
+    values = F.col("headers.value").cast("array<string>")
+    joined = (F.array_join(values, "\x01", null) for null in ("A", "B"))
+    return (F.expr("coalesce(size(headers), -1)"), F.col("headers"), *joined)
 
 
 def record_hash(seed: int) -> Column:
@@ -16,11 +27,8 @@ def record_hash(seed: int) -> Column:
     Input columns: ``key``, ``value`` binary, ``compared_ms`` bigint (null where timestamps are not
     compared), ``headers`` array<struct<key, value>>.
     """
-    return F.expr(
-        f"xxhash64({seed}, if(key is null, 1, 0) + if(value is null, 2, 0)"
-        " + if(headers is null, 4, 0), key, value, compared_ms,"
-        " coalesce(size(headers), -1), headers)"
-    )
+    nulls = F.expr("if(key is null, 1, 0) + if(value is null, 2, 0) + if(headers is null, 4, 0)")
+    return F.xxhash64(F.lit(seed), nulls, "key", "value", "compared_ms", *header_columns())
 
 
 def key_hash(seed: int = 1) -> Column:
@@ -35,9 +43,7 @@ def value_hash() -> Column:
 
 def content_hash() -> Column:
     """64-bit hash of all that a record holds but its timestamp."""
-    return F.xxhash64(
-        key_hash(), value_hash(), F.expr("coalesce(size(headers), -1)"), F.col("headers")
-    )
+    return F.xxhash64(key_hash(), value_hash(), *header_columns())
 
 
 def timestamp_ms() -> Column:

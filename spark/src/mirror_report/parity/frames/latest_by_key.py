@@ -72,7 +72,7 @@ def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
         F.col("value").isNull().alias("tombstone"),
         F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
         F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
-        F.xxhash64(F.lit(1), F.expr("coalesce(size(headers), -1)"), "headers").alias("headers_1"),
+        F.xxhash64(F.lit(1), *fingerprint.header_columns()).alias("headers_1"),
         F.expr("length(key)").alias("key_length"),
         F.expr("length(value)").alias("value_length"),
     )

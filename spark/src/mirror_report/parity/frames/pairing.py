@@ -18,9 +18,9 @@ DISPLACED = "displaced"
 STAGES: dict[str, tuple[str, ...]] = {
     DISPLACED: ("flow", "topic", "lane", "h1", "h2"),
     "moved": ("flow", "topic", "h1", "h2"),
+    "altered_timestamp": ("flow", "topic", "lane", "content_hash"),
     "corrupt_headers": (*BUCKET, "key_hash", "compared_ms", "value_hash"),
     "corrupt_value": (*BUCKET, "key_hash", "compared_ms"),
-    "altered_timestamp": ("flow", "topic", "lane", "content_hash"),
 }
 # Classes whose pairs may lie in two buckets.
 ACROSS = tuple(name for name, agreeing in STAGES.items() if "bucket" not in agreeing)
