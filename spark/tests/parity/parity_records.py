@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -155,6 +156,35 @@ def record_hash(content: Content, seed: int) -> int:
         if part is not None:
             hashed = xxh64(part, hashed)
     return hashed
+
+
+def forged(content: Content) -> bytes:
+    """Another value of at least 64 bytes with which a record has the same fingerprint.
+
+    The top bit of a word can be turned over with a known effect on the lane, which a word of the
+    next stripe takes back, wherever both seeds have the same bit there.
+    """
+    key, value, _, headers = content
+    assert value is not None
+    mask = 4 * (headers is None) + (key is None)
+    lanes = []
+    for number in (1, 2):
+        seed = xxh64(mask.to_bytes(4, "little"), xxh64(number.to_bytes(4, "little"), 42))
+        seed = seed if key is None else xxh64(key, seed)
+        lanes.append([(seed + P1 + P2) & MASK, (seed + P2) & MASK, seed, (seed - P1) & MASK])
+    size = len(value) // 8
+    words = list(struct.unpack_from(f"<{size}Q", value))
+    for at in range(4 * (len(value) // 32 - 1)):
+        sums = [(own[at % 4] + words[at] * P2) & MASK for own in lanes]
+        tops = {each >> 63 for each in sums}
+        if len(tops) == 1:
+            change = (P1 << 30) * (-1 if tops == {1} else 1)
+            words[at] ^= 1 << 63
+            words[at + 4] = (words[at + 4] - change * pow(P2, -1, 1 << 64)) & MASK
+            return struct.pack(f"<{size}Q", *words) + value[8 * size :]
+        for own, each in zip(lanes, sums, strict=True):
+            own[at % 4] = _rotl(each, 31) * P1 & MASK
+    raise AssertionError("no word has the same top bit under both seeds")
 
 
 def digests(records: Iterable[Record]) -> dict[tuple[str, str, int, int], dict[str, int]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
-from parity_mirror import RECORDS, Mirror
-from parity_records import jars_directory
+from parity_mirror import RECORDS, T0, Mirror
+from parity_records import forged, jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
@@ -21,6 +22,7 @@ from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
+FORGED = 200
 FAULTS = {"missing": 3, "duplicate": 2, "corrupt_value": 1, "extra": 4}
 
 
@@ -68,8 +70,22 @@ class Scenario:
         mirror.produce(expired, 100)
         mirror.copy(expired, faults={"missing": 2})
         mirror.admins[0].delete_records({TopicPartition(expired, 0): 50})
+        self.forge()
         self.ran = self.run()
         self.proved = self.prove()
+
+    def forge(self) -> None:
+        """A topic whose copies differ in their values, and in no fingerprint."""
+        mirror, topic = self.mirror, self.mirror.topic("forged", partitions=1)
+        for i in range(FORGED):
+            mirror.producers[0].send(
+                topic, key=b"%d" % i, value=os.urandom(200 + i), timestamp_ms=T0 + i
+            )
+        mirror.producers[0].flush()
+        for record in mirror.read(0, topic):
+            mirror.write(record, value=forged((record.key, record.value, record.timestamp, None)))
+        mirror.producers[1].flush()
+        mirror.commit(topic)
 
     def rewrite(self, topic: str) -> None:
         """Let the target replace timestamps."""
@@ -82,7 +98,9 @@ class Scenario:
         """Make one run of the engine."""
         return self.mirror.run()
 
-    def prove(self, name: str | None = None, take: Snapshots | None = None) -> ProofDocument:
+    def prove(
+        self, name: str | None = None, take: Snapshots | None = None, *, sha256: bool = False
+    ) -> ProofDocument:
         """Prove all topics, or one."""
         mirror = self.mirror
 
@@ -91,7 +109,9 @@ class Scenario:
             yield mirror.spark
 
         topic = None if name is None else f"{mirror.prefix}.{name}"
-        return prove_topics(mirror.settings, "flow", topic, mirror.said.append, take, ours)
+        return prove_topics(
+            mirror.settings, "flow", topic, mirror.said.append, take, ours, sha256=sha256
+        )
 
     def of(self, found: ProofDocument | ParityResult, name: str) -> TopicParity:
         """What was said of a topic."""
@@ -133,11 +153,31 @@ def test_a_proof_finds_exactly_what_was_planted(
     found = scenario.of(scenario.proved, name)
     assert (found.strategy, found.status, found.source_records) == ("hash", "mismatch", records)
     assert found_in(found) == FAULTS
+
     assert found.target_records == records - 3 + 2 + 4
     assert found.verified_records == records - 3 - 1
     assert found.samples.keys() == FAULTS.keys()
     assert {sample.side for sample in found.samples["corrupt_value"]} == {"source", "target"}
     assert len(found.samples["extra"]) == 4
+
+
+def test_forged_records_are_whole_by_their_fingerprints_and_corrupt_by_sha256(
+    scenario: Scenario,
+) -> None:
+    by_fingerprint = scenario.of(scenario.proved, "forged")
+    by_sha256 = scenario.of(scenario.prove("forged", sha256=True), "forged")
+    assert (by_fingerprint.status, found_in(by_fingerprint)) == ("verified", {})
+    assert (by_sha256.status, found_in(by_sha256)) == ("mismatch", {"corrupt_value": FORGED})
+    assert "SHA-256" in by_sha256.reason
+    (sample, *_) = by_sha256.samples["corrupt_value"]
+    assert len(sample.record_hash) == len(sample.key_hash) == 64
+
+
+@pytest.mark.parametrize(("name", "faults"), [("kept", FAULTS), ("whole", {})])
+def test_sha256_finds_what_fingerprints_find(
+    scenario: Scenario, name: str, faults: dict[str, int]
+) -> None:
+    assert found_in(scenario.of(scenario.prove(name, sha256=True), name)) == faults
 
 
 def test_a_whole_topic_is_proved_whatever_its_timestamps(scenario: Scenario) -> None:

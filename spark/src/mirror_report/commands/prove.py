@@ -41,6 +41,10 @@ def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``prove``."""
     parser.add_argument("--flow", metavar="NAME", required=True, help="the flow that mirrors them")
     parser.add_argument("--topic", metavar="NAME", help="only this one, by its name on either side")
+    parser.add_argument(
+        "--sha256", action="store_true",
+        help="compare record by record by SHA-256: also a mirror that forges records is found",
+    )  # fmt: skip
     shared.json(parser, "what was found as one JSON object")
 
 
@@ -50,7 +54,13 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     return formats.judged(
-        prove_topics(shared.settings(options), options.flow, options.topic, shared.show_progress)
+        prove_topics(
+            shared.settings(options),
+            options.flow,
+            options.topic,
+            shared.show_progress,
+            sha256=options.sha256,
+        )
     )
 
 
@@ -61,11 +71,14 @@ def prove_topics(
     progress: Progress,
     snapshots: Snapshots | None = None,
     open_session: "OpenSession | None" = None,
+    *,
+    sha256: bool = False,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
     :param topic: on the source or on the target; ``None``: all the flow mirrors.
     :param snapshots: of the clusters; ``open_session``: how to get a Spark session.
+    :param sha256: compare record by record, by hashes that nobody can forge.
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
     flow = settings.flow(flow_name)
@@ -95,7 +108,9 @@ def prove_topics(
     if subjects:
         total = sum(part.bytes for subject in subjects for part in subject.ranges)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
-        proved = _compare(settings, flow, subjects, int(total), open_session, progress)
+        proved = _compare(
+            settings, flow, subjects, int(total), open_session, progress, sha256=sha256
+        )
         after = _observe(snapshots, flow)
         for subject in subjects:
             name, origins = subject.topic, feeds[subject.topic]
@@ -103,7 +118,7 @@ def prove_topics(
                 reason = "the topic moved while it was read"
                 found[name] = _empty(flow, name, origins, "in_flight", reason)
             else:
-                row = _empty(flow, name, origins, "verified", _reason(subject))
+                row = _empty(flow, name, origins, "verified", _reason(subject, sha256=sha256))
                 found[name] = _compared(row, proved[name])
     topics = [found[name] for name in feeds]
     findings = worst_first(each for row in topics for each in _findings(row, settings))
@@ -198,6 +213,8 @@ def _compare(
     expected_bytes: int,
     open_session: "OpenSession | None",
     progress: Progress,
+    *,
+    sha256: bool,
 ) -> dict[str, "Proved"]:
     try:
         # Spark is only needed here; most commands work without it.
@@ -209,7 +226,8 @@ def _compare(
         (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
         spark_errors(),
     ):
-        return prove.prove(session, replace(settings, flows=(flow,)), subjects, progress)
+        of_flow = replace(settings, flows=(flow,))
+        return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 
 
 def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
@@ -218,8 +236,9 @@ def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
     return [(log.topic_id, log.partitions) if log else None for log in logs]
 
 
-def _reason(subject: TopicAtRest) -> str:
+def _reason(subject: TopicAtRest, *, sha256: bool) -> str:
     said = {
+        "compared record by record by SHA-256": sha256,
         "timestamps are not compared: the target replaces them": not subject.keeps_time,
         "the logs no longer hold everything since the baseline": subject.source_gap
         or subject.target_gap,

@@ -130,7 +130,7 @@ def samples(left: DataFrame) -> DataFrame:
             F.col("sample.at.partition").alias("partition"),
             F.col("sample.at.offset").alias("offset"),
             F.col("sample.at.timestamp_ms").alias("timestamp_ms"),
-            fingerprint.hex64(F.col("key_hash")).alias("key_hash"),
+            fingerprint.text(left, "key_hash").alias("key_hash"),
             F.col("sample.at.record_hash").alias("record_hash"),
             F.col("sample.at.key_length").alias("key_bytes"),
             F.col("sample.at.value_length").alias("value_bytes"),

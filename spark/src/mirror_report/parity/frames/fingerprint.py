@@ -4,9 +4,14 @@ A fingerprint covers what a mirror has to keep: key, value, headers and, where t
 the timestamp; never the topic name, the partition or the offset. ``xxhash64`` skips nulls and
 hashes a null array, an empty one and a null inside alike, hence the null mask and the number of
 headers in front of them, and which headers are null behind them.
+
+``xxhash64`` finds faults, not forgers: whoever writes a record can make another of the same hash.
+:func:`sha256` is what a proof takes that does not trust the mirror.
 """
 
-from pyspark.sql import Column
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name every Spark text uses)
 
 
@@ -49,6 +54,49 @@ def content_hash() -> Column:
 def timestamp_ms() -> Column:
     """Record timestamp in milliseconds, as Kafka stores it (-1: the record has none)."""
     return F.expr("unix_millis(timestamp)")
+
+
+def hashes() -> Mapping[str, Column]:
+    """What equal records agree in: ``h1``, ``h2``, ``key_hash``, ``value_hash``, ``content_hash``.
+
+    Input columns: as of :func:`record_hash`.
+    """
+    return {
+        "h1": record_hash(1),
+        "h2": record_hash(2),
+        "key_hash": key_hash(),
+        "value_hash": value_hash(),
+        "content_hash": content_hash(),
+    }
+
+
+def sha256() -> Mapping[str, Column]:
+    """:func:`hashes`, each a SHA-256 as text; ``h2`` is empty, for ``h1`` says all.
+
+    What is hashed is each field behind its length in eight bytes, all ones for null.
+    """
+    named = _behind_length("cast(h.key as binary)"), _behind_length("h.value")
+    headers = f"unhex(array_join(transform(headers, h -> hex(concat({', '.join(named)}))), ''))"
+    key, value, listed = map(_behind_length, ("key", "value", headers))
+    time = _behind_length("cast(cast(compared_ms as string) as binary)")
+    return {
+        "h1": F.sha2(F.expr(f"concat({key}, {value}, {listed}, {time})"), 256),
+        "h2": F.lit(""),
+        "key_hash": F.sha2(F.expr(key), 256),
+        "value_hash": F.sha2(F.expr(value), 256),
+        "content_hash": F.sha2(F.expr(f"concat({key}, {value}, {listed})"), 256),
+    }
+
+
+def _behind_length(field: str) -> str:
+    size = f"unhex(lpad(hex(octet_length({field})), 16, '0'))"
+    return f"coalesce(concat({size}, {field}), unhex('{'f' * 16}'))"
+
+
+def text(frame: DataFrame, *names: str) -> Column:
+    """Hashes of a frame as one text: hexadecimal digits."""
+    numbers = {name for name, kind in frame.dtypes if kind == "bigint"}
+    return F.concat(*(hex64(F.col(each)) if each in numbers else F.col(each) for each in names))
 
 
 def hex64(value: Column) -> Column:

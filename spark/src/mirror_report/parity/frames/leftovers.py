@@ -9,7 +9,7 @@ whether they were copied before it. What was read of the target below the first 
 is there to explain those, and nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -20,7 +20,12 @@ from mirror_report.parity.frames.compare import WHOLE_TOPIC
 from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, pair
 
 
-def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+def leftovers(
+    records: DataFrame,
+    candidates: DataFrame,
+    positions: DataFrame,
+    hashes: Callable[[], Mapping[str, Column]] = fingerprint.hashes,
+) -> DataFrame:
     """Groups of equal records that do not match, and one group of all others per bucket.
 
     :param records: :data:`frames.digest.RECORD_COLUMNS`, both sides, :func:`frames.align.place`,
@@ -28,6 +33,8 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
     :param candidates: :data:`frames.classify.CANDIDATES_SCHEMA`.
     :param positions: :data:`frames.compare.POSITIONS_SCHEMA`, taken before the ends up to which
         ``records`` were read.
+    :param hashes: what equal records agree in; another than that of :mod:`frames.fingerprint`
+        finds differences that digests do not show.
     :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
         n_target, :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
         :data:`frames.judge.BESIDE`,
@@ -41,7 +48,9 @@ def leftovers(records: DataFrame, candidates: DataFrame, positions: DataFrame) -
         (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
         "allowed_from_ms",
     )
-    wrong = _wrong_alone(_with_counts(_late(_groups(records, candidates, positions))))
+    wrong = _wrong_alone(
+        _with_counts(_late(_groups(_hashed(records, hashes()), candidates, positions)))
+    )
     return _named(pair(_seen(wrong, hidden)))
 
 
@@ -89,19 +98,16 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
     )
 
 
-def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
     """Equal records of a bucket: how many each side has, and the first place on each."""
     on_source = F.col("side") == "source"
     sample = F.struct(
         *("offset", "partition"),
-        F.concat(fingerprint.hex64(F.col("h1")), fingerprint.hex64(F.col("h2"))).alias(
-            "record_hash"
-        ),
+        fingerprint.text(hashed, "h1", "h2").alias("record_hash"),
         *("key_length", "value_length", "timestamp_ms"),
     )
-    hashed = (
-        _hashed(records)
-        .join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
+    placed = (
+        hashed.join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
         .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
         .withColumns(
             {
@@ -114,7 +120,7 @@ def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> 
     on_target = (F.col("side") == "target") & F.col("counts")
     log = F.struct("origin", "partition")
     same = ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms", "key_length")
-    return hashed.groupBy(*BUCKET, "h1", "h2").agg(
+    return placed.groupBy(*BUCKET, "h1", "h2").agg(
         F.count_if("below").alias("n_below"),
         F.count_if(on_source).alias("n_source"),
         F.count_if(on_target).alias("n_target"),
@@ -131,16 +137,12 @@ def _groups(records: DataFrame, candidates: DataFrame, positions: DataFrame) -> 
     )
 
 
-def _hashed(records: DataFrame) -> DataFrame:
+def _hashed(records: DataFrame, hashes: Mapping[str, Column]) -> DataFrame:
     return records.select(
         *("flow", "side", "topic", "lane", "origin", "partition", "offset"),
         *("bucket", "compared_ms"),
         fingerprint.timestamp_ms().alias("timestamp_ms"),
-        fingerprint.key_hash().alias("key_hash"),
-        fingerprint.value_hash().alias("value_hash"),
-        fingerprint.content_hash().alias("content_hash"),
-        fingerprint.record_hash(1).alias("h1"),
-        fingerprint.record_hash(2).alias("h2"),
+        *(hashed.alias(name) for name, hashed in hashes.items()),
         F.expr("length(key)").alias("key_length"),
         F.expr("length(value)").alias("value_length"),
     )

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Settings
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES, WHOLE
-from mirror_report.parity.frames import align, classify, compare, digest, sql
+from mirror_report.parity.frames import align, classify, compare, digest, fingerprint, sql
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.plan import Range, TopicAtRest, Unread, unreadable
 from mirror_report.parity.spark.records import Reader
@@ -47,14 +47,17 @@ def prove(
     settings: Settings,
     topics: Sequence[TopicAtRest],
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    sha256: bool = False,
 ) -> dict[str, Proved]:
     """Compare everything some topics of one flow hold.
 
+    :param sha256: compare record by record, by hashes that nobody can forge.
     :param progress: called with a line of what is being done.
     :returns: topic -> what was found.
     """
     reader = Reader(settings, session, progress)
-    found = reader.read(partial(_prove, reader, topics))
+    found = reader.read(partial(_prove, reader, topics, sha256))
     for topic in topics:
         _add_unread(found[topic.topic], topic, reader.unread, settings)
     return found
@@ -80,7 +83,7 @@ def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Se
         lanes[lane] = known + count if topic.keeps_time else max(known, count)
 
 
-def _prove(reader: Reader, topics: Sequence[TopicAtRest]) -> dict[str, Proved]:
+def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[str, Proved]:
     session, flows = reader.session, reader.settings.flows
     by_partition = [flow.name for flow in flows if flow.engine.keeps_partitions]
     wanted = [each for topic in topics for each in topic.ranges]
@@ -99,7 +102,7 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest]) -> dict[str, Proved]:
     found = {topic.topic: Proved() for topic in topics} | {
         row["topic"]: Proved(row["source"], row["target"]) for row in totals.collect()
     }
-    differing = buckets.filter(~F.col("equal"))
+    differing = buckets if sha256 else buckets.filter(~F.col("equal"))
     if candidates := _candidates(differing, topics, reader.unread.records):
         of_them = F.broadcast(differing.select(*BUCKET))
         whole = (
@@ -108,7 +111,8 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest]) -> dict[str, Proved]:
             .withColumn("bucket", F.lit(_ALL).cast("bigint"))
         )
         chosen = sql.table(session, classify.CANDIDATES_SCHEMA, candidates)
-        left = leftovers(whole, chosen, positions).persist()
+        hashes = fingerprint.sha256 if sha256 else fingerprint.hashes
+        left = leftovers(whole, chosen, positions, hashes).persist()
         _count(found, classify.outcome(left, chosen, "proof"), classify.samples(left))
         left.unpersist()
     buckets.unpersist()
