@@ -209,9 +209,10 @@ def test_flows_of_mirrormaker1_keep_names() -> None:
     assert flow.source_topic("other") is None
 
 
-def test_mirrormaker1_takes_internal_topics_only_by_name() -> None:
+def test_mirrormaker1_leaves_out_what_brokers_mark_as_internal() -> None:
     (flow,) = parse(changed("flows", 0, "include", value=".*")).flows
     assert not flow.matches("__consumer_offsets")
+    assert flow.matches("__others")
     assert flow_of(include=".*").matches("__x"), "what MirrorMaker 2 leaves out is in include"
 
 
@@ -278,6 +279,8 @@ def test_absent_file_says_so() -> None:
         (["orders"], "orders", "orders2", False),
         ([".*"], ".*", "__consumer_offsets", False),
         (["__special"], "__special", "__special", True),
+        ([".*"], ".*", "__special", True),
+        (["__consumer_offsets"], "__consumer_offsets", "__consumer_offsets", False),
         (["a\\.b", "c"], "a\\.b|c", "a.b", True),
         ([".*"], "(?!(?:secret)$)(?:.*)", "secret", False),
     ],

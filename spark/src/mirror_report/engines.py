@@ -64,8 +64,8 @@ class Engine:
     :param syncs_topic_configs: it sets topics' settings on the target.
     :param creates_topics: it creates topics on the target; otherwise the brokers may, and a record
         for a topic that is missing blocks all others.
-    :param internal_topics_by_name: it mirrors a topic whose name begins with ``__`` only if a flow
-        names it literally.
+    :param skips_internal_topics: its consumer drops what brokers mark as internal, whatever a flow
+        asks for (``exclude.internal.topics``); other names that begin with ``__`` it mirrors.
     :param control: command for the flow's process, with ``{verb}`` (start, stop, restart) and
         ``{instance}``.
     """
@@ -81,7 +81,7 @@ class Engine:
     syncs_groups: bool
     syncs_topic_configs: bool
     creates_topics: bool
-    internal_topics_by_name: bool
+    skips_internal_topics: bool
     parallelism: Parallelism
     control: str = "systemctl {verb} {instance}.service"
 
@@ -108,7 +108,7 @@ MM1 = Engine(
     syncs_groups=False,
     syncs_topic_configs=False,
     creates_topics=False,
-    internal_topics_by_name=True,
+    skips_internal_topics=True,
     parallelism=Parallelism("num_streams", "streams", of_flow=False),
 )
 
@@ -124,7 +124,7 @@ MM2 = Engine(
     syncs_groups=True,
     syncs_topic_configs=True,
     creates_topics=True,
-    internal_topics_by_name=False,
+    skips_internal_topics=False,
     parallelism=Parallelism("tasks_max", "tasks", of_flow=True),
 )
 

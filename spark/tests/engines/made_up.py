@@ -25,7 +25,7 @@ EVERY = [MM1, MM2, *MADE_UP]
 def flow_of(engine: Engine) -> Flow:
     """A flow from east to west, with whatever an engine may want to know."""
     return Flow(
-        "orders", "east", "west", "t.*|__in.*", engine, topics=("t.*", "__in.*"),
+        "orders", "east", "west", "t.*|__.*", engine, topics=("t.*", "__.*"),
         topics_exclude=("t-old",), group_id="g", instance="unit", hosts=("mirror1",), parallelism=9,
         replication_policy="prefix", consumer_groups=("app.*",), offset_topic="offsets",
         status_topic="status", config_topic="configs", offset_syncs_topic="syncs",

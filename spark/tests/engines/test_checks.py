@@ -39,7 +39,15 @@ from mirror_report.parity.plan import strategies
 
 
 def row_texts(case: Case) -> list[str]:
-    on_source = {"t": 1, "heartbeats": 1, "__in": 1, "__out": 1, "west.t": 1, "t-old": 1, "else": 1}
+    on_source = {
+        "t": 1,
+        "heartbeats": 1,
+        "__in": 1,
+        "__consumer_offsets": 1,
+        "west.t": 1,
+        "t-old": 1,
+        "else": 1,
+    }
     rows = topic_status.statuses(case.flow, case.source, case.target, on_source, ["t-gone"], {})
     return [row.reason for row in rows]
 
@@ -169,9 +177,9 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
         f"9 {engine.parallelism.word} for": ("preflight.idle_tasks", True),
         f"{engine.title} takes no groups": ("failover.none_examined", not engine.syncs_groups),
         f"heartbeats: {engine.title} brings": ("topic_status.statuses", engine.has_heartbeats),
-        f"{engine.title} takes it only if": (
+        f"{engine.title} leaves it out, also": (
             "topic_status.statuses",
-            engine.internal_topics_by_name,
+            engine.skips_internal_topics,
         ),
         "'synced'": ("topic_settings.differences", engine.syncs_topic_configs),
         "east.t": (

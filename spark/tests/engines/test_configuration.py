@@ -43,10 +43,11 @@ def test_configuration_asks_for_what_the_engine_keeps(
 
 
 @pytest.mark.parametrize("engine", MADE_UP, ids=lambda engine: engine.name)
-def test_internal_topics_are_mirrored_by_name_where_the_engine_wants_them_named(
+def test_internal_topics_are_left_out_also_if_they_are_named_where_the_engine_skips_them(
     engine: Engine,
 ) -> None:
-    flow = replace(flow_of(engine), include="__in|__out", topics=("__in", "__.*"))
+    named = ("__in", "__consumer_offsets")
+    flow = replace(flow_of(engine), include="__.*", topics=named)
     assert flow.matches("__in")
-    assert flow.matches("__out") is not engine.internal_topics_by_name
-    assert observe.literals(flow) == ["__in"]
+    assert flow.matches("__consumer_offsets") is not engine.skips_internal_topics
+    assert set(observe.literals(flow)) == {name for name in named if flow.matches(name)}

@@ -82,8 +82,7 @@ def _left_out(flow: Flow, topic: str) -> str:
     """Why an engine leaves out by itself what a flow asks for."""
     title = flow.engine.title
     if topic.startswith("__"):
-        by_name = f": {title} takes it only if it is named literally"
-        return "internal topic of Kafka" + (by_name if flow.engine.internal_topics_by_name else "")
+        return f"internal topic of Kafka: {title} leaves it out, also if it is named"
     # The target is among the clusters in the name.
     if flow.replication_policy == "prefix" and flow.target in topic.split(flow.separator)[:-1]:
         return f"it came from {flow.target}: mirrored back it would go in a circle"

@@ -12,6 +12,8 @@ REPLICATION_POLICIES = ("identity", "prefix")
 
 
 HEARTBEATS = "heartbeats"
+# What brokers mark as internal (org.apache.kafka.common.internals.Topic, Kafka 4.3).
+INTERNAL_TOPICS = ("__consumer_offsets", "__share_group_state", "__transaction_state")
 
 
 # MirrorMaker 2's defaults of groups.exclude and config.properties.exclude (Kafka 4.3).
@@ -121,10 +123,8 @@ class Flow:
 
     def matches(self, topic: str) -> bool:
         """Whether the flow mirrors a topic; most of what an engine leaves out is in ``include``."""
-        by_name = self.engine.internal_topics_by_name and topic.startswith("__")
-        return re.fullmatch(self.include, topic) is not None and (
-            not by_name or topic in self.topics
-        )
+        skipped = self.engine.skips_internal_topics and topic in INTERNAL_TOPICS
+        return not skipped and re.fullmatch(self.include, topic) is not None
 
     def target_topic(self, source_topic: str) -> str:
         """Name on the target; replication policies prefix heartbeats, whichever it is."""
