@@ -278,6 +278,22 @@ def test_rates_are_over_five_minutes_and_tell_when_it_is_through() -> None:
     assert (found.eta_seconds, found.catches_up) == (pytest.approx(2600 / 15), True)
 
 
+def test_rates_begin_when_something_moved() -> None:
+    still = (Observation(3000, 1000, 1000), Observation(180, 1000, 1000))
+    found = row(source(0, 4600), 2800, history=still)
+    assert (found.produce_rate, found.mirror_rate) == (20.0, 10.0)
+    later = (*still, Observation(60, 3400, 1000))
+    found = row(source(0, 4600), 2800, history=later)
+    assert (found.produce_rate, found.mirror_rate) == (20.0, 10.0), "since it was last at rest"
+
+
+def test_a_stopped_mirror_is_through_at_no_time_that_anybody_knows() -> None:
+    history = (Observation(360, 1000, 900), Observation(60, 4000, 3900))
+    found = row(source(0, 4000), 3900, history=history, group=EMPTY)
+    assert (found.state, found.mirror_rate) == ("STOPPED", None)
+    assert (found.eta_seconds, found.catches_up) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("history", "position"),
     [
@@ -350,6 +366,14 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
     assert (found.severity, found.kind, found.count) == (severity, kind, count)
     assert found.topic == "t"
     assert found.action
+
+
+def test_a_mirror_that_nobody_runs_is_a_finding_also_if_nothing_waits() -> None:
+    rows = [PartitionLag("orders", t, 0, "IDLE", 0, 9, 9, 0, 0.0) for t in ("t", "u")]
+    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)
+    assert (found.severity, found.kind, found.topic) == ("warning", "not_running", None)
+    assert "start" in found.action
+    assert lag_findings.judge(FLOW, [], EMPTY, CLUSTERS) == []
 
 
 def test_good_states_are_no_finding() -> None:

@@ -13,10 +13,10 @@ EXPECTED = {
     0: "expired",
     1: "altered_timestamp possible_loss hung_transaction heartbeat "
     "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
-    "no_topics partitions_fewer compact_null_keys message_size timestamp_type timestamp_limit "
-    "retention sysconfig_drift offset_shift no_groups idle_tasks certificate_expiry "
-    "permission_unknown not_checked not_proved orphaned regex_disagreement group_reread "
-    "group_unmapped group_stale group_unknown",
+    "not_running no_topics partitions_fewer compact_null_keys message_size timestamp_type "
+    "timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks "
+    "certificate_expiry permission_unknown not_checked not_proved orphaned "
+    "regex_disagreement group_reread group_unmapped group_stale group_unknown",
     2: "missing corrupt_value corrupt_headers moved reordered "
     "truncated reset rewind deleted_early stopped stalled "
     "topic_missing same_cluster regex_without_auto_creation task_failed takeover "

@@ -147,7 +147,7 @@ def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
 
 
 def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
-    """Ask as :func:`observe_flow` does, but both clusters at once, and for no settings.
+    """Ask as :func:`observe_flow` does, but both clusters at once, and for no topic's settings.
 
     The sides are not in order here: what lies below a position need not be in the snapshot of the
     target, so nothing about content may be concluded from it.
@@ -164,6 +164,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
         brokers = at_target.submit(there.brokers)
+        creates = at_target.submit(there.auto_creates_topics)
     # The first that failed in this order says why.
     source, group, mirror = ours.result(), workers.result(), status.result()
     seen = theirs.result()
@@ -184,7 +185,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, mirror, group, snapshot, brokers.result(), None)
+    return Observed(source, mirror, group, snapshot, brokers.result(), creates.result())
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:

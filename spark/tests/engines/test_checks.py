@@ -116,6 +116,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "topic_status.orphaned": lambda c: topic_status.orphaned(c.flow, ["t-gone"], []),
     "topic_status.statuses": row_texts,
     "topic_status.why_not": row_texts,
+    "topics.blocking": lambda c: topics.blocking(c.flow, c.source, c.target, auto_creation=False),
     "topics.compare": lambda c: [
         *topics.compare(c.flow, c.source, c.target, auto_creation=None),
         *topics.compare(c.flow, c.source, c.target, auto_creation=False),

@@ -159,6 +159,12 @@ TABLE: Mapping[str, Kind] = {
         "Run `journalctl -u <instance> -n 100` on the mirror's host; `docs/operations.md` "
         "shows what failures look like.",
     ),
+    "not_running": Kind(
+        "warning",
+        "nothing waits, and no process of the mirror is at work",
+        "If it was not stopped on purpose, run `journalctl -u <instance> -n 100` on the mirror's "
+        "host.",
+    ),
     "stalled": Kind(
         "critical",
         "records wait, the mirror runs and does not move",

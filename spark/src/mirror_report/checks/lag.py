@@ -123,10 +123,12 @@ class _Partition:
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
         size = self._bytes(records)
-        base = self.history.base(self.now_ms)
+        base = self.history.flowed_since(self.place, self.now_ms)
         produced, mirrored = rates(
             self.past, base, self.now_ms, self.end, self.position.next_offset
         )
+        # What a mirror did before it was stopped says nothing of when it goes on.
+        mirrored = mirrored if alive else None
         eta, catches_up = catching_up(
             records, produced, mirrored,
             measured_seconds=0.0 if base is None else (self.now_ms - base) / 1000,

@@ -22,7 +22,9 @@ SHOWN = 3
 def judge(
     flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
 ) -> list[Finding]:
-    """One finding per topic and bad state; losses have a module of their own.
+    """One finding per topic and bad state, or one if a stopped mirror has nothing to do.
+
+    Losses have a module of their own.
 
     :param rows: what :func:`mirror_report.checks.lag.measure` returned for this flow.
     """
@@ -33,10 +35,28 @@ def judge(
             state = "STOPPED"
         if state not in ("OK", "IDLE", "TRUNCATED"):
             by_topic.setdefault((row.topic, state), []).append(row)
-    return [
+    found = [
         _of_state(flow, topic, state, some, group, clusters)
         for (topic, state), some in by_topic.items()
     ]
+    if not group.members and rows and not any(row.lag_records for row in rows):
+        found.append(
+            finding(
+                "not_running",
+                f"nothing waits, and nobody would mirror it: group {flow.group_id} has no member "
+                f"(state {group.state})",
+                _start(flow),
+                flow=flow.name,
+            )
+        )
+    return found
+
+
+def _start(flow: Flow) -> str:
+    return (
+        f"On {remedies.host(flow)}: {remedies.service(flow, 'status')}; "
+        f"{remedies.journal(flow)}; {remedies.service(flow, 'start')}"
+    )
 
 
 def _of_state(
@@ -70,8 +90,7 @@ def _of_state(
             "stopped", behind,
             f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member (state "
             f"{group.state})",
-            f"On {host}: {remedies.service(flow, 'status')}; {journal}; "
-            f"{remedies.service(flow, 'start')}",
+            _start(flow),
         ),
         "STALLED": (
             "stalled", behind,

@@ -72,6 +72,15 @@ class PartitionHistory:
         at = bisect_right(self.ends, at_ms, key=itemgetter(0))
         return self.ends[at - 1][1] if at else None
 
+    def first_change(self, after_ms: int) -> int | None:
+        """When end or position was first seen changed after a time (ms); ``None``: never."""
+        later = (
+            some[at][0]
+            for some in (self.ends, self.positions)
+            if (at := bisect_right(some, after_ms, key=itemgetter(0))) < len(some)
+        )
+        return min(later, default=None)
+
     def next_offset_at(self, at_ms: int) -> int | None:
         """Next offset the mirror had to copy at a time; ``None``: not known."""
         at = bisect_right(self.positions, at_ms, key=itemgetter(0))
@@ -106,6 +115,14 @@ class FlowHistory:
         if at:
             return self.observed_at[at - 1]
         return self.observed_at[0] if self.observed_at and self.observed_at[0] < now_ms else None
+
+    def flowed_since(self, place: Place, now_ms: int) -> int | None:
+        """:meth:`base`, or the newest observation until which nothing had moved since."""
+        base = self.base(now_ms)
+        if base is None:
+            return None
+        first = self.at(place).first_change(base)
+        return max(base, self.observation_before(now_ms if first is None else first) or base)
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from mirror_report.checks.topic_settings import risks, settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, Positions, Severity, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot
 
 
 def compare(
@@ -35,16 +35,42 @@ def compare(
                 flow=flow.name,
             )
         )
-    found += _named_but_absent(flow, source)
+    return [
+        *found,
+        *_named_but_absent(flow, source),
+        *blocking(
+            flow, source, target,
+            auto_creation=auto_creation, positions=positions, forbidden=forbidden,
+        ),
+        *_risks(flow, source, target),
+        *settings_not_read(flow, (source, target)),
+        *_regex(flow, auto_creation),
+    ]  # fmt: skip
+
+
+def blocking(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    *,
+    auto_creation: bool | None,
+    positions: Positions | None = None,
+    forbidden: Collection[str] = (),
+) -> list[Finding]:
+    """Topics of the target that stop the mirror at their next record: missing, or too small.
+
+    Parameters are those of :func:`compare`.
+    """
+    found: list[Finding] = []
     for name, ours in source.topics.items():
         there = flow.target_topic(name)
         theirs = target.topics.get(there)
         if theirs is not None:
-            found += _pair(flow, ours, theirs)
+            found += _fewer(flow, ours, theirs)
         elif there not in target.errors:
             creates = False if there in forbidden else auto_creation
             found += _missing(flow, ours, creates, bool((positions or {}).get(name)))
-    return [*found, *settings_not_read(flow, (source, target)), *_regex(flow, auto_creation)]
+    return found
 
 
 def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
@@ -144,34 +170,38 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
     ]
 
 
-def _pair(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Finding]:
-    found: list[Finding] = []
-
-    def add(kind: str, message: str, action: str, severity: Severity | None = None) -> None:
-        found.append(
-            finding(
-                kind, f"{theirs.name}: {message}", action,
-                flow=flow.name, topic=ours.name, severity=severity,
-            )
-        )  # fmt: skip
-
-    if len(theirs.partitions) < len(ours.partitions):
-        kept = flow.engine.keeps_partitions
-        add(
+def _fewer(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Finding]:
+    if len(theirs.partitions) >= len(ours.partitions):
+        return []
+    kept = flow.engine.keeps_partitions
+    return [
+        finding(
             "partitions_fewer",
-            f"{len(theirs.partitions)} partitions on {flow.target}, {len(ours.partitions)} on "
-            f"{flow.source}"
+            f"{theirs.name}: {len(theirs.partitions)} partitions on {flow.target}, "
+            f"{len(ours.partitions)} on {flow.source}"
             + (": the first record for a missing one blocks the mirror for ever" if kept else ""),
             f"kafka-topics.sh --alter --topic {theirs.name} --partitions {len(ours.partitions)} "
             f"on {flow.target}; records already there keep their partition",
-            "critical" if kept else None,
+            flow=flow.name,
+            topic=ours.name,
+            severity="critical" if kept else None,
         )
-    if ours.configs and theirs.configs:
-        for kind, message, key in risks(ours.configs, theirs.configs):
-            add(
-                kind,
-                message,
-                f"kafka-configs.sh --alter --entity-type topics --entity-name {theirs.name} "
-                f"--add-config {key}={ours.configs.get(key, '')} on {flow.target}",
-            )
-    return found
+    ]
+
+
+def _risks(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
+    return [
+        finding(
+            kind,
+            f"{theirs.name}: {message}",
+            f"kafka-configs.sh --alter --entity-type topics --entity-name {theirs.name} "
+            f"--add-config {key}={ours.configs.get(key, '')} on {flow.target}",
+            flow=flow.name,
+            topic=ours.name,
+        )
+        for ours in source.topics.values()
+        if (theirs := target.topics.get(flow.target_topic(ours.name))) is not None
+        and ours.configs
+        and theirs.configs
+        for kind, message, key in risks(ours.configs, theirs.configs)
+    ]

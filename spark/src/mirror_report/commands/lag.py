@@ -8,6 +8,7 @@ from typing import Any
 
 from mirror_report import metrics
 from mirror_report.checks import points
+from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.check import check_flow, ending_certificates, lacking_permissions
@@ -77,7 +78,7 @@ def measure_lag(
 ) -> LagResult:
     """Measure lag once and remember what was seen.
 
-    :param topics: judge the topics' settings too.
+    :param topics: judge the topics' settings too, not only what stops the mirror.
     """
     flows = shared.chosen(settings, flow_name)
     result = LagResult()
@@ -106,7 +107,14 @@ def measure_lag(
             result.flows.append(status)
             result.findings.extend(findings)
             result.shifts[flow.name] = shifts
-            if topics:
+            if not topics:
+                result.findings.extend(
+                    topic_checks.blocking(
+                        flow, observed.source, observed.target,
+                        auto_creation=observed.auto_creation, positions=observed.positions,
+                    )
+                )  # fmt: skip
+            else:
                 result.findings.extend(check_flow(settings, clients, flow, observed))
                 result.findings.extend(
                     lack

@@ -32,7 +32,8 @@ class PartitionLag:
         record's age, held to what earlier observations saw of the log's end; at least so long if
         ``waiting_at_least``, because no observation goes back far enough.
     :param produce_rate: offsets per second the source grew by over the last five minutes, or since
-        the observation before if that is longer ago; ``mirror_rate``: by which the position did.
+        the observation before if that is longer ago, less the time before anything moved;
+        ``mirror_rate``: by which the position did, unknown while the mirror is stopped.
     :param eta_seconds: until the mirror has caught up at these rates; ``catches_up``: false if it
         never will, ``None`` if not known.
     :param position_source: where the position is from; ``position_age_seconds``: age of that word.
