@@ -30,14 +30,16 @@ class Observed:
     """One observation of a flow.
 
     :param auto_creation: whether the target creates topics by itself; ``None``: not known.
+    :param target_error: why the target could not be asked; all of its topics are unknown then.
     """
 
     source: ClusterSnapshot
     mirror: MirrorStatus
     group: GroupSnapshot
     target: ClusterSnapshot
-    target_brokers: int
+    target_brokers: int | None
     auto_creation: bool | None
+    target_error: ReportError | None = None
 
     @property
     def positions(self) -> Positions:
@@ -152,9 +154,17 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     The sides are not in order here: what lies below a position need not be in the snapshot of the
     target, so nothing about content may be concluded from it.
 
-    :raises ReportError: a cluster, the group or the positions cannot be read.
+    Without the target, what an engine keeps on the source is told.
+
+    :raises ReportError: the source, the group or the positions cannot be read.
     """
-    here, there = clients.get(flow.source), clients.get(flow.target)
+    here = clients.get(flow.source)
+    try:
+        there = clients.get(flow.target)
+    except ReportError as error:
+        if "target" in {flow.engine.positions_side, flow.engine.workers_side}:
+            raise
+        return _of_the_source(clients, flow, tails, error)
     with ThreadPoolExecutor(1) as at_source, ThreadPoolExecutor(1) as at_target:
         sides = {"source": at_source, "target": at_target}
         ours = at_source.submit(here.snapshot, flow.matches, literals(flow), settings=False)
@@ -186,6 +196,14 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             refused=snapshot.refused | hidden.refused,
         )
     return Observed(source, mirror, group, snapshot, brokers.result(), creates.result())
+
+
+def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: ReportError) -> Observed:
+    source = clients.get(flow.source).snapshot(flow.matches, literals(flow), settings=False)
+    group, mirror = worker_group(clients, flow), mirror_status(clients, flow, tails)
+    hidden = dict.fromkeys(map(flow.target_topic, source.topics), str(error))
+    target = ClusterSnapshot(flow.target, "", source.taken_at_ms, {}, hidden)
+    return Observed(source, mirror, group, target, None, None, error)
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:

@@ -96,10 +96,13 @@ def test_certain_loss_stays_after_the_mirror_moved_on_until_a_new_baseline(mirro
     )  # fmt: skip
     mirrored.mirror(1)
     result = measured(mirrored)
-    assert {finding.kind: finding.count for finding in result.findings} == {"truncated": 2}
+    assert {finding.kind: finding.count for finding in result.findings} == {
+        "truncated": 2,
+        "not_running": None,
+    }
     assert (first(result).state, first(result).lag_records) == ("IDLE", 0)
     record_baselines(mirrored.settings(), None, full_history=False, renew=True)
-    assert measured(mirrored).findings == []
+    assert kinds(measured(mirrored).findings) == ["not_running"]
 
 
 def test_new_baseline_accepts_a_loss_the_mirror_has_not_passed_yet(mirrored: Pair) -> None:
@@ -117,7 +120,8 @@ def test_mirror_that_jumped_over_a_truncation_between_two_observations_is_bounde
     mirrored.mirror(1)
     result = measured(mirrored)
     assert [(finding.severity, finding.kind, finding.count) for finding in result.findings] == [
-        ("warning", "possible_loss", 2)
+        ("warning", "possible_loss", 2),
+        ("warning", "not_running", None),
     ]
     row = first(result)
     assert (row.state, row.lost, row.lost_at_most) == ("IDLE", 0, 2)
@@ -128,12 +132,14 @@ def test_observations_give_rates_and_when_the_mirror_is_through(mirrored: Pair) 
     measured(mirrored)
     mirrored.produce(20)
     time.sleep(0.3)
-    row = first(measured(mirrored))
+    with member(mirrored):
+        row = first(measured(mirrored))
     assert row.produce_rate is not None
     assert row.produce_rate > 0
     assert (row.mirror_rate, row.eta_seconds, row.catches_up) == (0.0, None, False)
     mirrored.mirror(22)
-    row = first(measured(mirrored))
+    with member(mirrored):
+        row = first(measured(mirrored))
     assert row.mirror_rate is not None
     assert row.mirror_rate > 0
     assert row.catches_up
@@ -186,3 +192,38 @@ def test_newest_heartbeat_is_of_the_targets_topic_whatever_the_policy(mirrored: 
     finally:
         with admin(mirrored.target) as client:
             client.delete_topics([topic, "o", "s", "y"])
+
+
+def test_lag_names_what_stops_the_mirror(pair: Pair) -> None:
+    pair.create("source", partitions=2)
+    pair.produce(1)
+    with member(pair):
+        found = [each for each in measured(pair).findings if each.kind == "topic_missing"]
+        assert [(each.topic, each.severity) for each in found] == [(pair.topic, "critical")]
+        pair.create("target", partitions=1)
+        found = [each for each in measured(pair).findings if each.kind == "partitions_fewer"]
+        assert [each.topic for each in found] == [pair.topic]
+
+
+def test_a_mirror_that_is_not_running_is_said_also_at_rest(pair: Pair) -> None:
+    for side in ("source", "target"):
+        pair.create(side)
+    pair.produce(2)
+    pair.mirror(2)
+    assert kinds(measured(pair).findings) == ["not_running"]
+    with member(pair):
+        assert kinds(measured(pair).findings) == []
+
+
+def test_lag_is_told_from_the_source_while_the_target_is_away(pair: Pair) -> None:
+    pair.create("source")
+    pair.create("target")
+    pair.produce(5)
+    pair.mirror(2)
+    pair.clusters = {"west": {"bootstrap_servers": ["127.0.0.1:1"]}}
+    with member(pair):
+        result = measured(pair)
+    assert (first(result).lag_records, first(result).state) == (3, "OK")
+    assert kinds(result.findings) == ["unreachable"]
+    (status,) = result.flows
+    assert (status.group_state, status.target_cluster_id) == ("Stable", None)

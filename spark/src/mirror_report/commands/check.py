@@ -75,7 +75,7 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         *preflight.takeover(flow, observed.target, observed.positions, observed.group),
         *preflight.idle_tasks(flow, observed.source),
     ]
-    if flow.engine.creates_topics:
+    if flow.engine.creates_topics and observed.target_brokers is not None:
         found += preflight.replication_factors(flow, observed.target_brokers)
     try:
         if names := preflight.internal_names(flow):

@@ -99,6 +99,8 @@ def measure_lag(
                 result.flows.append(shared.status_of(flow, None))
                 continue
             result.observed[flow.name] = observed
+            if observed.target_error is not None:
+                result.findings.append(failure(observed.target_error, flow.name))
             known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
             rows, status, findings, shifts = measure_flow(
                 settings, store, clients, flow, observed, known

@@ -112,7 +112,7 @@ def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
         source=flow.source,
         target=flow.target,
         source_cluster_id=observed.source.cluster_id if observed else None,
-        target_cluster_id=observed.target.cluster_id if observed else None,
+        target_cluster_id=observed.target.cluster_id or None if observed else None,
         group_id=flow.group_id,
         group_state=observed.group.state if observed else None,
         target_brokers=observed.target_brokers if observed else None,
