@@ -1,6 +1,7 @@
 """History on disk: one line per observation, old lines thinned, damaged ones skipped."""
 
 import multiprocessing
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,22 @@ def test_days_past_retention_go_and_those_before_yesterday_keep_one_line_an_hour
         for days in (5, 3, 2, 1, 0)
     }
     assert by_day == {5: [], 3: [9, 2], 2: [9, 2], 1: [4, 9, None, 2], 0: [1]}
+
+
+@pytest.mark.parametrize("lag", ['"much"', '{"t": "much"}', '{"t": [1]}', '{"t": 1.5}', "null"])
+def test_a_lag_that_is_no_number_is_passed_over(tmp_path: Path, lag: str) -> None:
+    history = History(tmp_path, 30)
+    then = NOW - 3 * DAY_MS
+    for at_ms in (then, NOW):
+        history.append_lags("orders", at_ms, {"t": 5})
+        (path,) = (tmp_path / "history" / "lag" / "orders").glob(
+            time.strftime("%Y-%m-%d", time.gmtime(at_ms / 1000)) + "*"
+        )
+        with path.open("a") as handle:
+            handle.write(f'{{"at": {at_ms}, "lag": {lag}}}\n')
+    history.append_lags("orders", NOW + DAY_MS, {"t": 1})
+    found = history.lags("orders", then, NOW)
+    assert found == [(then, {"t": 5}), (NOW, {"t": 5})]
 
 
 def test_unwritable_history_names_the_path(tmp_path: Path) -> None:

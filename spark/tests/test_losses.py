@@ -132,9 +132,10 @@ def test_what_had_gone_at_the_baseline_is_accepted() -> None:
 
 def kept(*observations: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 0) -> losses.Losses:
     found: losses.Losses = {}
+    baseline = {"losses_since_ms": baseline_ms}
     for number, observation in enumerate(observations):
-        found = losses.remember(found, {AT: observation}, NOW + number, 0)
-    return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline_ms)))  # type: ignore[no-any-return]
+        found = losses.remember(found, {AT: observation}, NOW + number, {})
+    return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline)))  # type: ignore[no-any-return]
 
 
 def test_loss_is_remembered_once_however_often_it_is_seen() -> None:
@@ -150,6 +151,9 @@ def test_what_is_certain_is_no_longer_a_bound() -> None:
 def test_new_baseline_forgets_what_was_lost_before_it() -> None:
     assert losses.counts(kept(([[1, 5]], []), baseline_ms=NOW - 1)) == {AT: (4, 0)}
     assert kept(([[1, 5]], []), baseline_ms=NOW) == {}
+    lost = losses.remember({}, {AT: ([[1, 5]], []), ("u", 0): ([[7, 9]], [])}, NOW, {})
+    of_topic = {"topics": {"t": {"losses_since_ms": NOW}}}
+    assert losses.remember(lost, {}, NOW + 9, of_topic).keys() == {"u"}, "of that topic alone"
 
 
 def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:

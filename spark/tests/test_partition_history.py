@@ -70,6 +70,18 @@ def test_what_a_damaged_line_said_is_said_again_by_the_next(damage: str) -> None
     assert journal.history().ends == [(1, 5), (3, 6)]
 
 
+def test_a_clock_that_went_back_costs_the_time_it_was_ahead_and_no_more() -> None:
+    journal = Journal()
+    journal.observe(NOW, {0: 5}, {0: 3})
+    journal.observe(NOW + 600 * MINUTE, {0: 6}, {0: 4})
+    lines = [*journal.lines, {"at": NOW + MINUTE, "seen": {"t": [0, 7, 5, None]}}]
+    past = partition_history.read(lines, NOW + MINUTE)
+    assert past.observed_at == [NOW, NOW + MINUTE]
+    assert past.at(("t", 0)).ends == [(NOW, 5), (NOW + MINUTE, 7)]
+    kept = partition_history.thinned(lines, {"t"}, NOW + MINUTE, 30)
+    assert [line["at"] for line in kept] == [NOW, NOW + MINUTE]
+
+
 def test_shorter_log_begins_a_new_history() -> None:
     journal = Journal()
     journal.observe(1, {0: 500}, {0: 400})

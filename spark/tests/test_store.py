@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.state.store import LockedError, StateError, Store
+from mirror_report.state.store import EXPENDABLE, LockedError, StateError, Store
 
 
 def test_manifest_comes_back_as_written(tmp_path: Path) -> None:
@@ -55,6 +55,29 @@ def test_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "parity.json").write_text(text)
     with pytest.raises(StateError):
         Store(tmp_path).load("parity")
+
+
+@pytest.mark.parametrize("name", EXPENDABLE)
+def test_damage_to_what_can_be_spared_costs_that_alone(tmp_path: Path, name: str) -> None:
+    store = Store(tmp_path)
+    store.commit("baseline", {"flow": {}})
+    (tmp_path / f"{name}.json").write_text("{")
+    with pytest.raises(StateError, match="is damaged") as caught:
+        store.load(name)
+    assert f"{name}.json.damaged" in caught.value.action
+    assert "baseline" not in caught.value.action
+    assert store.load(name) == {}, "and the next run goes on"
+    assert (tmp_path / f"{name}.json.damaged").read_text() == "{"
+    assert store.load("baseline") == {"flow": {}}
+
+
+@pytest.mark.parametrize("name", ["baseline", "parity"])
+def test_what_cannot_be_spared_stays_where_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.json").write_text("{")
+    for _ in range(2):
+        with pytest.raises(StateError, match="is damaged") as caught:
+            Store(tmp_path).load(name)
+    assert f"mv {tmp_path}/{name}.json" in caught.value.action
 
 
 def test_reports_are_for_their_group_only(tmp_path: Path) -> None:

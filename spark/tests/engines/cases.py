@@ -144,7 +144,7 @@ class Case:
             self.flow, self.source, self.copied, replace(self.mirror, syncs={}), {("t", 0): 10},
             self.past, baseline={}, rises={}, alive=False,
         )  # fmt: skip
-        return losses.judge(self.flow, losses.remember({}, seen, 1, 0), CLUSTERS["east"])
+        return losses.judge(self.flow, losses.remember({}, seen, 1, {}), CLUSTERS["east"])
 
     def grouped(self) -> list[Finding]:
         """A consumer group in every state."""

@@ -14,7 +14,8 @@ from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import Range
 from mirror_report.parity.plan import topics as plan
-from mirror_report.parity.plan.ranges import chunks, join, within_budget
+from mirror_report.parity.plan.boundaries import Boundary, within_budget
+from mirror_report.parity.plan.ranges import chunks, join
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.state import Manifest, SideState, basis
 
@@ -277,6 +278,29 @@ def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: i
     assert all(cut[wanted.partition] == wanted.start for wanted in later), "oldest first"
     assert sum(wanted.bytes for wanted in now) <= budget + 10 * len(some)
     assert within_budget(some, None) == (some, [])
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4),
+       st.integers(1, 200))  # fmt: skip
+def test_a_budget_reads_no_source_that_cannot_be_judged(
+    steps: list[tuple[int, int]], budget: int
+) -> None:
+    bounds, at = [], (0, 0)
+    for step in steps:
+        at = (at[0] + step[0], at[1] + step[1])
+        bounds.append(Boundary({"t": {0: at[0]}}, {0: at[1]}))
+    some = [Range("f", side, "t", "t", 0, 0, end) for side, end in
+            (("source", at[0] + 9), ("target", at[1] + 9))]  # fmt: skip
+    now, later = within_budget(some, None, budget, {("f", "t"): bounds})
+    assert sorted(offsets([*now, *later])) == sorted(offsets(some))
+    ends = {"source": 0, "target": 0} | {wanted.side: wanted.end for wanted in now}
+    assert sum(ends.values()) > 0, "it gets on"
+    if not later:
+        return
+    assert sum(ends.values()) <= max(1, budget)
+    below = [bound for bound in bounds if bound.source["t"][0] < ends["source"]]
+    needed = [bound.target[0] for bound in below]
+    assert ends["target"] >= max(needed, default=0)
 
 
 @given(ranges, st.integers(10, 20_000))

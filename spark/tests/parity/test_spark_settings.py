@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from mirror_report.config import Cluster, Spark
 from mirror_report.parity import ParityError
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import session, source
-from mirror_report.parity.spark.errors import explain
+from mirror_report.parity.spark.errors import ended, explain
 
 
 def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
@@ -125,5 +127,51 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
         ("something else\nand more", "something else"),
     ],
 )
+@pytest.mark.parametrize(
+    ("status", "message", "cure"),
+    [
+        (3, "its heap was full", "spark.heap"),
+        (-9, "was killed", "journalctl -k"),
+        (-15, "by signal 15", "run again"),
+        (1, "with status 1", "run again"),
+        (None, "without saying why", "run again"),
+    ],
+)
+def test_a_jvm_that_is_gone_is_called_what_it_died_of(
+    status: int | None, message: str, cure: str
+) -> None:
+    error = ended(status)
+    assert message in error.message
+    assert cure in error.action
+    assert ("heap was full" in error.message) == (status == 3), "no guess"
+
+
+@pytest.mark.parametrize(("way", "message"), [("kill", "was killed"), ("fill", "heap was full")])
+def test_a_real_jvm_that_ends_says_how(way: str, message: str) -> None:
+    script = f"""
+import os, signal
+from pyspark import SparkContext
+from mirror_report.config import Spark
+from mirror_report.model import ReportError
+from mirror_report.parity.spark.errors import spark_errors
+from mirror_report.parity.spark.session import open_session
+try:
+    with open_session(Spark(master="local[1]", heap="450m"), 0) as session, spark_errors():
+        if {way!r} == "kill":
+            os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+            session.range(5).count()
+        else:
+            arrays = session._jvm.java.util.ArrayList()
+            while True:
+                arrays.add(session._sc._gateway.new_array(session._jvm.long, 10_000_000))
+except ReportError as error:
+    print(error.message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert message in done.stdout, done.stderr[-2000:]
+
+
 def test_errors_of_spark_are_reported_with_their_cure(text: str, message: str) -> None:
     assert message in str(explain(text))

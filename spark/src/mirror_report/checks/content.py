@@ -58,7 +58,7 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
                 f"{_name(topic)}: {topic.skipped_records} records were mirrored about when the "
                 "baseline was recorded, and were not found: whether they arrived is not known",
                 f"With the producers at rest, {remedies.prove(topic.flow, topic.topic)} compares "
-                f"everything; {remedies.renew(flow)} leaves them out",
+                f"everything; {remedies.renew(flow, topic.source_topic)} leaves them out",
                 flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
             )
         )  # fmt: skip
@@ -152,7 +152,7 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
         "expired": "Nothing, unless the target should keep records longer: "
         + remedies.alter_topic(target, topic.topic, {"retention.ms": "<milliseconds>"}),
         "unverifiable": "Run the report more often than retention removes records; "
-        f"{remedies.renew(flow)} starts again",
+        f"{remedies.renew(flow, topic.source_topic)} leaves them out",
     }  # fmt: skip
     if kind == "unverifiable" and some:
         return (
@@ -160,7 +160,8 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
             f"forgets a record that expires. {show}"
         )
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
-        renew = f". {remedies.renew(flow)} leaves them out" if topic.strategy != "none" else ""
+        leave_out = f". {remedies.renew(flow, topic.source_topic)} leaves them out"
+        renew = leave_out if topic.strategy != "none" else ""
         return (
             "Stop the producers, wait until the mirror has caught up, then "
             f"{remedies.prove(topic.flow, topic.topic)}{renew}"

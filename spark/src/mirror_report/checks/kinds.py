@@ -57,8 +57,8 @@ TABLE: Mapping[str, Kind] = {
     "truncated": Kind(
         "critical",
         "the source dropped records before they were mirrored",
-        "The records are gone. Raise the retention of the source or mirror faster, then take "
-        "a new baseline.",
+        "The records are gone. Raise the retention of the source or mirror faster, then accept "
+        "the loss with the command of the finding.",
     ),
     "possible_loss": Kind(
         "warning",
@@ -69,8 +69,8 @@ TABLE: Mapping[str, Kind] = {
     "reset": Kind(
         "critical",
         "a topic was deleted and created again",
-        "If it was intended: `sudo mirror-report baseline --flow <flow> --renew`. If the "
-        "target's topic was created again, the finding has the commands that mirror the flow "
+        "If it was intended: `sudo mirror-report baseline --flow <flow> --topic <topic> --renew`. "
+        "If the target's topic was created again, the finding has the commands that mirror it "
         "again.",
     ),
     "rewind": Kind(

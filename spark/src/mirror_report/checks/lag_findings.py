@@ -83,8 +83,8 @@ def _of_state(
             "reset", len(rows),
             f"{topic}: deleted and created again on {flow.source}, or its log is shorter than the "
             f"mirror's position ({where})",
-            f"Look at the topic: {describe}; check that it was copied from its start, then record "
-            f"a new baseline: {remedies.renew(flow)}",
+            f"Look at the topic: {describe}; check that it was copied from its start, then verify "
+            f"it from now on: {remedies.renew(flow, topic)}",
         ),
         "STOPPED": (
             "stopped", behind,

@@ -90,13 +90,21 @@ def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync 
 
 
 def remember(
-    before: Losses, seen: Mapping[Place, tuple[Ranges, Ranges]], at_ms: int, baseline_ms: int
+    before: Losses,
+    seen: Mapping[Place, tuple[Ranges, Ranges]],
+    at_ms: int,
+    baseline: Mapping[str, Any],
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is known to be lost after this observation; a baseline forgets the time before."""
+    """What is known to be lost after this observation; a baseline forgets the time before.
+
+    :param baseline: the flow's.
+    """
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for name, some in before.items():
+        of_topic = baseline.get("topics", {}).get(name, {})
+        since_ms = max(of.get("losses_since_ms", 0) for of in (baseline, of_topic))
         for number, entry in some.items():
-            if entry["at"] > baseline_ms:
+            if entry["at"] > since_ms:
                 kept.setdefault(name, {})[number] = dict(entry)
     for (name, partition), (lost, maybe) in seen.items():
         topic = kept.setdefault(name, {})
@@ -164,7 +172,7 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
                 cluster, "kafka-configs.sh", "--describe", "--all",
                 "--entity-type", "topics", "--entity-name", name,
             )
-            + f"; once this is read, begin again: {remedies.renew(flow)}"
+            + f"; once this is read, accept it: {remedies.renew(flow, name)}"
         )  # fmt: skip
         if lost:
             where = ", ".join(

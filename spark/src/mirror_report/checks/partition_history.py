@@ -125,12 +125,15 @@ class FlowHistory:
         return max(base, self.observation_before(now_ms if first is None else first) or base)
 
 
-def read(lines: Iterable[Mapping[str, Any]]) -> FlowHistory:
-    """A flow's history from its lines; a line that is not of its format is passed over."""
+def read(lines: Iterable[Mapping[str, Any]], until_ms: int = 2**62) -> FlowHistory:
+    """A flow's history from its lines; a line that is not of its format is passed over.
+
+    :param until_ms: lines of later times are passed over: a clock went back since.
+    """
     observed_at: list[int] = []
     found: dict[str, dict[int, PartitionHistory]] = {}
     for line in lines:
-        if not _is_line(line) or (observed_at and line["at"] < observed_at[-1]):
+        if not _is_line(line) or not (observed_at[-1:] or [0])[0] <= line["at"] <= until_ms:
             continue
         at_ms = line["at"]
         observed_at.append(at_ms)
@@ -225,9 +228,9 @@ def thinned(
     """A shorter history that says the same, less precisely the older it is.
 
     :param topics: the others are forgotten.
-    :param days: what is older is forgotten.
+    :param days: what is older is forgotten, and so is what comes after ``now_ms``.
     """
-    whole = [line for line in lines if _is_line(line)]
+    whole = [line for line in lines if _is_line(line) and line["at"] <= now_ms]
     recent = sorted({line["at"] for line in whole if line["at"] >= now_ms - days * 86_400_000})
     kept: set[int] = set()
     slots: set[tuple[int, int]] = set()

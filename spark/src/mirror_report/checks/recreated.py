@@ -27,23 +27,33 @@ def on_target(
 
     :param recreated: name -> the id remembered, the one found.
     """
-    again = (
-        f"write a record without value for each of its keys into {flow.offset_topic}"
-        if flow.engine.positions is PositionStore.CONNECT_OFFSETS
-        else remedies.tool(
-            clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
-            "--reset-offsets", "--to-earliest", "--all-topics", "--execute",
-        )
-    )  # fmt: skip
     stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
     return [
         finding(
             "reset",
             f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
-            f"Records mirrored before are gone. To mirror all of the flow again, on "
-            f"{remedies.host(flow)}: {stop}; {again}; {start}; then {remedies.renew(flow)}",
+            f"Records mirrored before are gone. To mirror the topic again, on "
+            f"{remedies.host(flow)}: {stop}; {_set_back(flow, name, clusters)}; {start}; then "
+            f"{remedies.full_history(flow, flow.source_topic(name) or name)}",
             flow=flow.name,
             topic=name,
         )
         for name, (old, new) in recreated.items()
     ]
+
+
+def _set_back(flow: Flow, topic: str, clusters: Mapping[str, Cluster]) -> str:
+    """How to give a stopped mirror the start of a topic as its position.
+
+    :param topic: its name on the target.
+    """
+    source = flow.source_topic(topic) or topic
+    if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
+        return (
+            f"write a record without value for each of the keys of {source} into "
+            f"{flow.offset_topic}"
+        )
+    return remedies.tool(
+        clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
+        "--reset-offsets", "--to-earliest", "--topic", source, "--execute",
+    )  # fmt: skip

@@ -48,6 +48,19 @@ def prove(flow: str, topic: str) -> str:
     return f"mirror-report prove --flow {flow} --topic {topic}"
 
 
-def renew(flow: Flow) -> str:
-    """Command that accepts what was lost: verification begins again from now."""
-    return f"mirror-report baseline --flow {flow.name} --renew"
+def renew(flow: Flow, topic: str = "") -> str:
+    """Command that accepts what was lost: verification begins again from now.
+
+    :param topic: of the source; verification of the others goes on.
+    """
+    return f"{_baseline(flow, topic)} --renew"
+
+
+def full_history(flow: Flow, topic: str) -> str:
+    """Command that compares all that both sides hold of a topic of the source."""
+    return f"{_baseline(flow, topic)} --full-history"
+
+
+def _baseline(flow: Flow, topic: str) -> str:
+    of_topic = f" --topic {shlex.quote(topic)}" if topic else ""
+    return f"mirror-report baseline --flow {flow.name}{of_topic}"

@@ -32,6 +32,10 @@ PAUSE_SECONDS = 1.0
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``baseline``."""
     shared.flow(parser)
+    parser.add_argument(
+        "--topic", metavar="NAME",
+        help="with an option to start over: only this topic of the source; the others go on",
+    )  # fmt: skip
     start_over = parser.add_mutually_exclusive_group()
     start_over.add_argument(
         "--full-history", action="store_true", help="start over: compare all both logs still hold"
@@ -49,6 +53,7 @@ def answer(options: Namespace) -> Answer:
         options.flow,
         full_history=options.full_history,
         renew=options.renew,
+        topic=options.topic,
         progress=shared.show_progress,
     )
     return formats.lines(
@@ -65,6 +70,7 @@ def record_baselines(
     *,
     full_history: bool,
     renew: bool,
+    topic: str | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, bool]:
     """Record where verification starts.
@@ -74,14 +80,19 @@ def record_baselines(
 
     :param full_history: compare everything both logs still hold, replacing what was recorded.
     :param renew: replace what was recorded by the state of now.
+    :param topic: of the source, with one of these: replace what was recorded of it alone.
     :returns: flow -> whether something was recorded (what is kept is not recorded again).
     :raises ReportError: a cluster cannot be read, or what is kept was recorded by an earlier
         release; nothing is recorded for any flow then.
     """
     store = Store(settings.state_directory)
     flows = shared.chosen(settings, flow_name)
+    if topic is not None:
+        flows = _mirroring(flows, topic, start_over=full_history or renew)
     with store.lock():
         recorded = store.load("baseline")
+        if topic is not None:
+            _know(recorded, flows)
         due = [flow for flow in flows if full_history or renew or flow.name not in recorded]
         for name in (flow.name for flow in flows if flow not in due):
             baselines.check(name, recorded[name])
@@ -89,14 +100,39 @@ def record_baselines(
             others = [flow for flow in settings.flows if flow.name in recorded and flow not in due]
             tails: FlowTails = {}
             with open_clients(settings, shared.aliases([*due, *others])) as clients:
-                observed = _observe(clients, due, others, tails)
+                observed = _observe(clients, due, others, tails, topic)
                 required = None if full_history else _watch(clients, observed, tails, progress)
-            for name, topics in _record(store, recorded, due, observed, required).items():
+            renewed = _record(store, recorded, due, observed, required, only=topic)
+            for name, topics in renewed.items():
                 progress(
                     f"flow {name} feeds {', '.join(topics)} too: verification of it starts again "
                     "for all that feed it"
                 )
     return {flow.name: flow in due for flow in flows}
+
+
+def _mirroring(flows: Sequence[Flow], topic: str, *, start_over: bool) -> tuple[Flow, ...]:
+    """Those of some flows that mirror a topic of the source."""
+    if not start_over:
+        raise ConfigError(
+            "--topic starts over with one topic, so it needs to know how",
+            "Add --full-history (compare all both logs hold) or --renew (compare from now on)",
+        )
+    if found := tuple(flow for flow in flows if flow.matches(topic)):
+        return found
+    names = ", ".join(flow.name for flow in flows)
+    raise ConfigError(
+        f"--topic {topic}: {names} does not mirror it", "Name the topic as the source does"
+    )
+
+
+def _know(recorded: Mapping[str, Any], flows: Sequence[Flow]) -> None:
+    """Make sure that flows have a baseline of which one topic can be replaced."""
+    for name in (flow.name for flow in flows if flow.name not in recorded):
+        raise StateError(
+            f"flow {name} has no baseline yet",
+            f"Record one of all its topics first: mirror-report baseline --flow {name}",
+        )
 
 
 def _record(
@@ -105,10 +141,13 @@ def _record(
     due: Sequence[Flow],
     observed: Sequence[Observation],
     required: Mapping[str, Mapping[Place, int]] | None,
+    *,
+    only: str | None,
 ) -> dict[str, list[str]]:
     """Write the manifests.
 
     :param recorded: the baselines so far; ``required``: ``None``: compare all both logs hold.
+    :param only: a topic; the others of its flow keep what was recorded.
     :returns: flow -> topics that were renewed because a flow that is due feeds them too.
     """
     ids = store.load("topics")
@@ -117,17 +156,28 @@ def _record(
         name = seen.flow.name
         topics = full_entries(seen) if required is None else entries(seen, required[name], observed)
         known = ids.setdefault(name, {})
-        if seen.flow in due:
+        if seen.flow in due and only is None:
             known.clear()
             recorded[name] = _of_flow(seen, topics, recorded.get(name), required is None)
         else:
-            recorded[name]["topics"] |= topics
-            renewed[name] = sorted(topics)
+            before = recorded[name]["topics"]
+            recorded[name]["topics"] = before | {
+                topic: entry | _accepted(seen, before.get(topic, {}), required is None)
+                for topic, entry in topics.items()
+            }
+            if seen.flow not in due:
+                renewed[name] = sorted(topics)
         for side in ("source", "target"):
             known[side] = known.get(side, {}) | _ids(seen, side)
     store.commit("baseline", recorded)
     store.commit("topics", ids)
     return renewed
+
+
+def _accepted(seen: Observation, before: Mapping[str, Any], full: bool) -> dict[str, int]:
+    """Of a topic whose baseline is replaced alone: from when on losses are reported."""
+    since_ms = before.get("losses_since_ms") if full else seen.source.taken_at_ms
+    return {} if since_ms is None else {"losses_since_ms": since_ms}
 
 
 def _of_flow(
@@ -150,11 +200,17 @@ def _ids(seen: Observation, side: str) -> dict[str, str]:
 
 
 def _observe(
-    clients: Clients, due: Sequence[Flow], others: Sequence[Flow], tails: FlowTails
+    clients: Clients,
+    due: Sequence[Flow],
+    others: Sequence[Flow],
+    tails: FlowTails,
+    only: str | None,
 ) -> list[Observation]:
     """Observe flows and those that feed the same topics: positions, target, source.
 
     All that feed a topic share one snapshot of it.
+
+    :param only: a topic of the source; the others are left out.
     """
     names: dict[str, Collection[str]] = {}
     fed: set[tuple[str, str]] = set()
@@ -162,9 +218,12 @@ def _observe(
         observed = observe_flow(clients, flow, tails)
         if same := same_cluster(flow, observed.source, observed.target):
             raise ConfigError(same[0].message, same[0].action)
-        _readable(observed.source, observed.target)
-        names[flow.name] = observed.source.topics
-        fed |= {(flow.target, flow.target_topic(name)) for name in observed.source.topics}
+        if only is None:
+            _readable(observed.source, observed.target)
+        elif only not in observed.source.topics:
+            raise StateError(f"no baseline recorded: topic {only} is not on {flow.source}")
+        names[flow.name] = observed.source.topics if only is None else [only]
+        fed |= {(flow.target, flow.target_topic(name)) for name in names[flow.name]}
     sharing = []
     for flow in others:
         brought = [flow.source_topic(topic) for target, topic in fed if target == flow.target]

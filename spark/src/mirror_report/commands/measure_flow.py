@@ -88,7 +88,7 @@ class _Measurement:
         except StateError as error:
             lines = []
             self._failed(error)
-        past = partition_history.read(lines)
+        past = partition_history.read(lines, source.taken_at_ms)
         positions = position_checks.by_partition(
             flow, source, observed.positions, self.known["baseline"], past
         )
@@ -180,14 +180,12 @@ class _Measurement:
         try:
             every = self.store.load("losses")
             known = every.get(flow.name, {})
-            losses = loss_checks.remember(
-                known, lost, source.taken_at_ms, int(baseline.get("losses_since_ms", 0))
-            )
+            losses = loss_checks.remember(known, lost, source.taken_at_ms, baseline)
             if losses != known:
                 self.store.commit("losses", {**every, flow.name: losses})
         except StateError as error:
             self._failed(error)
-            losses = loss_checks.remember({}, lost, source.taken_at_ms, 0)
+            losses = loss_checks.remember({}, lost, source.taken_at_ms, baseline)
         return gone, losses
 
     def _status(self) -> FlowStatus:

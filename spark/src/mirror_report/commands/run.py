@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from mirror_report import __version__, metrics
-from mirror_report.checks import coverage
+from mirror_report.checks import coverage, events
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag, over_time
@@ -106,7 +106,12 @@ def make_report(
         parity, problems = _parity(
             settings, tuple(lag.observed), store, run_id, progress, on_crash, lag.tails
         )
-        findings += [*(parity.findings if parity else ()), *problems]
+        names = {
+            flow: {topic: settings.flow(flow).target_topic(topic) for topic in seen.source.topics}
+            for flow, seen in lag.observed.items()
+        }
+        findings = events.one_per_event(findings, parity.findings if parity else (), names)
+        findings += problems
     baselines = store.load("baseline")
     for flow in readable:
         seen, baseline = lag.observed[flow.name], baselines.get(flow.name, {})

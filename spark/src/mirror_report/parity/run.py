@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mirror_report.checks import content
 from mirror_report.model import ParityResult, Progress
 from mirror_report.parity.context import ParityRequest, RunContext
-from mirror_report.parity.plan import RunPlan, run_plan, total_bytes, total_records
+from mirror_report.parity.plan import RunPlan, boundaries, run_plan, total_bytes, total_records
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
@@ -71,7 +71,8 @@ def _plan(context: RunContext) -> RunState:
     once = (finding for flow in flows for finding in findings.of_plan(flow))
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
     plan, large = within_limits(context, state.manifest, plan)
-    return replace(state, plan=plan).with_findings(findings.unaffordable(topic) for topic in large)
+    state = replace(state, manifest=boundaries.note(state.manifest, plan), plan=plan)
+    return state.with_findings(findings.unaffordable(topic) for topic in large)
 
 
 def _compare_content(
@@ -255,7 +256,8 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     reported = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
-    _saved(context, state, replace(state.manifest, finished=finished))
+    manifest = boundaries.without_read(state.manifest, plan)
+    _saved(context, state, replace(manifest, finished=finished))
     found = list(state.findings)
     for topic in reported:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)

@@ -10,7 +10,8 @@ a topic, offsets by partition:
   last before that; ``older``: below lie copies of what the source had lost by then;
 * ``log_start``: what the source had dropped up to here is accepted;
 
-and ``recorded_at_ms``, ``source_id``, ``target_id``.
+and ``recorded_at_ms``, ``source_id``, ``target_id``, and ``losses_since_ms`` where it was recorded
+again alone.
 """
 
 from collections.abc import Mapping

@@ -97,7 +97,7 @@ class History:
             (line["at"], line["lag"])
             for at_ms in range(since_ms - since_ms % DAY_MS, until_ms + 1, DAY_MS)
             for line in _read(self._day(flow, at_ms))
-            if isinstance(line.get("lag"), dict) and since_ms <= line["at"] <= until_ms
+            if _has_lags(line) and since_ms <= line["at"] <= until_ms
         ]
 
     def _age(self, flow: str, now_ms: int) -> None:
@@ -122,11 +122,16 @@ class History:
         return self.directory / "lag" / flow / f"{day}.jsonl"
 
 
+def _has_lags(line: Line) -> bool:
+    lags = line.get("lag")
+    return isinstance(lags, dict) and {type(lag) for lag in lags.values()} <= {int, type(None)}
+
+
 def _hourly(lines: list[Line]) -> list[Line]:
     """The highest lag of each hour."""
     hours: dict[int, Line] = {}
     for line in lines:
-        if not isinstance(line.get("lag"), dict):
+        if not _has_lags(line):
             continue
         hour = hours.setdefault(line["at"] // HOUR_MS, {"at": line["at"], "lag": {}})
         for name, lag in line["lag"].items():

@@ -24,6 +24,17 @@ REPORTS_KEPT = 30
 PUBLISHED = ("latest.html", "latest.json")
 
 
+# Manifests that a run can do without, and what their loss costs.
+EXPENDABLE = {
+    "topics": "a topic that was created again since the last run is not noticed by its id",
+    "losses": "what the source had dropped by now is not reported any more",
+    "mirrors": "the mirror's own topics are read again",
+    "shifts": "this run has no earlier offsets to compare with",
+    "survey": "this run reports topics as if for the first time",
+    "groups": "this run reports groups as if for the first time",
+}
+
+
 def start_again(directory: Path) -> str:
     """How to start again: the parity state is left behind, the baseline kept."""
     return (
@@ -74,6 +85,8 @@ class Store:
     def load(self, name: str) -> dict[str, Any]:
         """One manifest; empty if it was never written.
 
+        One of :data:`EXPENDABLE` that is damaged is moved aside: it is empty from then on.
+
         :raises StateError: unreadable, damaged, or written by another release.
         """
         path = self._manifest(name)
@@ -84,22 +97,16 @@ class Store:
         except OSError as error:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except ValueError as error:
-            cure = (
-                f"Start again: {start_again(self.directory)}"
-                if name == "parity"
-                else "Move it away and record a new baseline: mirror-report baseline --full-history"
-            )
-            raise StateError(f"{path} is damaged", cure) from error
+            raise StateError(f"{path} is damaged", self._go_on_without(name)) from error
         found = document.get("schema") if isinstance(document, dict) else None
         if found != SCHEMA:
             raise StateError(
                 f"{path} has schema {found!r}, this release knows {SCHEMA}",
-                f"Install the release that wrote it, or move {self.directory} away and start a "
-                "new baseline",
+                f"Install the release that wrote it, or do without it. {self._go_on_without(name)}",
             )
-        data = document["data"]
+        data = document.get("data")
         if not isinstance(data, dict):
-            raise StateError(f"{path} is damaged: its data is not a map")
+            raise StateError(f"{path} is damaged: its data is not a map", self._go_on_without(name))
         return data
 
     def commit(self, name: str, data: Mapping[str, Any]) -> None:
@@ -191,6 +198,21 @@ class Store:
         """Drop all but the newest dated reports; run ids sort by time."""
         for path in sorted(self.reports_directory.glob("[0-9]*.json"))[:-keep]:
             path.unlink(missing_ok=True)
+
+    def _go_on_without(self, name: str) -> str:
+        """How to go on without a manifest, or what it costs to have moved it aside."""
+        path = self._manifest(name)
+        if name == "parity":
+            return f"Start again: {start_again(self.directory)}"
+        if name not in EXPENDABLE:
+            return (
+                f"Move it away: `mv {path} /var/tmp/`, then record where verification starts: "
+                "mirror-report baseline --full-history"
+            )
+        aside = path.with_name(f"{path.name}.damaged")
+        with contextlib.suppress(OSError):
+            path.replace(aside)
+        return f"Nothing: it was moved to {aside}, and {EXPENDABLE[name]}"
 
     def _manifest(self, name: str) -> Path:
         return self.directory / f"{name}.json"

@@ -15,13 +15,15 @@ from mirror_report.parity.frames.leftovers import total
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 
 # Buckets to classify. ``disordered``: the digests hold the same records in another order;
+# ``unread``: more of the topic waits to be read;
 # ``*_gap``: records of that side had expired before they were ever read; ``*_gone``: digested
 # records of the bucket can no longer be read; ``allowed_from_ms``: where records of the target are
 # gone, retention allows that for those with an earlier timestamp (null: not known); ``known_*``:
 # already reported.
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
-    "source_gap boolean, target_gap boolean, source_gone boolean, target_gone boolean, "
+    "unread boolean, source_gap boolean, target_gap boolean, source_gone boolean, "
+    "target_gone boolean, "
     "allowed_from_ms bigint, " + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
 )
 
@@ -33,7 +35,7 @@ _SUMS = ("n_source", "n_target", *COUNTS, *BESIDE, "balance", "unseen")
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
     """Row of :data:`CANDIDATES_SCHEMA` of a judged bucket; what is hidden has to be added."""
-    names = (*BUCKET, "pair", "n_source", "n_target", "disordered")
+    names = (*BUCKET, "pair", "n_source", "n_target", "disordered", "unread")
     return {name: bucket[name] for name in names} | {
         f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE
     }

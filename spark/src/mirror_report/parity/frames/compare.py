@@ -22,12 +22,13 @@ BUCKET_SCHEMA = "flow string, topic string, lane int, bucket bigint"
 WHOLE_TOPIC = -1
 KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 
-# Offsets that decide, per partition. Of the source: ``position``, the next to mirror, and
-# ``required``, below which a record may have been copied before the baseline. Of the target:
+# Offsets that decide, per partition. Of the source: ``position``, the next to mirror; ``boundary``,
+# below which records are on what was read of the target (null: below ``position``); ``required``,
+# below which a record may have been copied before the baseline. Of the target:
 # ``first``, the first digested, and ``older``, below which records may be copies of what the source
 # had lost when it was first read. Null: there is no such offset.
 POSITIONS_SCHEMA = (
-    "flow string, side string, origin string, partition int, position bigint, "
+    "flow string, side string, origin string, partition int, position bigint, boundary bigint, "
     "required bigint, first bigint, older bigint"
 )
 
@@ -68,9 +69,10 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
 
     :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
-    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, equal,
-        disordered (the same records in another order), all_older (of the target, all may be copies
-        of what the source had lost when it was first read), pair.
+    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, within (all
+        of the source is below the boundary), equal, disordered (the same records in another order),
+        all_older (of the target, all may be copies of what the source had lost when it was first
+        read), pair.
     """
     both = ", ".join(part.format(side) for side in _SIDES for part in _parts())
     return _by_lane(_by_partition(digests, positions)).select(
@@ -81,6 +83,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         *named(
             {
                 "mirrored": "unmirrored = 0",
+                "within": "beyond = 0",
                 "equal": f"{_same()} and not disordered",
                 "disordered": f"{_same()} and disordered",
                 "all_older": "not_older = 0",
@@ -94,6 +97,7 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
     """Both sides of each partition of a bucket, and whether its records are in another order."""
     sums = {
         "unmirrored": "count_if(side = 'source' and off_max >= coalesce(position, 0))",
+        "beyond": "count_if(side = 'source' and off_max >= coalesce(boundary, position, 0))",
         "not_older": "count_if(side = 'target' and off_max >= coalesce(older, 0))",
         "ts_max": f"max({_on('source', 'ts_max')})",
         "one_origin": f"min({_on('source', 'origin')})",
@@ -132,6 +136,7 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
     """Both sides of each bucket, out of :func:`_by_partition`."""
     sums = {
         "unmirrored": "sum(unmirrored)",
+        "beyond": "sum(beyond)",
         "not_older": "sum(not_older)",
         "ts_max": "max(ts_max)",
         "disordered": "bool_or(disordered)",

@@ -94,10 +94,10 @@ def _with_due(known: DataFrame) -> DataFrame:
             "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
         },
     )
-    # While records are unread a difference says nothing; what agrees or was classified holds.
-    state = derived(
-        state, {"due": "mirrored and (not unread or equal or settled)", "unequal": "not equal"}
-    )
+    # While records are unread, only what lies below a boundary can be missing; what agrees or was
+    # classified holds.
+    decided = "not unread or equal or settled or (within and n_source > 0)"
+    state = derived(state, {"due": f"mirrored and ({decided})", "unequal": "not equal"})
     state = derived(state, {"blind": "unequal and due and (nothing_to_compare or only_older)"})
     return derived(state, {"differs": "due and unequal and not blind"})
 

@@ -47,11 +47,12 @@ def leftovers(
         (F.col("source_gap") | F.col("source_gone")).alias("source_hidden"),
         (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
         "allowed_from_ms",
+        "unread",
     )
     wrong = _wrong_alone(
         _with_counts(_late(_groups(_hashed(records, hashes()), candidates, positions)))
     )
-    return _named(pair(_seen(wrong, hidden)))
+    return _named(_waiting(pair(_seen(wrong, hidden))))
 
 
 def _with_counts(groups: DataFrame) -> DataFrame:
@@ -100,7 +101,7 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
 
 def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
     """Equal records of a bucket: how many each side has, and the first place on each."""
-    on_source = F.col("side") == "source"
+    on_source, end = F.col("side") == "source", F.coalesce("boundary", "position", F.lit(0))
     sample = F.struct(
         *("offset", "partition"),
         fingerprint.text(hashed, "h1", "h2").alias("record_hash"),
@@ -111,7 +112,7 @@ def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
         .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
         .withColumns(
             {
-                "below": on_source & (F.col("offset") < F.coalesce("position", F.lit(0))),
+                "below": on_source & (F.col("offset") < end),
                 "sample": sample,
                 "counts": F.col("offset") >= F.coalesce("first", F.lit(0)),
             }
@@ -191,6 +192,15 @@ def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
             "reordered": _where(source_seen & target_seen, "reordered"),
         }
     )
+
+
+def _waiting(paired: DataFrame) -> DataFrame:
+    """While records of the source are unread, what the target has beside them waits for these."""
+    waits = F.coalesce("unread", F.lit(False))
+    return paired.withColumns(
+        {"in_flight": F.col("in_flight") + _where(waits, "foreign") + _where(waits, "duplicate")}
+        | {name: _where(~waits, name) for name in ("foreign", "duplicate")}
+    ).drop("unread")
 
 
 def _named(paired: DataFrame) -> DataFrame:

@@ -1,6 +1,6 @@
 """What to read again of buckets that differ, as fresh snapshots show their topics."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from mirror_report.parity.state import (
     SLACK_MS,
     Manifest,
     Side,
+    TopicKey,
     Unreadable,
     fed_by,
 )
@@ -47,12 +48,14 @@ class Differences:
 
     :param snapshots: fresh ones, of the flows that can be confirmed.
     :param extents: bucket -> where its digested records lie, by partition.
+    :param unread: topics of which something is left for a later run: nothing newer is looked at.
     """
 
     manifest: Manifest
     topics: tuple[TopicPlan, ...]
     snapshots: FlowSnapshots
     extents: Mapping[Key, Sequence[Mapping[str, Any]]]
+    unread: Collection[TopicKey] = ()
 
     def readable(self, rows: Rows) -> Rows:
         """All but what an earlier run saw and nobody can see again: that stays as it was."""
@@ -83,7 +86,7 @@ class Differences:
                 for partition, log in logs.items():
                     starts[*key, partition] = log.log_start
                     begin = max(log.log_start, known.get(partition, log.log_start))
-                    end = self._end(log, *key)
+                    end = begin if topic.key in self.unread else self._end(log, *key)
                     ranges.append(Range(*key, topic.topic, partition, begin, end))
         return Newer(starts, following, ranges)
 

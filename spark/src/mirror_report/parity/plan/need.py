@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from mirror_report.model import Positions
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan.ranges import total_bytes, total_records, within_budget
+from mirror_report.parity.plan import boundaries
+from mirror_report.parity.plan.ranges import total_bytes, total_records
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import HOUR_MS, CompactedTopic, affordable, waiting
 from mirror_report.parity.plan.snapshots import FlowSnapshot
@@ -36,7 +37,8 @@ def within_limits(
     budget, deferred = context.settings.budget, plan.deferred_topics
     held = [wanted for wanted in plan.ranges if wanted.topic_key in deferred]
     free = [wanted for wanted in plan.ranges if wanted.topic_key not in deferred]
-    now, later = within_budget(free, budget.max_bytes, budget.max_records)
+    known = {key: boundaries.known(manifest, key) for key in {part.topic_key for part in free}}
+    now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, known)
     due = _scans_due(context, manifest, plan)
     chosen = affordable(
         due,

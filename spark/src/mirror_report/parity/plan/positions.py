@@ -4,16 +4,20 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from mirror_report.config import Flow
+from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.state import Manifest, SideState, fed_by
+from mirror_report.parity.state import Manifest, SideState, TopicKey, fed_by
 
 # A position behind every record.
 ALL = 2**62
 
 
 def position_rows(
-    manifest: Manifest, snapshots: FlowSnapshots, flows: Iterable[Flow]
+    manifest: Manifest,
+    snapshots: FlowSnapshots,
+    flows: Iterable[Flow],
+    unread: Collection[TopicKey] = (),
 ) -> list[dict[str, Any]]:
     """Rows of :data:`frames.compare.POSITIONS_SCHEMA`, of both sides of some flows.
 
@@ -21,20 +25,27 @@ def position_rows(
 
     :param snapshots: flows that count.
     :param flows: all there are.
+    :param unread: topics of which something is left for a later run.
     """
-    names = {flow.name for flow in flows}
+    of_name = {flow.name: flow for flow in flows}
+    reached = {key: boundaries.reached(manifest, key) for key in unread}
     rows: list[dict[str, Any]] = []
     for (flow, side, origin), begun in manifest.sides.items():
         if flow not in snapshots:
             continue
-        some = (
-            _of_source(*fed_by(flow, origin), begun, snapshots, names)
-            if side == "source"
-            else [
+        if side == "source":
+            via, name = fed_by(flow, origin)
+            some = _of_source(via, name, begun, snapshots, of_name)
+            topic = of_name[via].target_topic(name) if via in of_name else origin
+            if (flow, topic) in reached:
+                at = reached[flow, topic]
+                ends = at.source.get(origin, {}) if at is not None else {}
+                some = [{**row, "boundary": ends.get(row["partition"], 0)} for row in some]
+        else:
+            some = [
                 {"partition": p, "first": begun.first.get(p), "older": begun.older.get(p)}
                 for p in begun.sought.keys() | begun.older.keys()
             ]
-        )
         rows += [{"flow": flow, "side": side, "origin": origin} | row for row in some]
     return rows
 
@@ -63,7 +74,7 @@ def _of_source(
 
 def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
     """Rows of :data:`frames.compare.TOPICS_SCHEMA`: topics whose content is compared."""
-    unread = {waiting.topic_key for waiting in plan.backlog} | plan.deferred_topics
+    unread = plan.unread
     gaps = gaps_until(manifest)
     return [
         {

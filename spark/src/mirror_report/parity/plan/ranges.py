@@ -12,8 +12,6 @@ from mirror_report.parity.state import Origin, Side, TopicKey, fed_by
 
 # Assumed size of a record where the cluster does not tell how large a topic is.
 RECORD_BYTES = 1024.0
-# The rest of a budget that does not suffice is for confirming what differs.
-READING_SHARE = 0.9
 # About as much is read in one job.
 CHUNK_BYTES = 1024**3
 
@@ -115,36 +113,19 @@ def record_bytes(topic: TopicSnapshot | None, least: float = 1.0) -> float:
     return max(least, topic.bytes / records)
 
 
-def within_budget(
-    ranges: Sequence[Range], max_bytes: float | None, max_records: int | None = None
-) -> tuple[list[Range], list[Range]]:
-    """What to read now and what has to wait, oldest records of every partition first.
-
-    Both sides shrink by the same share, so they stay comparable.
-
-    :returns: (now, backlog); at least one record per range is read, so every run gets on.
-    """
-    sizes = ((max_bytes, total_bytes(ranges)), (max_records, total_records(ranges)))
-    shares = [
-        READING_SHARE * bound / total
-        for bound, total in sizes
-        if bound is not None and total > bound
-    ]
-    return _split(ranges, min(shares)) if shares else (list(ranges), [])
-
-
 def chunks(ranges: Sequence[Range], chunk_bytes: float) -> list[list[Range]]:
     """Pieces of about ``chunk_bytes``, each with the next part of every partition."""
     left = list(ranges)
     pieces: list[list[Range]] = []
     while left:
         count = math.ceil(total_bytes(left) / chunk_bytes)
-        now, left = _split(left, 1 / count) if count > 1 else (left, [])
+        now, left = split(left, 1 / count) if count > 1 else (left, [])
         pieces.append(now)
     return pieces
 
 
-def _split(ranges: Iterable[Range], share: float) -> tuple[list[Range], list[Range]]:
+def split(ranges: Iterable[Range], share: float) -> tuple[list[Range], list[Range]]:
+    """A share of each range (at least one record), and what is left of it."""
     now: list[Range] = []
     later: list[Range] = []
     for whole in ranges:

@@ -53,6 +53,11 @@ class RunPlan:
             if any(via in self.deferred for via, _ in topic.feeds)
         }
 
+    @property
+    def unread(self) -> set[TopicKey]:
+        """Topics of which something is left for a later run."""
+        return {waiting.topic_key for waiting in self.backlog} | self.deferred_topics
+
     def without(self, unknown: Mapping[TopicKey, str]) -> RunPlan:
         """Leave topics alone.
 
@@ -89,7 +94,7 @@ class Superseded:
     :param manifest: without it.
     :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
         that judged them.
-    :param renewed: topics that begin again because a further flow has come to feed them.
+    :param renewed: topics that begin again because their baseline is another one.
     """
 
     manifest: Manifest
@@ -120,19 +125,24 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
             found.manifest = changes.forget_flow(found.manifest, name)
             found.drops.append(Drop(name))
     for name in sorted(found.manifest.baselines):
-        recorded = context.baseline(name).get("topics", {})
-        for origin, at_ms in sorted(found.manifest.topic_baselines.get(name, {}).items()):
-            if origin in recorded and recorded[origin]["recorded_at_ms"] != at_ms:
-                _renew(context, found, flows[name], flows[name].target_topic(origin))
+        kept = found.manifest.topic_baselines.get(name, {})
+        for origin, entry in sorted(context.baseline(name).get("topics", {}).items()):
+            if kept.get(origin) != entry["recorded_at_ms"]:
+                _renew(context, found, flows[name], origin)
     return found
 
 
-def _renew(context: RunContext, found: Superseded, flow: Flow, topic: str) -> None:
-    for judge in sorted(key[0] for key in found.manifest.sides if key[1:] == ("target", topic)):
+def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
+    topic, sides = flow.target_topic(origin), found.manifest.sides
+    judges = {key[0] for key in sides if key[1:] == ("target", topic)}
+    if (flow.name, "source", origin) in sides:
+        judges.add(flow.name)
+    for judge in sorted(judges):
         if context.settings.flow(judge).target == flow.target:
             found.leave(context.settings.flows, judge, topic)
+            found.manifest = changes.forget_alignment(found.manifest, judge, topic)
             found.rebuilt.append((judge, topic))
-    found.renewed.append((flow.name, topic))
+            found.renewed.append((flow.name, topic))
 
 
 def plan_run(

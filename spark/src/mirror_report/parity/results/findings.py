@@ -48,11 +48,11 @@ def expired(gap: Gap) -> Finding:
 
 
 def renewed(flow: str, topic: str) -> Finding:
-    """A topic that begins again because a further flow has come to feed it, reported once."""
+    """A topic that begins again because its baseline is another one, reported once."""
     return Finding(
         "warning", "skipped", flow, topic, None, None,
-        f"{flow}/{topic}: another flow feeds it too since a baseline was recorded for that "
-        "one; what was verified before does not count any more",
+        f"{flow}/{topic}: its baseline was recorded again, for it alone or because another flow "
+        "feeds it too; what was verified before does not count any more",
         "Nothing; from that baseline on the topic is compared with all that feeds it",
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import re
+import signal
+import subprocess
 from collections.abc import Iterator
 
 from mirror_report.model import ReportError
@@ -16,7 +18,7 @@ def spark_errors() -> Iterator[None]:
     except (ReportError, KeyboardInterrupt):
         raise
     except ConnectionError as error:
-        raise explain("Py4JNetworkError") from error
+        raise ended(_exit_status()) from error
     except OSError as error:
         raise ParityError(
             f"the parity state cannot be written: {error}",
@@ -25,20 +27,26 @@ def spark_errors() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        raise explain(f"{type(error).__name__}: {error}") from error
+        text = f"{type(error).__name__}: {error}"
+        gone = any(sign in text for sign in GONE)
+        raise (ended(_exit_status()) if gone else explain(text)) from error
 
+
+# Signs of a JVM that has ended.
+GONE = ("Py4JNetworkError", "Answer from Java side is empty")
+# How the JVM ends that was told to end when its heap is full (-XX:+ExitOnOutOfMemoryError).
+HEAP_IS_FULL = 3
+# A JVM that no longer answers ends within this time, or does not say how.
+EXIT_SECONDS = 5
+
+RAISE_HEAP = "Raise spark.heap in the report's configuration"
 
 # Signs in the text of an error, what it means, and what to do.
 EXPLANATIONS = (
     (
-        (
-            "OutOfMemoryError",
-            "Java heap space",
-            "Py4JNetworkError",
-            "Answer from Java side is empty",
-        ),
-        "Spark's JVM ended, most likely out of memory",
-        "Raise spark.heap in the report's configuration",
+        ("OutOfMemoryError", "Java heap space"),
+        "Spark ran out of memory",
+        RAISE_HEAP,
     ),
     (
         ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),
@@ -96,6 +104,40 @@ EXPLANATIONS = (
 MALFORMED = re.compile(
     r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
 )
+
+
+def _exit_status() -> int | None:
+    """How the JVM ended, as :class:`subprocess.Popen` has it; ``None``: it did not."""
+    from pyspark import SparkContext  # noqa: PLC0415  a run without Spark does not import it
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(EXIT_SECONDS) if process is not None else None
+    return None
+
+
+def ended(status: int | None) -> ParityError:
+    """What it means that the JVM is gone.
+
+    :param status: as of :func:`_exit_status`.
+    """
+    if status == HEAP_IS_FULL:
+        return ParityError("Spark's JVM ended because its heap was full", RAISE_HEAP)
+    if status == -signal.SIGKILL:
+        return ParityError(
+            "Spark's JVM was killed",
+            "`journalctl -k` says whether the kernel did it for want of memory: then give the "
+            "report more (mirror_report_memory_max) or Spark less (spark.heap). Otherwise run "
+            "mirror-report run again",
+        )
+    how = (
+        "without saying why" if status is None
+        else f"by signal {-status}" if status < 0 else f"with status {status}"
+    )  # fmt: skip
+    return ParityError(
+        f"Spark's JVM ended {how}",
+        "Run mirror-report run again; `journalctl -u mirror-report` has what it said last",
+    )
 
 
 def explain(text: str) -> ParityError:

@@ -18,6 +18,7 @@ from mirror_report.parity.state.records import (
     co_fed,
     fed_by,
     offsets,
+    texts,
 )
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "co_fed",
     "fed_by",
     "offsets",
+    "texts",
 ]

@@ -10,7 +10,7 @@ from mirror_report.parity.state.records import Origin, TopicKey
 # Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100
 # What is known of a topic by its numbers, by flow and topic.
-NUMBERS = ("summaries", "scans", "totals", "verified_again")
+NUMBERS = ("summaries", "scans", "totals", "verified_again", "boundaries")
 # What is known of records that left a topic.
 LOST = ("gone", "removals")
 # Numbers of a topic that sealed hours add to.
@@ -95,6 +95,13 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
     manifest = replace(forget_numbers(manifest, flow, topic), sides=sides)
     return _without(manifest, ("gaps", "unreadable"), flow, topic)
+
+
+def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
+    """Drop the cuts of one topic of the target, and what is known of its timestamps."""
+    known = manifest.alignments
+    left = {name: state for name, state in known.get(flow, {}).items() if name != topic}
+    return replace(manifest, alignments={**known, flow: left}) if flow in known else manifest
 
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:

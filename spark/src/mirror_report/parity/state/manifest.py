@@ -25,6 +25,7 @@ from mirror_report.parity.state.records import (
     SideState,
     Unreadable,
     offsets,
+    texts,
 )
 from mirror_report.state.store import start_again
 
@@ -41,6 +42,7 @@ KEYS = {
 # Keys that came later than the format, and what they were without.
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
+    "boundaries": {},
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -56,6 +58,7 @@ NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
+    "boundaries",
 )  # fmt: skip
 
 
@@ -71,6 +74,7 @@ class Manifest:
     :param positions: committed, of the last comparison.
     :param summaries: numbers of each topic, as reported; ``totals``: of sealed hours.
     :param verified_again: last bucket that was read again.
+    :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
     :param unreported: flow -> runs whose report was not written, and the present one.
     :param new_findings: findings of these runs that no later run finds again.
     :param finished: flow -> last run that came to its end.
@@ -97,6 +101,7 @@ class Manifest:
     verified_again_at_ms: int = 0
     removals: tuple[Removal, ...] = ()
     scans: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    boundaries: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -146,7 +151,7 @@ class Manifest:
                 for (flow, side, origin), state in sorted(self.sides.items())
             ],
             "positions": {
-                flow: {topic: _texts(parts) for topic, parts in topics.items()}
+                flow: {topic: texts(parts) for topic, parts in topics.items()}
                 for flow, topics in self.positions.items()
             },
             **{name: [asdict(record) for record in some] for name, some in records.items()},
@@ -212,8 +217,4 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(state: SideState) -> dict[str, Any]:
-    return asdict(state) | {name: _texts(getattr(state, name)) for name in OFFSETS}
-
-
-def _texts(values: Mapping[int, int]) -> dict[str, int]:
-    return {str(partition): offset for partition, offset in values.items()}
+    return asdict(state) | {name: texts(getattr(state, name)) for name in OFFSETS}

@@ -38,6 +38,11 @@ def offsets(values: Mapping[Any, int] | None) -> dict[int, int]:
     return {int(partition): int(offset) for partition, offset in (values or {}).items()}
 
 
+def texts(values: Mapping[int, int]) -> dict[str, int]:
+    """Offsets by partition, as JSON has them."""
+    return {str(partition): offset for partition, offset in values.items()}
+
+
 @dataclass(frozen=True)
 class Gap:
     """Records that expired before the report could read them.

@@ -58,7 +58,9 @@ def differing(judged: DataFrame) -> tuple[Rows, int]:
     :param judged: :func:`frames.judge.judge`.
     """
     candidates = judged.filter("candidate")
-    chosen = candidates.orderBy("settled", "bucket").limit(MAX_CANDIDATES + 1)
+    # While a backlog is read, most buckets only wait for the rest of their source.
+    waiting = F.col("n_target") >= F.col("n_source")
+    chosen = candidates.orderBy("settled", waiting, "bucket").limit(MAX_CANDIDATES + 1)
     rows = [row.asDict() for row in chosen.collect()]
     if len(rows) <= MAX_CANDIDATES:
         return rows, 0
@@ -80,7 +82,8 @@ def confirm(
     :param rows: :func:`differing`.
     """
     there = sorted((row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"])
-    found = Differences(manifest, plan.topics, snapshots, _extents(storage, digests, there))
+    extents = _extents(storage, digests, there)
+    found = Differences(manifest, plan.topics, snapshots, extents, plan.unread)
     return found, found.readable(there)
 
 
@@ -209,8 +212,9 @@ class Classifier:
             [{**classify.candidate(row), **more} for row, more in zip(rows, hidden, strict=True)],
         )  # fmt: skip
         known = positions.position_rows(
-            self.differences.manifest, self.differences.snapshots, self.context.settings.flows
-        )
+            self.differences.manifest, self.differences.snapshots, self.context.settings.flows,
+            self.differences.unread,
+        )  # fmt: skip
         known_positions = sql.table(session, compare.POSITIONS_SCHEMA, known)
         return candidates, leftovers(records, candidates, known_positions)
 

@@ -1,0 +1,189 @@
+"""Up to where a backlog can be judged: offsets below which the target must hold what was mirrored.
+
+A run takes the committed positions first and the ends of the target afterwards. Whatever the source
+holds below those positions is on the target below those ends, also when a later run comes to read
+it. So runs that cannot read everything keep such pairs, called boundaries, and as soon as the
+target was read up to one of them, what was read of the source below it is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mirror_report.parity import Key
+from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_records
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import find
+from mirror_report.parity.plan.topics import TopicPlan
+from mirror_report.parity.state import SIDES, Manifest, TopicKey, changes, fed_by, offsets, texts
+
+# The rest of a budget that does not suffice is for confirming what differs.
+READING_SHARE = 0.9
+# Per topic; of the older half every other one is given up then.
+MOST = 32
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """One pair.
+
+    :param source: topic of the source -> partition -> committed position.
+    :param target: partition -> end, taken after the positions.
+    """
+
+    source: Mapping[str, Mapping[int, int]]
+    target: Mapping[int, int]
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Boundary:
+        """What the manifest holds."""
+        source = {origin: offsets(parts) for origin, parts in plain["source"].items()}
+        return cls(source, offsets(plain["target"]))
+
+    def dump(self) -> dict[str, Any]:
+        """JSON types only."""
+        source = {origin: texts(parts) for origin, parts in self.source.items()}
+        return {"source": source, "target": texts(self.target)}
+
+    def end(self, wanted: Range) -> int:
+        """Up to where it asks for a range; one that it does not know it asks for nothing of."""
+        ends = self.target if wanted.side == "target" else self.source.get(wanted.origin, {})
+        return ends.get(wanted.partition, 0)
+
+
+def known(manifest: Manifest, topic: TopicKey) -> list[Boundary]:
+    """Boundaries of a topic, the oldest first."""
+    flow, name = topic
+    return [Boundary.load(plain) for plain in manifest.boundaries.get(flow, {}).get(name, ())]
+
+
+def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
+    """The newest one up to which the target was read."""
+    flow, name = topic
+    begun = manifest.sides.get((flow, "target", name))
+    following = begun.next if begun is not None else {}
+    return next(
+        (
+            boundary
+            for boundary in reversed(known(manifest, topic))
+            if all(following.get(partition, -1) >= end
+                   for partition, end in boundary.target.items())
+        ),
+        None,
+    )  # fmt: skip
+
+
+def note(manifest: Manifest, plan: RunPlan) -> Manifest:
+    """Keep the boundaries of this run; older ones than the one that is reached say no more."""
+    for topic in plan.judged:
+        found = known(manifest, topic.key)
+        if (at := reached(manifest, topic.key)) is not None:
+            found = found[found.index(at) :]
+        now = _observed(plan, topic)
+        if now is not None and now not in found:
+            found.append(now)
+        if len(found) > MOST:
+            half = len(found) // 2
+            found = [*found[:half:2], *found[half:]]
+        manifest = _with(manifest, topic.key, found)
+    return manifest
+
+
+def without_read(manifest: Manifest, plan: RunPlan) -> Manifest:
+    """Forget those of topics that were read to their ends."""
+    for topic in plan.judged:
+        if topic.key not in plan.unread:
+            manifest = _with(manifest, topic.key, [])
+    return manifest
+
+
+def _with(manifest: Manifest, topic: TopicKey, found: Sequence[Boundary]) -> Manifest:
+    if found == known(manifest, topic):
+        return manifest
+    plain = [boundary.dump() for boundary in found]
+    return replace(manifest, boundaries=changes.with_topic(manifest.boundaries, *topic, plain))
+
+
+def _observed(plan: RunPlan, topic: TopicPlan) -> Boundary | None:
+    """That of this run; ``None``: not everything that feeds a topic was observed."""
+    source: dict[str, Mapping[int, int]] = {}
+    target: dict[int, int] = {}
+    for origin in topic.origins:
+        via, name = fed_by(topic.flow, origin)
+        snapshot = plan.snapshots.get(via)
+        on_target = find(plan.snapshots, via, "target", topic.topic)
+        if snapshot is None or on_target is None:
+            return None
+        source[origin] = dict(snapshot.positions.get(name, {}))
+        # Of several flows, each end that was taken after the positions of its own.
+        for partition, log in on_target.partitions.items():
+            end = log.end_for(snapshot.flow.target_isolation)
+            target[partition] = max(end, target.get(partition, 0))
+    return Boundary(source, target)
+
+
+def within_budget(
+    ranges: Sequence[Range],
+    max_bytes: float | None,
+    max_records: int | None = None,
+    boundaries: Mapping[TopicKey, Sequence[Boundary]] | None = None,
+) -> tuple[list[Range], list[Range]]:
+    """What to read now and what has to wait: of each topic the same share, oldest records first.
+
+    From boundary to boundary the target of a topic goes first, so that what is read of its source
+    can be judged at once.
+
+    :returns: (now, backlog); of each topic at least one record is read, so every run gets on.
+    """
+    sizes = ((max_bytes, total_bytes(ranges)), (max_records, total_records(ranges)))
+    shares = [
+        READING_SHARE * bound / total
+        for bound, total in sizes
+        if bound is not None and total > bound
+    ]
+    if not shares:
+        return list(ranges), []
+    topics: dict[TopicKey, list[Range]] = {}
+    for wanted in ranges:
+        topics.setdefault(wanted.topic_key, []).append(wanted)
+    now: list[Range] = []
+    later: list[Range] = []
+    for key, some in topics.items():
+        ends = _ends(some, min(shares), (boundaries or {}).get(key, ()))
+        for whole in some:
+            end = ends.get((*whole.key, whole.partition), whole.start)
+            now += [replace(whole, end=end)] if end > whole.start else []
+            later += [replace(whole, start=end)] if end < whole.end else []
+    return now, later
+
+
+def _ends(ranges: Sequence[Range], share: float, boundaries: Sequence[Boundary]) -> dict[Key, int]:
+    """Up to where to read a share of a topic; partitions of which nothing is read are missing."""
+    room_bytes, room_records = share * total_bytes(ranges), share * total_records(ranges)
+    ends: dict[Key, int] = {}
+    for step in _steps(ranges, boundaries):
+        part = min(1.0, room_bytes / total_bytes(step), room_records / total_records(step))
+        read, _ = split(step, part)
+        ends |= {(*wanted.key, wanted.partition): wanted.end for wanted in read}
+        room_bytes -= total_bytes(read)
+        room_records -= total_records(read)
+        if part < 1 or room_records <= 0:
+            break
+    return ends
+
+
+def _steps(ranges: Sequence[Range], boundaries: Sequence[Boundary]) -> Iterator[list[Range]]:
+    """Ranges of one topic in the order in which to read them."""
+    left = list(ranges)
+    for boundary in (*boundaries, None):
+        for side in SIDES[::-1]:
+            step = []
+            for number, wanted in enumerate(left):
+                end = wanted.end if boundary is None else min(wanted.end, boundary.end(wanted))
+                if wanted.side == side and end > wanted.start:
+                    step.append(replace(wanted, end=end))
+                    left[number] = replace(wanted, start=end)
+            if step:
+                yield step
