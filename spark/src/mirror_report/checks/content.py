@@ -22,6 +22,12 @@ TEXTS: Mapping[str, str] = {
     "expired": "records had left the target by its retention before they were compared",
     "unverifiable": "records can no longer be compared",
 }
+# Of the records that are unverifiable, those whose header keys Java cannot tell.
+REPLACED = "records have header keys that are no UTF-8"
+WRITE_UTF8 = (
+    "Make the producer write header keys as UTF-8: Java's clients, the mirror's among them, "
+    "replace other bytes by U+FFFD"
+)
 OLDER = "records on the target may be of what the source no longer held at the first observation"
 PARTITIONS_NAMED = 8
 
@@ -94,6 +100,10 @@ def _found(topic: TopicParity, kind: str, action: str) -> Finding:
         )
     elif kind == "unverifiable" and topic.strategy == "offset_syncs":
         text = f"{text}: {topic.reason}"
+    if kind == "unverifiable" and topic.replaced_records:
+        same = topic.replaced_records == topic.counts[kind]
+        text = REPLACED if same else f"{text}; {topic.replaced_records} {REPLACED}"
+        action = WRITE_UTF8 if same else f"{action}. {WRITE_UTF8}"
     return finding(
         kind,
         f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}",

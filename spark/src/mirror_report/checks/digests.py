@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mirror_report.checks.content import REPLACED, WRITE_UTF8
 from mirror_report.checks.verdict import finding
 from mirror_report.model import CompareTopic, Finding, ParityStatus, Severity
 
@@ -82,6 +83,14 @@ def unverifiable(flow: str, topic: str, count: int, reason: str) -> Finding:
         "unverifiable", f"{flow}/{topic}: {count} records cannot be compared: {reason}",
         "Make the producer of these records write timestamps in milliseconds",
         flow=flow, topic=topic, count=count,
+    )  # fmt: skip
+
+
+def replaced(flow: str, topic: str, count: int) -> Finding:
+    """What is said of records whose header keys are no UTF-8."""
+    return finding(
+        "unverifiable", f"{flow}/{topic}: {count} {REPLACED}: what arrived of them is not known",
+        WRITE_UTF8, flow=flow, topic=topic, count=count,
     )  # fmt: skip
 
 

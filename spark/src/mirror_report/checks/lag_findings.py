@@ -184,6 +184,37 @@ def heartbeat(flow: Flow, status: FlowStatus, warn: Warn, source: Cluster) -> li
     ]
 
 
+def unreadable(
+    flow: Flow,
+    source: Cluster,
+    asked: Mapping[Place, tuple[int, int]],
+    failed: Mapping[Place, str],
+) -> list[Finding]:
+    """Partitions whose oldest waiting record could not be read, by topic.
+
+    :param asked: partition -> position and end; ``failed``: why nothing of it can be read.
+    """
+    by_topic: dict[str, list[int]] = {}
+    for name, partition in sorted(failed):
+        by_topic.setdefault(name, []).append(partition)
+    return [
+        finding(
+            "not_checked",
+            f"{name}: the age of the oldest record waiting in {len(partitions)} partition(s) is "
+            f"not known; in partition {partitions[0]} behind offset "
+            f"{asked[name, partitions[0]][0]}, {failed[name, partitions[0]]}",
+            "Lag in records is right all the same. Find out who writes such records: "
+            + remedies.tool(
+                source, "kafka-console-consumer.sh", "--topic", name, "--partition",
+                str(partitions[0]), "--offset", str(asked[name, partitions[0]][0]),
+                "--max-messages", "1",
+            ),
+            flow=flow.name, topic=name, count=len(partitions),
+        )
+        for name, partitions in by_topic.items()
+    ]  # fmt: skip
+
+
 def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
     """Partitions with lag whose oldest record was not read."""
     if lagging <= asked:

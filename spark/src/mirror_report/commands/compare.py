@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mirror_report.checks import digests
+from mirror_report.checks import content, digests
 from mirror_report.checks.verdict import verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import Settings
@@ -127,8 +127,10 @@ def _topic(
     )
     known, beyond = sums or {}, _beyond(name, source, target)
     unread = unreadable.by_side(beyond)
-    if beyond and status in ("verified", "in_flight"):
-        status, reason = "unverifiable", unreadable.reason(beyond)
+    replaced = known.get("replaced", 0)
+    if status in ("verified", "in_flight") and (beyond or replaced):
+        status = "unverifiable"
+        reason = unreadable.reason(beyond) if beyond else content.REPLACED
     return CompareTopic(
         topic=name,
         source_topics=sorted(ours),
@@ -136,7 +138,8 @@ def _topic(
         reason=reason,
         source_records=known.get("n_source", 0) + unread["source"],
         target_records=known.get("n_target", 0) + unread["target"],
-        verified_records=known.get("records_verified", 0),
+        verified_records=known.get("records_verified", 0) - replaced,
+        replaced_records=replaced,
         in_flight_records=known.get("records_in_flight", 0),
         skipped_records=known.get("records_skipped", 0),
         fewer=known.get("fewer", 0),
@@ -160,4 +163,6 @@ def _findings(topic: CompareTopic, source: Bundle, target: Bundle) -> list[Findi
         lanes = unreadable.by_lane(beyond, keeps_partitions=source.keeps_partitions)
         count, reason = sum(lanes.values()), unreadable.reason(beyond)
         found.append(digests.unverifiable(source.flow, topic.topic, count, reason))
+    if topic.replaced_records:
+        found.append(digests.replaced(source.flow, topic.topic, topic.replaced_records))
     return found

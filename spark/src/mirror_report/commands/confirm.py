@@ -9,8 +9,9 @@ from mirror_report.checks import positions, workers
 from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
 from mirror_report.engines import WorkerStore
+from mirror_report.kafka import guarded
 from mirror_report.kafka.groups import addresses
-from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import ClusterSnapshot, Confirmation, ConfirmDocument, Place, Progress
 from mirror_report.observe import (
@@ -118,12 +119,12 @@ def _confirm(
 
 
 def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    ages = oldest_waiting(
-        settings.clusters[flow.source],
-        settings.credentials,
+    source, isolation = settings.clusters[flow.source], flow.source_isolation
+    ages = guarded.each(
+        lambda some: oldest_waiting(source, settings.credentials, some, isolation=isolation),
         waiting,
-        isolation=flow.source_isolation,
-    )
+        WAITING_SECONDS,
+    ).answers
     return len(ages) == len(waiting) and all(age is None for age in ages.values())
 
 

@@ -14,10 +14,11 @@ from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka import groups as group_client
+from mirror_report.kafka import guarded
 from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.offset_syncs import translation
-from mirror_report.kafka.records import PARTITIONS, fetch
+from mirror_report.kafka.records import PARTITIONS, WAITING_SECONDS, Seen, fetch
 from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model import (
     Finding,
@@ -242,8 +243,8 @@ def _proofs(
                 max(known.offset or 0, there.log_start, known.candidate - AROUND),
                 min(there.end, known.candidate + AROUND),
             )
-        on_source = fetch(settings.clusters[flow.source], settings.credentials, ours)
-        on_target = fetch(settings.clusters[flow.target], settings.credentials, theirs)
+        on_source = _fetched(settings, flow.source, ours)
+        on_target = _fetched(settings, flow.target, theirs)
         for (topic, number), place in turn.items():
             records = on_source.get((topic, number), [])
             same = [
@@ -254,3 +255,12 @@ def _proofs(
             if len(same) == 1:
                 found[place] = same[0]
     return found
+
+
+def _fetched(
+    settings: Settings, alias: str, ranges: Mapping[Place, tuple[int, int]]
+) -> dict[Place, list[Seen]]:
+    """Records of some ranges, as :func:`fetch`; partitions that cannot be read are missing."""
+    cluster, credentials = settings.clusters[alias], settings.credentials
+    read = guarded.each(lambda some: fetch(cluster, credentials, some), ranges, WAITING_SECONDS)
+    return read.answers

@@ -22,6 +22,7 @@ from mirror_report.checks import positions as position_checks
 from mirror_report.checks.verdict import failure, finding
 from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
+from mirror_report.kafka import guarded
 from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
@@ -141,14 +142,20 @@ class _Measurement:
     ) -> dict[Place, int | None]:
         """Timestamps of the oldest records waiting, as far as they were asked for."""
         self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
-        try:
+        flow, source = self.flow, self.settings.clusters[self.flow.source]
+
+        def read(some: Mapping[Place, tuple[int, int]]) -> dict[Place, int | None]:
             return oldest_waiting(
-                self.settings.clusters[self.flow.source], self.settings.credentials, asked,
-                AGES_SECONDS, self.flow.source_isolation,
-            )  # fmt: skip
+                source, self.settings.credentials, some, AGES_SECONDS, flow.source_isolation
+            )
+
+        try:
+            found = guarded.each(read, asked, AGES_SECONDS)
         except ReportError as error:
             self._failed(error)
             return {}
+        self.findings.extend(lag_findings.unreadable(flow, source, asked, found.failed))
+        return found.answers
 
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""

@@ -9,7 +9,8 @@ from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.kafka.records import oldest_waiting
+from mirror_report.kafka import guarded
+from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.model import (
     CLASSES,
     ClusterSnapshot,
@@ -163,7 +164,10 @@ def _waiting(
             position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
             if position < log.end:
                 behind[name, partition] = (position, log.end)
-    ages = oldest_waiting(settings.clusters[flow.source], settings.credentials, behind)
+    source = settings.clusters[flow.source]
+    ages = guarded.each(
+        lambda some: oldest_waiting(source, settings.credentials, some), behind, WAITING_SECONDS
+    ).answers
     found: dict[str, int] = {}
     for place, (position, end) in behind.items():
         if place not in ages or ages[place] is not None:
@@ -278,6 +282,7 @@ def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
         reason="; ".join(filter(None, (row.reason, beyond))),
         source_records=proved.source_records,
         target_records=proved.target_records,
+        replaced_records=proved.replaced_records,
         verified_records=max(0, proved.source_records - wrong),
         counts=counts,
         partitions={name: lanes for name, lanes in partitions.items() if lanes},

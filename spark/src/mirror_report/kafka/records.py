@@ -20,6 +20,9 @@ from mirror_report.model import Place
 # Partitions probed in one run at most, each with one fetch from either side.
 PARTITIONS = 200
 FETCH_BYTES = 262_144
+# Within which records have to come.
+WAITING_SECONDS = 5.0
+FETCHED_SECONDS = 15.0
 LOG_APPEND_TIME = 1
 
 
@@ -80,7 +83,7 @@ def oldest_waiting(
     cluster: Cluster,
     credentials: Credentials,
     waiting: Mapping[Place, tuple[int, int]],
-    timeout_seconds: float = 5,
+    timeout_seconds: float = WAITING_SECONDS,
     isolation: str = "read_uncommitted",
 ) -> dict[Place, int | None]:
     """Timestamp (ms) of the first record at or after each position.
@@ -119,7 +122,7 @@ def fetched_at(
     place: Place,
     offset: int,
     isolation: str,
-    timeout_seconds: float = 15,
+    timeout_seconds: float = FETCHED_SECONDS,
 ) -> list[Any]:
     """Records of a partition from an offset on, as many as one fetch brings.
 
@@ -139,7 +142,7 @@ def fetch(
     cluster: Cluster,
     credentials: Credentials,
     ranges: Mapping[Place, tuple[int, int]],
-    timeout_seconds: float = 5,
+    timeout_seconds: float = WAITING_SECONDS,
 ) -> dict[Place, list[Seen]]:
     """Records of some ranges, as many as one fetch of each brings.
 

@@ -61,6 +61,8 @@ class TopicParity:
     :param coverage: share of them that is; ``None``: nothing is due, or it is not known.
     :param expired_records: records that were read on the target and left it since, as its retention
         allows.
+    :param replaced_records: of what is unverifiable, records with header keys that are no UTF-8:
+        Java's clients, of mirrors as well, read and write U+FFFD for such bytes.
     :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
         has begun to; ``None``: nothing waits, or retention has no bound.
     :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
@@ -89,6 +91,7 @@ class TopicParity:
     due_records: int | None = None
     coverage: float | None = None
     expired_records: int | None = None
+    replaced_records: int = 0
     strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
 
 

@@ -119,6 +119,7 @@ class CompareTopic:
         fewer; ``more``: records it has too many, likewise.
     :param buckets_same_number: buckets with as many records on both sides, but others.
     :param buckets: status -> buckets.
+    :param replaced_records: as in :class:`TopicParity`; they do not count as verified.
     """
 
     topic: str
@@ -134,6 +135,7 @@ class CompareTopic:
     more: int
     buckets_same_number: int
     buckets: Mapping[str, int]
+    replaced_records: int = 0
 
 
 @dataclass(frozen=True)

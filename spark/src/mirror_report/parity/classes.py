@@ -25,7 +25,8 @@ SAMPLES = 20
 # on the target.
 ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
-    "older_records", *CLASSES, *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
+    "older_records", "replaced_records", *CLASSES,
+    *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
     *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")

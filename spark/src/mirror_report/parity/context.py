@@ -90,6 +90,12 @@ class RunContext:
         return self.settings.bucket_seconds * 1000
 
     @property
+    def heap(self) -> str:
+        """Heap of the JVM that reads, as Spark takes it."""
+        spark = self.settings.spark
+        return str(spark.properties.get("spark.executor.memory", spark.heap))
+
+    @property
     def directory(self) -> Path:
         """Where rows are kept."""
         return self.store.parity_directory

@@ -6,19 +6,27 @@ before it is whole (:mod:`state.files`), so a run that dies leaves the state bef
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content
 from mirror_report.model import ParityResult, Progress
 from mirror_report.parity.context import ParityRequest, RunContext
-from mirror_report.parity.plan import RunPlan, boundaries, run_plan, total_bytes, total_records
+from mirror_report.parity.plan import (
+    RunPlan,
+    boundaries,
+    fatal,
+    run_plan,
+    total_bytes,
+    total_records,
+)
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive
-from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state import Manifest, changes, files
+from mirror_report.parity.spark.errors import JvmError, spark_errors
+from mirror_report.parity.state import Manifest, TopicKey, changes, files
 from mirror_report.parity.steps import observe
 
 if TYPE_CHECKING:
@@ -37,17 +45,44 @@ def run_parity(
     :raises ReportError: nothing could be compared; what was kept before still holds.
     """
     context = RunContext.begin(request, progress)
-    state = _plan(context)
-    if needed := spark_is_needed(context, state.manifest, state.plan):
-        state = _compare_content(context, state, open_session)
-    else:
-        context.progress("nothing new on either side: Spark is not started")
-        state = state.with_positions()
+    state, needed = _plan(context), False
+    try:
+        state, needed = _compared(context, state, open_session)
+    except JvmError as error:
+        context.progress(f"{error}; finding out which topic it ended at")
+        search = fatal.Search().ended(fatal.at_work(state.plan))
+        while search.waiting and not context.time_is_over():
+            group, search = search.next()
+            state = _plan(context, search, group)
+            try:
+                _compared(context, state, open_session)
+            except JvmError:
+                search = search.ended(group)
+        if not search.found:
+            raise
+        state, needed = _compared(context, _plan(context, search), open_session)
     return _report(context, state, spark_started=needed)
 
 
-def _plan(context: RunContext) -> RunState:
-    """Observe the clusters, and decide what to read and what no longer counts."""
+def _compared(
+    context: RunContext, state: RunState, open_session: OpenSession | None
+) -> tuple[RunState, bool]:
+    """With what was found, and whether it took Spark."""
+    if spark_is_needed(context, state.manifest, state.plan):
+        return _compare_content(context, state, open_session), True
+    context.progress("nothing new on either side: Spark is not started")
+    return state.with_positions(), False
+
+
+def _plan(
+    context: RunContext,
+    search: fatal.Search = fatal.NOTHING_FATAL,
+    only: Collection[TopicKey] | None = None,
+) -> RunState:
+    """Observe the clusters, and decide what to read and what no longer counts.
+
+    :param search: for topics that end Spark's JVM; ``only``: those to be read.
+    """
     names = {flow.name for flow in context.flows}
     manifest = files.load(context.store, context.bucket_ms)
     manifest = changes.begin_run(manifest, context.run_id, sorted(names), context.store.was_told)
@@ -70,6 +105,8 @@ def _plan(context: RunContext) -> RunState:
     plan = replace(plan, deferred=observed.deferred)
     once = (finding for flow in flows for finding in findings.of_plan(flow))
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
+    manifest = fatal.remember(state.manifest, plan, search.found, context.heap, context.now_ms)
+    state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
     plan, large = within_limits(context, state.manifest, plan)
     state = replace(state, manifest=boundaries.note(state.manifest, plan), plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)

@@ -28,7 +28,8 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
 
     :param rows: digest rows of both sides.
     :param ours: the source's bundle, ``theirs`` the target's.
-    :returns: flow, topic, lane, bucket, n_source, n_target, status (:data:`STATUSES`).
+    :returns: flow, topic, lane, bucket, n_source, n_target, replaced, status
+        (:data:`STATUSES`).
     """
     kept = [ours.flow] if ours.keeps_partitions else []
     chosen = F.broadcast(table(session, TOPICS_SCHEMA, topics(ours, theirs)))
@@ -54,17 +55,21 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
         .when(~F.col("mirrored") | ~ended, "in_flight")
         .when(F.col("equal"), "verified")
         .otherwise("mismatch"),
-    ).select(*BUCKET, "n_source", "n_target", "status")
+    ).select(*BUCKET, "n_source", "n_target", "replaced", "status")
 
 
 def summarise(judged: DataFrame) -> DataFrame:
     """One row per topic: buckets and records of the source by status, and of both sides in all.
 
-    :returns: flow, topic, n_source, n_target, buckets_<status>, records_<status>.
+    :returns: flow, topic, n_source, n_target, replaced (of what is verified, records whose header
+        keys are no UTF-8), buckets_<status>, records_<status>.
     """
     return judged.groupBy("flow", "topic").agg(
         F.sum("n_source").alias("n_source"),
         F.sum("n_target").alias("n_target"),
+        F.sum(F.when(F.col("status") == "verified", F.col("replaced")).otherwise(0)).alias(
+            "replaced"
+        ),
         *(F.count_if(F.col("status") == name).alias(f"buckets_{name}") for name in STATUSES),
         *(
             F.sum(F.when(F.col("status") == name, F.col("n_source")).otherwise(0)).alias(

@@ -69,8 +69,9 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
 
     :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
-    :returns: flow, topic, lane, bucket, n_source, n_target, ts_max (source), mirrored, within (all
-        of the source is below the boundary), equal, disordered (the same records in another order),
+    :returns: flow, topic, lane, bucket, n_source, n_target, replaced (records of the source with
+        header keys that are no UTF-8), ts_max (source), mirrored, within (all of the source is
+        below the boundary), equal, disordered (the same records in another order),
         all_older (of the target, all may be copies of what the source had lost when it was first
         read), pair.
     """
@@ -79,6 +80,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         *BUCKET,
         "n_source",
         "n_target",
+        "replaced",
         "ts_max",
         *named(
             {
@@ -98,6 +100,7 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
     sums = {
         "unmirrored": "count_if(side = 'source' and off_max >= coalesce(position, 0))",
         "beyond": "count_if(side = 'source' and off_max >= coalesce(boundary, position, 0))",
+        "replaced": f"coalesce(sum({_on('source', 'n_replaced')}), 0L)",
         "not_older": "count_if(side = 'target' and off_max >= coalesce(older, 0))",
         "ts_max": f"max({_on('source', 'ts_max')})",
         "one_origin": f"min({_on('source', 'origin')})",
@@ -137,6 +140,7 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
     sums = {
         "unmirrored": "sum(unmirrored)",
         "beyond": "sum(beyond)",
+        "replaced": "sum(replaced)",
         "not_older": "sum(not_older)",
         "ts_max": "max(ts_max)",
         "disordered": "bool_or(disordered)",

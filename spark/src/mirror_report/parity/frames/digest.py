@@ -37,6 +37,7 @@ COUNTS = (
     "header_bytes",
     "tombstones",
     "n_null_key",
+    "n_replaced",
 )
 MINIMA = ("off_min", "ts_min")
 MAXIMA = ("off_max", "ts_max")
@@ -71,6 +72,7 @@ def digest(records: DataFrame) -> DataFrame:
         "offset",
         fingerprint.record_hash(1).alias("h1"),
         fingerprint.record_hash(2).alias("h2"),
+        fingerprint.has_replaced_key().alias("replaced"),
         *named(
             {
                 # What is not cut by the records' times has the time its bucket is called by.
@@ -95,6 +97,7 @@ def digest(records: DataFrame) -> DataFrame:
         "header_bytes": "sum(header_length)",
         "tombstones": "count_if(value_length is null)",
         "n_null_key": "count_if(key_length is null)",
+        "n_replaced": "count_if(replaced)",
         "off_min": "min(offset)",
         "off_max": "max(offset)",
         "ts_min": "min(ts)",

@@ -36,6 +36,16 @@ def record_hash(seed: int) -> Column:
     return F.xxhash64(F.lit(seed), nulls, "key", "value", "compared_ms", *header_columns())
 
 
+def has_replaced_key() -> Column:
+    """Whether a header's key has bytes that are no UTF-8, as far as Java can tell.
+
+    Java's clients, of mirrors as well, read U+FFFD for such bytes and write that: what the bytes
+    were is not known on either side.
+    """
+    keys = F.array_join("headers.key", "")
+    return F.coalesce(F.contains(keys, F.lit("\ufffd")), F.lit(False))
+
+
 def key_hash(seed: int = 1) -> Column:
     """64-bit hash of the key; a null key differs from an empty one."""
     return F.xxhash64(F.lit(seed), F.expr("if(key is null, 1, 0)"), F.col("key"))

@@ -33,6 +33,9 @@ RESULTS_SCHEMA = (
     + ", ".join(f"new_{name} bigint" for name in ACCOUNTABLE)
 )
 
+# Of the source, what was compared and holds bytes that nobody can see.
+REPLACED = "if(due and not blind, replaced, 0L)"
+
 _KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in ACCOUNTABLE))
 
 
@@ -121,7 +124,7 @@ def _with_counts(state: DataFrame) -> DataFrame:
         | {
             "unverifiable": "case when blind and only_older then 0L"
             " when blind then abs(n_source - n_target)"
-            f" when {carried} then unverifiable else 0L end",
+            f" when {carried} then unverifiable else 0L end + {REPLACED}",
             "older": f"case when blind and only_older then n_target when {carried} then older"
             " else 0L end",
         },

@@ -38,8 +38,9 @@ def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
     """
     record = F.struct(
         *("offset", "origin", "partition", "compared_ms", "timestamp_ms", "tombstone"),
-        *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below"),
-    )
+        *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below",
+          "replaced"),
+    )  # fmt: skip
     sides = {side: F.col("side") == side for side in ("source", "target")}
     log = F.struct("origin", "partition")
     latest = _hashed(records, places).groupBy(*KEY).agg(
@@ -73,6 +74,7 @@ def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
         F.xxhash64(F.lit(1), F.col("value")).alias("value_1"),
         F.xxhash64(F.lit(2), F.col("value")).alias("value_2"),
         F.xxhash64(F.lit(1), *fingerprint.header_columns()).alias("headers_1"),
+        fingerprint.has_replaced_key().alias("replaced"),
         F.expr("length(key)").alias("key_length"),
         F.expr("length(value)").alias("value_length"),
     )
@@ -132,6 +134,7 @@ def _class() -> Column:
         .when(_differ("value_1", "value_2"), "corrupt_value")
         .when(_differ("headers_1"), "corrupt_headers")
         .when(_differ("compared_ms"), "altered_timestamp")
+        .when(F.col("source.replaced"), "unverifiable")
         .otherwise("verified")
     )
 

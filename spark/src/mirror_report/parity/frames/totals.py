@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, ADDED, BY_LANE, LASTING, NEWEST, OLDEST, STATUSES
 from mirror_report.parity.frames.compare import KEEPS_ORDER
+from mirror_report.parity.frames.judge import REPLACED
 from mirror_report.parity.frames.sql import derived, named
 
 HOUR_MS = 3_600_000
@@ -74,7 +75,10 @@ def _numbers_of_records() -> dict[str, str]:
     settled, still_open = (f"status = 'mismatch' and {kind}" for kind in ("settled", "not settled"))
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
-    verified = f"when status = 'verified' then {compared} when {settled} then {compared}"
+    verified = " ".join(
+        f"when {state} then {compared}"
+        for state in ("status = 'verified'", settled, "status = 'unverifiable' and equal and due")
+    )
     return {
         "source_records": "sum(n_source)",
         "target_records": "sum(n_target)",
@@ -84,6 +88,7 @@ def _numbers_of_records() -> dict[str, str]:
         f" when {settled} then {on_its_way} else 0L end)",
         "skipped_records": "sum(skipped)",
         "older_records": "sum(older)",
+        "replaced_records": f"sum({REPLACED})",
         "unmatched_records": "sum(if(status = 'unverifiable', greatest(n_target - n_source, 0L),"
         " 0L))",
     }

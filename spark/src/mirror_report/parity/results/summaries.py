@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mirror_report.checks.content import REPLACED
 from mirror_report.model import CLASSES, Sample, TopicParity
 from mirror_report.parity import (
     ACCOUNTABLE,
@@ -74,7 +75,7 @@ def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any
     """A topic's row of :func:`by_topic`, as the report shows it."""
     counts = (
         "source_records", "target_records", "verified_records", "in_flight_records",
-        "skipped_records", "verified_through_ms", "newest_due_ms",
+        "skipped_records", "replaced_records", "verified_through_ms", "newest_due_ms",
     )  # fmt: skip
     lanes = sorted(row["lanes"].items(), key=lambda lane: (lane[0] == WHOLE, len(lane[0]), lane[0]))
     partitions = {
@@ -114,10 +115,10 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
         return {"status": "mismatch", "reason": ""}
     if topic.counts["unverifiable"]:
         reason = (
-            f"{expired} records expired before they were read"
-            if expired
+            f"{expired} records expired before they were read" if expired
+            else REPLACED if topic.replaced_records == topic.counts["unverifiable"]
             else "records that differ can no longer be read"
-        )
+        )  # fmt: skip
         return {"status": "unverifiable", "reason": reason}
     if unread:
         return {"status": "in_flight", "reason": f"{unread} offsets not read yet"}

@@ -10,6 +10,10 @@ from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
 
 
+class JvmError(ParityError):
+    """The JVM ended, or ran out of memory: what it read may be to blame."""
+
+
 @contextlib.contextmanager
 def spark_errors() -> Iterator[None]:
     """Whatever Spark raises becomes one error an operator can act on."""
@@ -39,15 +43,12 @@ HEAP_IS_FULL = 3
 # A JVM that no longer answers ends within this time, or does not say how.
 EXIT_SECONDS = 5
 
+# What an executor's JVM says; the driver's ends.
+OUT_OF_MEMORY = ("OutOfMemoryError", "Java heap space")
 RAISE_HEAP = "Raise spark.heap in the report's configuration"
 
 # Signs in the text of an error, what it means, and what to do.
 EXPLANATIONS = (
-    (
-        ("OutOfMemoryError", "Java heap space"),
-        "Spark ran out of memory",
-        RAISE_HEAP,
-    ),
     (
         ("OffsetOutOfRange", "data may have been lost", "Some data may have been lost"),
         "records vanished while they were read, by retention or truncation",
@@ -116,15 +117,15 @@ def _exit_status() -> int | None:
     return None
 
 
-def ended(status: int | None) -> ParityError:
+def ended(status: int | None) -> JvmError:
     """What it means that the JVM is gone.
 
     :param status: as of :func:`_exit_status`.
     """
     if status == HEAP_IS_FULL:
-        return ParityError("Spark's JVM ended because its heap was full", RAISE_HEAP)
+        return JvmError("Spark's JVM ended because its heap was full", RAISE_HEAP)
     if status == -signal.SIGKILL:
-        return ParityError(
+        return JvmError(
             "Spark's JVM was killed",
             "`journalctl -k` says whether the kernel did it for want of memory: then give the "
             "report more (mirror_report_memory_max) or Spark less (spark.heap). Otherwise run "
@@ -134,7 +135,7 @@ def ended(status: int | None) -> ParityError:
         "without saying why" if status is None
         else f"by signal {-status}" if status < 0 else f"with status {status}"
     )  # fmt: skip
-    return ParityError(
+    return JvmError(
         f"Spark's JVM ended {how}",
         "Run mirror-report run again; `journalctl -u mirror-report` has what it said last",
     )
@@ -148,6 +149,8 @@ def explain(text: str) -> ParityError:
             f"timestamp {said[4]} there is beyond what it can hold",
             "Run mirror-report run again; if it stays, delete the records up to there",
         )
+    if any(sign in text for sign in OUT_OF_MEMORY):
+        return JvmError("Spark ran out of memory", RAISE_HEAP)
     for signs, message, action in EXPLANATIONS:
         if any(sign in text for sign in signs):
             return ParityError(message, action)

@@ -14,7 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Settings
-from mirror_report.kafka.records import fetched_at
+from mirror_report.kafka import guarded
+from mirror_report.kafka.connection import ClusterError
+from mirror_report.kafka.records import FETCHED_SECONDS, fetched_at
 from mirror_report.model import ReportError
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, digest, sql
@@ -231,7 +233,13 @@ class Reader:
         via, name = fed_by(log.flow, log.origin)
         flow = self.settings.flow(via)
         cluster = self.settings.clusters[flow.source if log.side == "source" else flow.target]
-        return fetched_at(
-            cluster, self.settings.credentials, (name, log.partition), offset,
-            flow.isolation(log.side),
+        place, credentials = (name, log.partition), self.settings.credentials
+        isolation = flow.isolation(log.side)
+        read = guarded.each(
+            lambda some: {at: fetched_at(cluster, credentials, at, some[at], isolation)
+                          for at in some},
+            {place: offset}, FETCHED_SECONDS,
         )  # fmt: skip
+        if why := read.failed.get(place):
+            raise ClusterError(f"partition {place[1]} of {name} at offset {offset}: {why}")
+        return read.answers[place]

@@ -258,6 +258,9 @@ def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
         except Exception:
             process.kill()
     SparkContext._gateway = SparkContext._jvm = None
+    # Of a JVM that ended by itself PySpark keeps these, and would hand them out again.
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _first_line(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from mirror_report.parity.state.records import Origin, TopicKey
 # Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100
 # What is known of a topic by its numbers, by flow and topic.
-NUMBERS = ("summaries", "scans", "totals", "verified_again", "boundaries")
+NUMBERS = ("summaries", "scans", "totals", "verified_again", "boundaries", "fatal")
 # What is known of records that left a topic.
 LOST = ("gone", "removals")
 # Numbers of a topic that sealed hours add to.
@@ -31,7 +31,8 @@ def begin_run(
     for flow in flows:
         runs = unreported.get(flow, ())
         reported = max((at for at, run in enumerate(runs) if was_reported(run)), default=-1)
-        unreported[flow] = (*runs[reported + 1 :][-UNREPORTED_KEPT:], run_id)
+        before = (run for run in runs[reported + 1 :] if run != run_id)
+        unreported[flow] = (*[*before][-UNREPORTED_KEPT:], run_id)
         if (last := finished.pop(flow, None)) is not None and was_reported(last):
             findings = tuple(finding for finding in findings if finding.flow != flow)
     return replace(manifest, unreported=unreported, finished=finished, new_findings=findings)

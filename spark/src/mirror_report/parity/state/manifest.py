@@ -42,7 +42,7 @@ KEYS = {
 # Keys that came later than the format, and what they were without.
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
-    "boundaries": {},
+    "boundaries": {}, "fatal": {},
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -58,7 +58,7 @@ NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
-    "boundaries",
+    "boundaries", "fatal",
 )  # fmt: skip
 
 
@@ -74,6 +74,7 @@ class Manifest:
     :param positions: committed, of the last comparison.
     :param summaries: numbers of each topic, as reported; ``totals``: of sealed hours.
     :param verified_again: last bucket that was read again.
+    :param fatal: topics whose records end Spark's JVM (:mod:`plan.fatal`).
     :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
     :param unreported: flow -> runs whose report was not written, and the present one.
     :param new_findings: findings of these runs that no later run finds again.
@@ -102,6 +103,7 @@ class Manifest:
     removals: tuple[Removal, ...] = ()
     scans: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     boundaries: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    fatal: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -29,6 +29,7 @@ _ALL = 0
 class Proved:
     """What was found in one topic; without counts both sides hold the same.
 
+    :param replaced_records: of the source, those with header keys that are no UTF-8.
     :param counts: class -> lane -> records.
     :param beyond: what cannot be read.
     :param unknown: why nothing can be said of it.
@@ -36,6 +37,7 @@ class Proved:
 
     source_records: int = 0
     target_records: int = 0
+    replaced_records: int = 0
     counts: dict[str, dict[int, int]] = field(default_factory=dict)
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     beyond: list[Unreadable] = field(default_factory=list)
@@ -96,12 +98,17 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
 
     digests = compare.with_lanes(digest.digest(records()), by_partition)
     buckets = compare.by_bucket(digests, positions).persist()
-    totals = buckets.groupBy("topic").agg(
-        F.sum("n_source").alias("source"), F.sum("n_target").alias("target")
+    totals = buckets.groupBy("topic", "lane").agg(
+        *(F.sum(name).alias(name) for name in ("n_source", "n_target", "replaced"))
     )
-    found = {topic.topic: Proved() for topic in topics} | {
-        row["topic"]: Proved(row["source"], row["target"]) for row in totals.collect()
-    }
+    found = {topic.topic: Proved() for topic in topics}
+    for row in totals.collect():
+        proved = found[row["topic"]]
+        proved.source_records += row["n_source"]
+        proved.target_records += row["n_target"]
+        proved.replaced_records += row["replaced"]
+        if row["replaced"]:
+            proved.counts.setdefault("unverifiable", {})[row["lane"]] = row["replaced"]
     differing = buckets if sha256 else buckets.filter(~F.col("equal"))
     if candidates := _candidates(differing, topics, reader.unread.records):
         of_them = F.broadcast(differing.select(*BUCKET))

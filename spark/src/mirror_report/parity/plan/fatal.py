@@ -1,0 +1,112 @@
+"""Topics that Spark cannot survive reading: found by halves, and left alone afterwards.
+
+One record may be larger than the heap, however small it was compressed. When the JVM ends, the
+topics of that run are read in halves, each by a JVM of its own, until those are known that end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.snapshots import find
+from mirror_report.parity.plan.topics import TopicPlan
+from mirror_report.parity.state import Manifest, TopicKey, changes, texts
+
+# After so long a topic is read once more: what ended the JVM may have been something else.
+TRIED_AGAIN_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is known while groups of topics are read.
+
+    :param waiting: groups that were not read yet, the next one last.
+    :param found: topics that end the JVM alone.
+    """
+
+    waiting: tuple[tuple[TopicKey, ...], ...] = ()
+    found: tuple[TopicKey, ...] = ()
+
+    def ended(self, topics: Iterable[TopicKey]) -> Search:
+        """The JVM ended while it read some topics."""
+        group = tuple(sorted(topics))
+        if len(group) <= 1:
+            return replace(self, found=(*self.found, *group))
+        half = len(group) // 2
+        return replace(self, waiting=(*self.waiting, group[half:], group[:half]))
+
+    def next(self) -> tuple[tuple[TopicKey, ...], Search]:
+        """The group to read next, and what waits then."""
+        *waiting, group = self.waiting
+        return group, replace(self, waiting=tuple(waiting))
+
+
+NOTHING_FATAL = Search()
+
+
+def at_work(plan: RunPlan) -> list[TopicKey]:
+    """Topics that Spark reads or may read."""
+    return [topic.key for topic in plan.topics if not (topic.skip or topic.unknown)]
+
+
+def without(manifest: Manifest, plan: RunPlan, only: Collection[TopicKey] | None = None) -> RunPlan:
+    """A plan that leaves alone what ends the JVM.
+
+    :param only: leave all other topics alone as well.
+    """
+    others = at_work(plan) if only is not None else []
+    waiting = {key: "its turn comes" for key in others if key not in (only or ())}
+    return plan.without(waiting | _reasons(manifest))
+
+
+def remember(
+    manifest: Manifest, plan: RunPlan, found: Iterable[TopicKey], heap: str, now_ms: int
+) -> Manifest:
+    """Keep topics that end the JVM, and forget those that may no longer do so."""
+    topics = {topic.key: topic for topic in plan.topics}
+    for flow, known in manifest.fatal.items():
+        for name, entry in known.items():
+            topic = topics.get((flow, name))
+            if topic is not None and not _holds(entry, plan, topic, heap, now_ms):
+                left = {other: value for other, value in manifest.fatal[flow].items()
+                        if other != name}  # fmt: skip
+                manifest = replace(manifest, fatal={**manifest.fatal, flow: left})
+    for key in found:
+        entry = {"heap": heap, "at_ms": now_ms, "starts": _starts(plan, topics[key])}
+        manifest = replace(manifest, fatal=changes.with_topic(manifest.fatal, *key, entry))
+    return manifest
+
+
+def _reasons(manifest: Manifest) -> dict[TopicKey, str]:
+    """Why topics are left alone."""
+    return {
+        (
+            flow,
+            name,
+        ): "reading it ends Spark's JVM: a record, or a batch of them, does not fit "
+        f"into spark.heap ({entry['heap']}). Raise it (mirror_report_heap), or delete what is so "
+        "large"
+        for flow, known in manifest.fatal.items()
+        for name, entry in known.items()
+    }
+
+
+def _holds(
+    entry: Mapping[str, Any], plan: RunPlan, topic: TopicPlan, heap: str, now_ms: int
+) -> bool:
+    """Whether nothing has changed that could help."""
+    recent = now_ms - entry["at_ms"] < TRIED_AGAIN_MS
+    return bool(recent and entry["heap"] == heap and entry["starts"] == _starts(plan, topic))
+
+
+def _starts(plan: RunPlan, topic: TopicPlan) -> dict[str, Any]:
+    """Where the logs of a topic begin; JSON types only."""
+    found = {}
+    for side, origin in topic.sides:
+        seen = find(plan.snapshots, topic.flow, side, origin)
+        logs = seen.partitions if seen is not None else {}
+        found[f"{side}/{origin}"] = texts({p: log.log_start for p, log in sorted(logs.items())})
+    return found
