@@ -164,4 +164,4 @@ def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:
     assert "partition 0: 50" in found[0].message
     for finding in found:
         assert "kafka-configs.sh --bootstrap-server east1:9092 --describe" in finding.action
-        assert "mirror-report baseline --flow orders --renew" in finding.action
+        assert "mirror-report baseline --flow orders --topic t --renew" in finding.action

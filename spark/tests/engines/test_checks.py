@@ -73,6 +73,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         c.flow, {("t", 0): OpenTransaction(1, 1e9, False, "x")}, CLUSTERS["east"], Warn()
     ),
     "lag_findings.judge": Case.lagging,
+    "lag_findings.unreadable": lambda c: lag_findings.unreadable(
+        c.flow, CLUSTERS["east"], {("t", 0): (5, 9)}, {("t", 0): "it cannot be read"}
+    ),
     "lag_findings.not_asked": lambda c: lag_findings.not_asked(c.flow, 3, 1),
     "losses.judge": Case.lost,
     "losses.observe": Case.lost,
@@ -97,6 +100,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "remedies.host": lambda c: remedies.host(c.flow),
     "remedies.journal": lambda c: remedies.journal(c.flow),
     "remedies.renew": lambda c: remedies.renew(c.flow),
+    "remedies.full_history": lambda c: remedies.full_history(c.flow, "t"),
     "remedies.service": lambda c: remedies.service(c.flow, "restart"),
     "selection.judge": Case.selected,
     "selection.observe": Case.selected,

@@ -25,31 +25,31 @@ MEMORY_BYTES = 192 * 1024 * 1024
 ATTEMPTS = 3
 
 Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+Read = TypeVar("Read")
 
 
 @dataclass
-class Guarded(Generic[Answer]):
+class Guarded(Generic[Read]):
     """What could be read.
 
     :param failed: partition -> why nothing of it can be.
     """
 
-    answers: dict[Place, Answer] = field(default_factory=dict)
+    answers: dict[Place, Read] = field(default_factory=dict)
     failed: dict[Place, str] = field(default_factory=dict)
 
 
 def each(
-    read: Callable[[Mapping[Place, Asked]], Mapping[Place, Answer]],
+    read: Callable[[Mapping[Place, Asked]], Mapping[Place, Read]],
     asked: Mapping[Place, Asked],
     timeout_seconds: float,
-) -> Guarded[Answer]:
+) -> Guarded[Read]:
     """What a function returns for partitions, all of them at once if none is poisoned.
 
     :param read: takes up to ``timeout_seconds``; what it returns can be pickled.
     :raises ReportError: as the function does.
     """
-    found: Guarded[Answer] = Guarded()
+    found: Guarded[Read] = Guarded()
     deadline = time.monotonic() + ATTEMPTS * timeout_seconds
     waiting = [dict(asked)] if asked else []
     while waiting:

@@ -94,7 +94,9 @@ def _with_due(known: DataFrame) -> DataFrame:
             "only_older": "n_source = 0 and all_older",
             "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
             " or (n_target = 0 and bucket <= target_gap), false)",
-            "settled": "coalesce(known_pair = pair, false) and (in_flight = 0 or this_run)",
+            # What waits for records that are unread would only be seen to wait again.
+            "settled": "coalesce(known_pair = pair, false)"
+            " and (in_flight = 0 or this_run or unread)",
         },
     )
     # While records are unread, only what lies below a boundary can be missing; what agrees or was
