@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from parity_records import jars_directory
 from mirror_report.commands.lag import measure_lag
 from mirror_report.parity.plan.fatal import Search
 
-HEAP = "450m"
+HEAP = "512m"
 HUGE = 300 * 1024 * 1024
 
 
@@ -53,7 +54,7 @@ def poisoned(mirror: Mirror) -> Mirror:
         mirror.copy(topic)
     producer = KafkaProducer(
         bootstrap_servers=mirror.brokers[0], compression_type="gzip",
-        max_request_size=2 * HUGE, buffer_memory=3 * HUGE,
+        max_request_size=2 * HUGE,
     )  # fmt: skip
     producer.send(f"{mirror.prefix}.huge", value=bytes(HUGE)).get(120)
     producer.close()
@@ -66,6 +67,7 @@ def test_it_is_found_named_and_remembered_and_the_others_are_judged(
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump({
+        "version": 1,
         "state_directory": str(tmp_path / "state"),
         "clusters": {alias: {"bootstrap_servers": [address]}
                      for alias, address in zip("ab", poisoned.brokers, strict=True)},
@@ -83,8 +85,9 @@ def test_it_is_found_named_and_remembered_and_the_others_are_judged(
             capture_output=True, text=True, timeout=300, check=False,
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
         )  # fmt: skip
-        assert done.returncode == 3, done.stderr[-3000:]
-        document = yaml.safe_load(done.stdout)
+        assert done.returncode == 2, done.stderr[-3000:]
+        assert done.stdout, done.stderr[-3000:]
+        document = json.loads(done.stdout)
         told = {topic["topic"].partition(".")[2]: (topic["status"], topic["verified_records"])
                 for topic in document["parity"]}  # fmt: skip
         (reason,) = [
@@ -94,7 +97,7 @@ def test_it_is_found_named_and_remembered_and_the_others_are_judged(
 
     told, reason, progress = run()
     assert told == {"a": ("verified", 60), "huge": ("unknown", 0), "z": ("verified", 60)}
-    assert "does not fit into spark.heap (450m)" in reason
+    assert "does not fit into spark.heap (512m)" in reason
     assert "its heap was full" in progress
     for name in ("a", "z"):
         poisoned.produce(f"{poisoned.prefix}.{name}", 10, start=60)

@@ -115,19 +115,6 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Py4JJavaError: java.lang.OutOfMemoryError: Java heap space", "spark.heap"),
-        ("org.apache.kafka...OffsetOutOfRangeException {t-0=5}", "vanished while"),
-        ("UnknownTopicOrPartitionException: This server does not host", "topic vanished"),
-        ("TopicAuthorizationException: Not authorized", "READ permission"),
-        ("Failed to find data source: kafka", "jars_directory"),
-        ("java.io.IOException: No space left on device", "no space"),
-        ("[PATH_NOT_FOUND] Path does not exist", "baseline"),
-        ("something else\nand more", "something else"),
-    ],
-)
-@pytest.mark.parametrize(
     ("status", "message", "cure"),
     [
         (3, "its heap was full", "spark.heap"),
@@ -156,7 +143,7 @@ from mirror_report.model import ReportError
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import open_session
 try:
-    with open_session(Spark(master="local[1]", heap="450m"), 0) as session, spark_errors():
+    with open_session(Spark(master="local[1]", heap="512m"), 0) as session, spark_errors():
         if {way!r} == "kill":
             os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
             session.range(5).count()
@@ -173,5 +160,18 @@ except ReportError as error:
     assert message in done.stdout, done.stderr[-2000:]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Py4JJavaError: java.lang.OutOfMemoryError: Java heap space", "spark.heap"),
+        ("org.apache.kafka...OffsetOutOfRangeException {t-0=5}", "vanished while"),
+        ("UnknownTopicOrPartitionException: This server does not host", "topic vanished"),
+        ("TopicAuthorizationException: Not authorized", "READ permission"),
+        ("Failed to find data source: kafka", "jars_directory"),
+        ("java.io.IOException: No space left on device", "no space"),
+        ("[PATH_NOT_FOUND] Path does not exist", "baseline"),
+        ("something else\nand more", "something else"),
+    ],
+)
 def test_errors_of_spark_are_reported_with_their_cure(text: str, message: str) -> None:
     assert message in str(explain(text))

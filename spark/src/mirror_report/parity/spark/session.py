@@ -226,15 +226,31 @@ def open_session(
 
 def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
     try:
-        return SparkSession.builder.config(map=dict(values)).getOrCreate()
+        with _output_as_errors():
+            return SparkSession.builder.config(map=dict(values)).getOrCreate()
     except Exception as error:
         local = spark_security.is_local(settings.master)
         cluster = "" if local else " and that its cluster has the same secret and cipher"
         raise ParityError(
             f"Spark did not start ({_first_line(error)})",
-            "Check spark.java_home, spark.heap (450m at least) and spark.master in the report's "
+            "Check spark.java_home, spark.heap (460m at least) and spark.master in the report's "
             f"configuration{cluster}",
         ) from error
+
+
+@contextlib.contextmanager
+def _output_as_errors() -> Iterator[None]:
+    """What processes started meanwhile print to their output is said on ours for errors.
+
+    A JVM that ends for want of memory says so there, and our output is the report.
+    """
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
