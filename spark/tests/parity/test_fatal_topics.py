@@ -90,9 +90,9 @@ def test_it_is_found_named_and_remembered_and_the_others_are_judged(
         document = json.loads(done.stdout)
         told = {topic["topic"].partition(".")[2]: (topic["status"], topic["verified_records"])
                 for topic in document["parity"]}  # fmt: skip
-        (reason,) = [
-            topic["reason"] for topic in document["parity"] if topic["status"] == "unknown"
-        ]
+        unknown = [topic for topic in document["parity"] if topic["status"] == "unknown"]
+        assert unknown, str([f for f in document["findings"] if f["severity"] == "unknown"])
+        (reason,) = (topic["reason"] for topic in unknown)
         return told, reason, done.stderr
 
     told, reason, progress = run()

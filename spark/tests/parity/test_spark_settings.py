@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -155,8 +156,9 @@ except ReportError as error:
     print(error.message)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(session.__file__).parents[3])},
+    )  # fmt: skip
     assert message in done.stdout, done.stderr[-2000:]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,6 +59,7 @@ class RunContext:
     :param flows: the flows to compare.
     :param baselines: the manifest ``baseline``.
     :param started: of :func:`time.monotonic`.
+    :param attempt: counts up each time it reads again because Spark's JVM has ended.
     """
 
     settings: Settings
@@ -70,6 +71,7 @@ class RunContext:
     baselines: Mapping[str, Any]
     started: float
     now_ms: int
+    attempt: int = 0
 
     @classmethod
     def begin(cls, request: ParityRequest, progress: Progress) -> RunContext:
@@ -99,6 +101,15 @@ class RunContext:
     def directory(self) -> Path:
         """Where rows are kept."""
         return self.store.parity_directory
+
+    @property
+    def rows_name(self) -> str:
+        """Name of the directory of this run's rows."""
+        return f"{self.run_id}.{self.attempt}" if self.attempt else self.run_id
+
+    def again(self) -> RunContext:
+        """The same run, with rows of its own."""
+        return replace(self, attempt=self.attempt + 1)
 
     @property
     def by_partition(self) -> tuple[str, ...]:

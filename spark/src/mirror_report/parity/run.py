@@ -53,6 +53,7 @@ def run_parity(
         search = fatal.Search().ended(fatal.at_work(state.plan))
         while search.waiting and not context.time_is_over():
             group, search = search.next()
+            context = context.again()
             state = _plan(context, search, group)
             try:
                 _compared(context, state, open_session)
@@ -60,6 +61,7 @@ def run_parity(
                 search = search.ended(group)
         if not search.found:
             raise
+        context = context.again()
         state, needed = _compared(context, _plan(context, search), open_session)
     return _report(context, state, spark_started=needed)
 
@@ -133,7 +135,7 @@ def _compare_content(
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
     with opened(context.settings.spark, expected + rows) as session, spark_errors():
-        storage = RowStorage(session, context.directory, context.run_id)
+        storage = RowStorage(session, context.directory, context.rows_name)
         state = _compare(context, storage, _read(context, storage, state))
         return _scan(context, storage, state)
 

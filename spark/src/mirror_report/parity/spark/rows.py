@@ -16,19 +16,19 @@ class RowStorage:
     """Rows of earlier runs and of this one.
 
     :param directory: of all runs.
-    :param run_id: this run's directory below it.
+    :param name: this run's directory below it.
     """
 
     session: SparkSession
     directory: Path
-    run_id: str
+    name: str
 
     def write(self, rows: DataFrame, name: str) -> str:
         """Write rows into this run's directory and make them durable.
 
         :returns: the name the manifest knows them by.
         """
-        known_as = f"{self.run_id}/{name}"
+        known_as = f"{self.name}/{name}"
         path = self.directory / known_as
         rows.write.mode("overwrite").parquet(str(path))
         for file in path.iterdir():
