@@ -22,7 +22,7 @@ def spark_errors() -> Iterator[None]:
     except (ReportError, KeyboardInterrupt):
         raise
     except ConnectionError as error:
-        raise ended(_exit_status()) from error
+        raise ended(_exit_status(EXIT_SECONDS)) from error
     except OSError as error:
         raise ParityError(
             f"the parity state cannot be written: {error}",
@@ -33,7 +33,8 @@ def spark_errors() -> Iterator[None]:
             raise
         text = f"{type(error).__name__}: {error}"
         gone = any(sign in text for sign in GONE)
-        raise (ended(_exit_status()) if gone else explain(text)) from error
+        status = _exit_status(EXIT_SECONDS if gone or text.startswith("Py4JError") else 0)
+        raise (ended(status) if gone or status is not None else explain(text)) from error
 
 
 # Signs of a JVM that has ended.
@@ -107,13 +108,16 @@ MALFORMED = re.compile(
 )
 
 
-def _exit_status() -> int | None:
-    """How the JVM ended, as :class:`subprocess.Popen` has it; ``None``: it did not."""
+def _exit_status(seconds: float) -> int | None:
+    """How the JVM ended, as :class:`subprocess.Popen` has it; ``None``: it did not within a time.
+
+    An error that the JVM reports says why, but one that only breaks the connection does not.
+    """
     from pyspark import SparkContext  # noqa: PLC0415  a run without Spark does not import it
 
     process = getattr(SparkContext._gateway, "proc", None)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        return process.wait(EXIT_SECONDS) if process is not None else None
+        return process.wait(seconds) if process is not None else None
     return None
 
 
