@@ -212,6 +212,7 @@ def digests(records: Iterable[Record]) -> dict[tuple[str, str, int, int], dict[s
                 ),
                 tombstones=int(record.content[1] is None),
                 n_null_key=int(record.content[0] is None),
+                n_replaced=int(any("\ufffd" in name for name, _ in record.content[3] or ())),
             )
             xors[0] ^= h1
             xors[1] ^= h2

@@ -120,7 +120,8 @@ def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
     """Rows of :data:`compare.POSITIONS_SCHEMA`."""
     source = [
         {"flow": flow, "side": "source", "origin": "t", "partition": partition,
-         "position": position, "required": step.required.get(partition)}
+         "position": position, "boundary": 0 if step.topic.get("unread") else None,
+         "required": step.required.get(partition)}
         for flow, step in steps.items()
         for partition, position in step.mirrored.items()
     ]  # fmt: skip
