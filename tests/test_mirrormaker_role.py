@@ -164,6 +164,7 @@ def test_a_host_short_of_memory_ends_others_before_the_mirror(computed: Computed
     for case in computed.values():
         (unit,) = [entry for path, entry in case["contents"].items() if path.endswith(".service")]
         assert "\nOOMScoreAdjust=-500\n" in unit["content"]
+        assert "\nMemoryMax=2048M\n" in unit["content"]
 
 
 def test_every_variable_of_the_command_is_in_the_environment(computed: Computed) -> None:

@@ -52,6 +52,12 @@ def test_the_release_of_an_instance_is_its_own(site: Site) -> None:
     assert instance(site, "mirrormaker-back")["kafka_version"] == "3.9.2"
 
 
+@pytest.mark.parametrize(("heap", "limit"), [("1g", "2048M"), ("512m", "1280M"), ("3G", "5120M")])
+def test_the_memory_of_a_process_is_bounded_by_its_heap(site: Site, heap: str, limit: str) -> None:
+    site.instance["heap"] = heap
+    assert instance(site)["memory_max"] == limit
+
+
 def test_null_means_the_default(site: Site) -> None:
     site.instance.update({"heap": None, "consumer_properties": None})
     site.flow.update({"group_id": None, "topics_exclude": None, "start": None})

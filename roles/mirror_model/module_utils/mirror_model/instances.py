@@ -9,6 +9,8 @@ from .engines import ENGINES, flow_of
 from .inventory import Owner, instance_of
 from .keys import Clusters, ModelError, member
 
+# Java's classes, compiled code and threads (docs/sizing.md).
+BESIDE_HEAP_MIB = 512
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
 
@@ -28,8 +30,8 @@ def mirrormaker_instance(
     :param name: which instance.
     :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
         one instance, ``brokers`` of the target; each may be missing.
-    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``, ``flows``
-        (filled in), ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``,
+    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``, ``memory_max``
+        (of heap and all beside it, as systemd spells it), ``flows`` (filled in), ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``,
         ``arguments`` as a unit spells them, ``environment`` (the variables the arguments name),
         ``files`` (file name to properties, secrets as references), ``credentials`` (file name to
         content, SECRET), ``identity`` (what must not change unnoticed) and ``positions`` (words for
@@ -52,8 +54,8 @@ def _process(
     engine = ENGINES[chosen[0]["engine"]] if chosen else next(iter(ENGINES.values()))
     result: dict[str, Any] = {
         "name": owner.name, "engine": engine.name, "state": owner.state, "hosts": owner.hosts,
-        "kafka_version": owner.version(engine.kafka_version), "heap": "", "flows": [],
-        "target": "", "description": "", "script": "", "arguments": [], "environment": {},
+        "kafka_version": owner.version(engine.kafka_version), "heap": "", "memory_max": "",
+        "flows": [], "target": "", "description": "", "script": "", "arguments": [], "environment": {},
         "files": {}, "credentials": {}, "identity": {}, "positions": "",
     }  # fmt: skip
     if owner.state == "absent":
@@ -74,10 +76,21 @@ def _process(
         for file, content in kafka_credentials(clusters, alias, "mirror").items()
     }
     return {
-        **result, "heap": owner.settings["heap"], "flows": chosen, "target": target,
+        **result, "heap": owner.settings["heap"], "memory_max": memory_max(owner.settings["heap"]),
+        "flows": chosen, "target": target,
         "description": description_of(chosen), "credentials": credentials,
         **rendered, "identity": identity,
     }  # fmt: skip
+
+
+def memory_max(heap: str) -> str:
+    """What a mirror may hold in all: its heap, half of it for buffers outside, and Java itself.
+
+    :param heap: as an inventory spells it: ``512m``, ``2g``.
+    :returns: mebibytes as systemd's ``MemoryMax`` takes them: ``2048M``.
+    """
+    mebibytes = int(heap[:-1]) * (1024 if heap[-1].lower() == "g" else 1)
+    return f"{mebibytes * 3 // 2 + BESIDE_HEAP_MIB}M"
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
