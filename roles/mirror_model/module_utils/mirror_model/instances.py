@@ -30,13 +30,13 @@ def mirrormaker_instance(
     :param name: which instance.
     :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
         one instance, ``brokers`` of the target; each may be missing.
-    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``, ``memory_max``
-        (of heap and all beside it, as systemd spells it), ``flows`` (filled in), ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``,
-        ``arguments`` as a unit spells them, ``environment`` (the variables the arguments name),
-        ``files`` (file name to properties, secrets as references), ``credentials`` (file name to
-        content, SECRET), ``identity`` (what must not change unnoticed) and ``positions`` (words for
-        where the mirror's positions are kept). An absent instance has the first five and
-        empty others.
+    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``,
+        ``memory_max`` (heap and all beside it, as systemd spells it), ``flows`` (filled in),
+        ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``, ``arguments`` as a
+        unit spells them, ``environment`` (the variables the arguments name), ``files`` (file name
+        to properties, secrets as references), ``credentials`` (file name to content, SECRET),
+        ``identity`` (what must not change unnoticed) and ``positions`` (words for where the
+        mirror's positions are kept). An absent instance has the first five and empty others.
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
     return _process(clusters, flows, instance_of(instances, name), node or {})
@@ -55,8 +55,8 @@ def _process(
     result: dict[str, Any] = {
         "name": owner.name, "engine": engine.name, "state": owner.state, "hosts": owner.hosts,
         "kafka_version": owner.version(engine.kafka_version), "heap": "", "memory_max": "",
-        "flows": [], "target": "", "description": "", "script": "", "arguments": [], "environment": {},
-        "files": {}, "credentials": {}, "identity": {}, "positions": "",
+        "flows": [], "target": "", "description": "", "script": "", "arguments": [],
+        "environment": {}, "files": {}, "credentials": {}, "identity": {}, "positions": "",
     }  # fmt: skip
     if owner.state == "absent":
         return result

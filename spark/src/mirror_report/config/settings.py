@@ -40,6 +40,8 @@ class Budget:
     :param deadline_seconds: no step begins later.
     :param max_lag_records: content of a flow is left alone while its mirror is further behind.
     :param scrub_bytes: read again at most, once an hour, of what was verified before; 0: nothing.
+    :param state_bytes: that rows of all runs may hold in the state directory before one more is
+        written.
     :param compacted_hours: how long the scan of a compacted topic counts before the next.
     """
 
@@ -48,6 +50,7 @@ class Budget:
     deadline_seconds: float = 1500
     max_lag_records: int | None = None
     scrub_bytes: int = 67_108_864
+    state_bytes: int | None = 10_737_418_240
     compacted_hours: float = 24.0
 
 
@@ -61,6 +64,7 @@ class Spark:
         what the report would choose.
     :param credentials_directory: where the credential files lie on this host and on every other
         that executes; ``None``: in this process's own directory, which others do not have.
+    :param scratch_bytes: that Spark may keep on this host's disks while it works.
     :param properties: Spark's own configuration keys, verbatim;
         :mod:`mirror_report.spark_security` says which of them are not for choice.
     """
@@ -72,6 +76,7 @@ class Spark:
     class_archive: str | None = None
     credentials_directory: str | None = None
     fetch: Mapping[str, str] = field(default_factory=dict)
+    scratch_bytes: int | None = 10_737_418_240
     properties: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -24,7 +24,7 @@ from mirror_report.parity.plan import (
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
 from mirror_report.parity.results import findings, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
-from mirror_report.parity.spark import class_archive
+from mirror_report.parity.spark import class_archive, scratch
 from mirror_report.parity.spark.errors import JvmError, spark_errors
 from mirror_report.parity.state import Manifest, TopicKey, changes, files
 from mirror_report.parity.steps import observe
@@ -129,13 +129,14 @@ def _compare_content(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
     )
-    rows = sum(file.stat().st_size for file in context.directory.rglob("*.parquet"))
+    rows = scratch.size([context.directory])
     if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
     with opened(context.settings.spark, expected + rows) as session, spark_errors():
-        storage = RowStorage(session, context.directory, context.rows_name)
+        limit = context.settings.budget.state_bytes
+        storage = RowStorage(session, context.directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))
         return _scan(context, storage, state)
 

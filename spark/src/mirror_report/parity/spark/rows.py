@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from mirror_report.parity import ParityError
 from mirror_report.parity.frames import digest, judge, sql
+from mirror_report.parity.spark import scratch
 from mirror_report.parity.state import Manifest
 
 
@@ -17,17 +19,26 @@ class RowStorage:
 
     :param directory: of all runs.
     :param name: this run's directory below it.
+    :param limit: bytes beyond which nothing more is written; ``None``: no bound.
     """
 
     session: SparkSession
     directory: Path
     name: str
+    limit: int | None = None
 
     def write(self, rows: DataFrame, name: str) -> str:
         """Write rows into this run's directory and make them durable.
 
         :returns: the name the manifest knows them by.
+        :raises ParityError: all rows hold more than they may.
         """
+        if self.limit is not None and scratch.size([self.directory]) > self.limit:
+            raise ParityError(
+                f"{self.directory} holds more than {self.limit} bytes",
+                "Raise mirror_report_state_bytes (budget.state_bytes) if the disk has room, and "
+                "keep closed hours for fewer days (mirror_report_history_days) to have less",
+            )
         known_as = f"{self.name}/{name}"
         path = self.directory / known_as
         rows.write.mode("overwrite").parquet(str(path))

@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 
 from mirror_report import spark_security
 from mirror_report.config import Spark
+from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
-from mirror_report.parity.spark import class_archive
+from mirror_report.parity.spark import class_archive, scratch
 
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
@@ -198,7 +199,8 @@ def open_session(
 
     :param expected_bytes: as for :func:`configuration`.
     :param exit_seconds: how long the JVM may take to end before it is killed.
-    :raises ParityError: Java or Spark cannot be started, or a cluster's secret is missing.
+    :raises ParityError: Java or Spark cannot be started, a cluster's secret is missing, or Spark
+        keeps more on this host's disks than it may.
     """
     private = private_configuration(settings, os.environ)
     if settings.java_home is not None:
@@ -216,12 +218,45 @@ def open_session(
         os.environ["SPARK_CONF_DIR"] = str(private)
     # Or each thread of the JVM that asks for memory keeps some of it to itself.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets,
+        _scratch(settings) as directories,
+    ):
         session = _started(settings, configuration(settings, expected_bytes, Path(sockets)))
+        limit = settings.scratch_bytes
+        watch = scratch.ScratchLimit(directories, limit, session.sparkContext.cancelAllJobs)
         try:
-            yield session
+            with watch:
+                yield session
+        except ReportError as error:
+            if not watch.exceeded:
+                raise
+            raise ParityError(
+                f"Spark's scratch files grew beyond {limit} bytes",
+                "Raise mirror_report_scratch_bytes (spark.scratch_bytes) if the disk has room, or "
+                "let a run read less (mirror_report_max_bytes)",
+            ) from error
         finally:
             stop(session, exit_seconds)
+
+
+@contextlib.contextmanager
+def _scratch(settings: Spark) -> Iterator[list[Path]]:
+    """Directories for the scratch files of one session, told to Spark by its environment."""
+    places = scratch.places(settings, os.environ)
+    with contextlib.ExitStack() as held:
+        try:
+            directories = held.enter_context(scratch.directories(places))
+        except OSError as error:
+            raise ParityError(
+                f"Spark cannot have scratch files: {error}",
+                "Make room there, or name another directory in SPARK_LOCAL_DIRS",
+            ) from error
+        os.environ["SPARK_LOCAL_DIRS"] = ",".join(map(str, directories))
+        try:
+            yield directories
+        finally:
+            os.environ["SPARK_LOCAL_DIRS"] = ",".join(map(str, places))
 
 
 def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
