@@ -83,6 +83,7 @@ OWNED_KEYS = {
     "key.deserializer": "remove it; MirrorMaker 1 copies bytes",
     "value.deserializer": "remove it; MirrorMaker 1 copies bytes",
     "auto.offset.reset": "set mirror_flows[].start",
+    "exclude.internal.topics": "remove it; the brokers' own topics hold what only they may write",
 }
 CURES = {**REMOVED_OPTIONS, **LEGACY_KEYS}
 
