@@ -1,4 +1,4 @@
-"""A record that is larger than Spark's heap: its topic is unknown, and hides no other."""
+"""Records that cost a reader far more than their producer: none hides another topic."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka import KafkaProducer
-from parity_mirror import Mirror
+from parity_mirror import T0, Mirror
 from parity_records import jars_directory
 
 from mirror_report.commands.lag import measure_lag
+from mirror_report.config import Spark
 from mirror_report.parity.plan.fatal import Search
 
 HEAP = "512m"
-HUGE = 300 * 1024 * 1024
+HUGE = 600 * 1024 * 1024
+HEADERS = 1_000_000
 
 
 @given(st.sets(st.integers(0, 20)), st.integers(1, 21))
@@ -45,68 +48,105 @@ def test_halves_find_every_topic_that_ends_the_jvm(fatal: set[int], count: int) 
     assert tried <= 1 + 2 * max(1, len(wrong)) * count.bit_length()
 
 
-@pytest.fixture
-def poisoned(mirror: Mirror) -> Mirror:
-    """Three topics, one of which has a record that decompresses to more than the heap."""
-    for name in ("a", "huge", "z"):
+def neighbours(mirror: Mirror, *names: str) -> None:
+    """Mirror some records of each topic."""
+    for name in names:
         topic = mirror.topic(name, 1)
         mirror.produce(topic, 60)
         mirror.copy(topic)
+
+
+def send(broker: str, topic: str, codec: str, value: bytes, headers: Any = None) -> None:
     producer = KafkaProducer(
-        bootstrap_servers=mirror.brokers[0], compression_type="gzip",
-        max_request_size=2 * HUGE,
-    )  # fmt: skip
-    producer.send(f"{mirror.prefix}.huge", value=bytes(HUGE)).get(120)
+        bootstrap_servers=broker, compression_type=codec, max_request_size=2 * HUGE
+    )
+    producer.send(topic, value=value, headers=headers, timestamp_ms=T0).get(120)
     producer.close()
+
+
+@pytest.fixture
+def poisoned(mirror: Mirror, request: pytest.FixtureRequest) -> Mirror:
+    """Three topics, one of which has a record that decompresses to more than the heap."""
+    neighbours(mirror, "a", "huge", "z")
+    send(mirror.brokers[0], f"{mirror.prefix}.huge", request.param, bytes(HUGE))
     return mirror
 
 
-@pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
-def test_it_is_found_named_and_remembered_and_the_others_are_judged(
-    poisoned: Mirror, tmp_path: Path
-) -> None:
-    config = tmp_path / "config.yaml"
+CODECS = pytest.mark.parametrize(
+    "poisoned", ["gzip", pytest.param("zstd", marks=pytest.mark.long)], indirect=True
+)
+
+
+def run(mirror: Mirror, directory: Path, heap: str) -> tuple[int, dict[str, Any], str]:
+    """Exit status, document and progress of a run by its own process."""
+    config = directory / "config.yaml"
     config.write_text(yaml.safe_dump({
         "version": 1,
-        "state_directory": str(tmp_path / "state"),
+        "state_directory": str(directory / "state"),
         "clusters": {alias: {"bootstrap_servers": [address]}
-                     for alias, address in zip("ab", poisoned.brokers, strict=True)},
+                     for alias, address in zip("ab", mirror.brokers, strict=True)},
         "flows": [{"name": "flow", "engine": "mm1", "source": "a", "target": "b",
-                   "include": f"{poisoned.prefix}\\..*", "topics": [f"{poisoned.prefix}\\..*"],
-                   "group_id": poisoned.group}],
-        "spark": {"master": "local[1]", "heap": HEAP, "jars_directory": str(jars_directory())},
+                   "include": f"{mirror.prefix}\\..*", "topics": [f"{mirror.prefix}\\..*"],
+                   "group_id": mirror.group}],
+        "spark": {"master": "local[1]", "heap": heap, "jars_directory": str(jars_directory())},
         "budget": {"scrub_bytes": 0},
     }))  # fmt: skip
-    (tmp_path / "state").mkdir()
+    (directory / "state").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "mirror_report.cli", "--config", str(config), "run", "--json"],
+        capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+    )  # fmt: skip
+    assert done.stdout, done.stderr[-3000:]
+    return done.returncode, json.loads(done.stdout), done.stderr
 
-    def run() -> tuple[dict[str, tuple[str, int]], str, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "mirror_report.cli", "--config", str(config), "run", "--json"],
-            capture_output=True, text=True, timeout=300, check=False,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        )  # fmt: skip
-        assert done.returncode == 2, done.stderr[-3000:]
-        assert done.stdout, done.stderr[-3000:]
-        document = json.loads(done.stdout)
-        told = {topic["topic"].partition(".")[2]: (topic["status"], topic["verified_records"])
-                for topic in document["parity"]}  # fmt: skip
-        unknown = [topic for topic in document["parity"] if topic["status"] == "unknown"]
-        assert unknown, str([f for f in document["findings"] if f["severity"] == "unknown"])
-        (reason,) = (topic["reason"] for topic in unknown)
-        return told, reason, done.stderr
 
-    told, reason, progress = run()
-    assert told == {"a": ("verified", 60), "huge": ("unknown", 0), "z": ("verified", 60)}
+def verified(document: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """Topic -> status, and how many records are verified."""
+    return {
+        topic["topic"].partition(".")[2]: (topic["status"], topic["verified_records"])
+        for topic in document["parity"]
+    }
+
+
+@CODECS
+@pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+def test_a_record_larger_than_the_heap_is_named_and_remembered_and_the_others_are_judged(
+    poisoned: Mirror, tmp_path: Path
+) -> None:
+    status, document, progress = run(poisoned, tmp_path, HEAP)
+    assert (status, verified(document)) == (
+        2, {"a": ("verified", 60), "huge": ("unknown", 0), "z": ("verified", 60)}
+    )  # fmt: skip
+    (reason,) = (t["reason"] for t in document["parity"] if t["status"] == "unknown")
     assert "does not fit into spark.heap (512m)" in reason
     assert "its heap was full" in progress
     for name in ("a", "z"):
         poisoned.produce(f"{poisoned.prefix}.{name}", 10, start=60)
         poisoned.copy_since(f"{poisoned.prefix}.{name}", 0)
-    told, reason, progress = run()
-    assert told["huge"] == ("unknown", 0)
+    _, document, progress = run(poisoned, tmp_path, HEAP)
+    assert verified(document)["huge"] == ("unknown", 0)
     assert "its heap was full" not in progress, "it is remembered"
 
 
+@pytest.mark.long
+@pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+def test_a_record_of_a_million_headers_is_compared_within_the_default_heap(
+    mirror: Mirror, tmp_path: Path
+) -> None:
+    neighbours(mirror, "a", "wide")
+    headers = [(f"h{number % 10}", b"") for number in range(HEADERS)]
+    for broker in mirror.brokers:
+        send(broker, f"{mirror.prefix}.wide", "gzip", b"v", headers)
+    mirror.commit(f"{mirror.prefix}.wide")
+    _, document, _ = run(mirror, tmp_path, Spark().heap)
+    assert verified(document) == {"a": ("verified", 60), "wide": ("verified", 61)}
+    assert [finding["kind"] for finding in document["findings"]] == ["not_running"]
+    result = measure_lag(mirror.settings, mirror.store)
+    assert {row.lag_records for row in result.rows} == {0}
+
+
+@CODECS
 def test_lag_is_known_of_all_and_takes_no_memory(poisoned: Mirror) -> None:
     result = measure_lag(poisoned.settings, poisoned.store)
     lags = {row.topic.partition(".")[2]: row.lag_records for row in result.rows}

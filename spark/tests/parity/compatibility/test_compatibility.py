@@ -8,6 +8,7 @@ left. A difference is a change for those who read documents or keep states. Wher
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import time
@@ -32,9 +33,12 @@ from golden_world import World
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
+from mirror_report.state.store import start_again
+
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 GOLDENS = Path(__file__).parent / "goldens"
+OLD_STATE = Path(__file__).parent / "fingerprint_1"
 WRITING = bool(os.environ.get("MIRROR_WRITE_GOLDENS"))
 SHOWN = 30
 NO_REPORT = {"exit": 3, "document": None}
@@ -198,6 +202,29 @@ def test_commands_answer_as_they_did(played: Played) -> None:
 @pytest.mark.parametrize("played", FROM_THE_START + RESTORED, indirect=True)
 def test_a_stored_state_is_read_on(played: Played) -> None:
     assert_same(played.expected["went on"], played.restored)
+
+
+def test_a_state_of_the_first_fingerprint_is_refused_with_the_command_that_starts_again(
+    spark: SparkSession, start_broker: Callable[..., Any], tmp_path: Path
+) -> None:
+    brokers = start_broker().bootstrap, start_broker().bootstrap
+    with contextlib.closing(World(brokers)) as world, one_session(spark):
+        scenario = Sealed(world)
+        begin(scenario, None)
+        site = Site(tmp_path, scenario)
+        site.restore(OLD_STATE, load(GOLDENS / scenario.name)["stored_at_ms"])
+        parity = (site.state / "parity.json").read_bytes()
+        site.call("run", "--json")
+        refused = json.loads((site.state / "reports/latest.json").read_text())
+        (finding,) = (one for one in refused["findings"] if one["severity"] == "unknown")
+        assert "fingerprint_version 1" in finding["message"]
+        assert start_again(site.state) in finding["action"]
+        assert (site.state / "parity.json").read_bytes() == parity
+        for name in ("parity.json", "parity"):
+            (site.state / name).rename(tmp_path / name)
+        again = site.call("run", "--json")["document"]
+        assert "unknown" not in {found["severity"] for found in again["findings"]}
+        assert {topic["verified_records"] for topic in again["parity"]} != {0}
 
 
 def test_enough_is_written_down() -> None:
