@@ -156,15 +156,23 @@ def test_regex_without_auto_creation_is_critical() -> None:
     flow = Flow("orders", "east", "west", **REGEX)  # type: ignore[arg-type]
     assert kinds(judge(topic(), topic(), flow)) == [("critical", "regex_without_auto_creation")]
     assert judge(topic(), topic(), flow, auto=True) == []
-    assert kinds(judge(topic(), topic(), flow, auto=None)) == [("warning", "not_checked")]
 
 
-def test_accepted_danger_is_silent() -> None:
+def test_regex_is_not_let_through_where_auto_creation_could_not_be_asked() -> None:
+    flow = Flow("orders", "east", "west", **REGEX)  # type: ignore[arg-type]
+    (found,) = judge(topic(), topic(), flow, auto=None)
+    assert (found.severity, found.kind) == ("unknown", "regex_without_auto_creation")
+    assert "mirror_accept: [regex-without-auto-creation:orders]" in found.action
+    assert "DESCRIBE_CONFIGS on the cluster west" in found.action
+
+
+@pytest.mark.parametrize("auto", [False, None])
+def test_accepted_danger_is_silent(auto: bool | None) -> None:
     flow = Flow(
         "orders", "east", "west", **REGEX,  # type: ignore[arg-type]
         accept=("regex-without-auto-creation:orders",),
     )  # fmt: skip
-    assert judge(topic(), topic(), flow) == []
+    assert judge(topic(), topic(), flow, auto=auto) == []
 
 
 def test_acceptance_of_another_flow_does_not_count() -> None:

@@ -24,12 +24,21 @@ def key_is_missing(lab, variables):
     identities["mirror"]["ssl_certificate"] = lab.certificate("stranger.pem")
 
 
+def regex_is_not_accepted(_lab, variables):
+    """The mirror's identity may not ask the target whether it creates topics."""
+    variables["mirror_accept"] = []
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         pytest.param(bad_expression, ["mirror_flows"], id="bad-regex"),
         pytest.param(wrong_password, ["target1", "password"], id="wrong-password"),
         pytest.param(key_is_missing, ["ssl_key"], id="missing-key"),
+        pytest.param(
+            regex_is_not_accepted, ["mirror_accept", "regex-without-auto-creation:payments"],
+            id="regex-not-accepted",
+        ),
     ],
 )
 def test_a_wrong_inventory_is_refused_and_the_host_untouched(

@@ -255,6 +255,17 @@ def test_without_any_permission_every_row_is_named_and_nothing_else(lab: Lab) ->
         assert verdict(checked.findings).exit_code == EXIT_CODES["critical"]
 
 
+def test_a_regex_of_an_identity_that_may_not_ask_for_auto_creation_is_refused(
+    granted: Lab,
+) -> None:
+    checked = check_flows(granted.settings("mm1", MM1, accept=[]))
+    kinds = {finding.kind for finding in checked.findings if finding.severity == "unknown"}
+    assert kinds == {"regex_without_auto_creation"}
+    assert verdict(checked.findings).exit_code == EXIT_CODES["unknown"]
+    accepted = check_flows(granted.settings("mm1", MM1)).findings
+    assert verdict(accepted).exit_code < EXIT_CODES["critical"]
+
+
 @pytest.mark.parametrize("engine", FLOWS)
 def test_with_every_permission_nothing_is_missing(granted: Lab, engine: str) -> None:
     found = check_flows(granted.settings(engine, FLOWS[engine])).findings

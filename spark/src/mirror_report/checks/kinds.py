@@ -250,9 +250,10 @@ TABLE: Mapping[str, Kind] = {
     ),
     "regex_without_auto_creation": Kind(
         "critical",
-        "a topic that matches later would block the mirror: the target creates no topics",
-        "Name the topics one by one, let the target create topics, or accept it in "
-        "`mirror_accept` and create topics in time.",
+        "a topic that matches later would block the mirror: the target creates no topics; "
+        "unknown if that could not be asked",
+        "Name the topics one by one, let the target create topics (and the identity ask whether "
+        "it does: DESCRIBE_CONFIGS), or accept it in `mirror_accept` and create topics in time.",
     ),
     "takeover": Kind(
         "critical",

@@ -150,11 +150,14 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
     if auto_creation is None:
         return [
             finding(
-                "not_checked",
+                "regex_without_auto_creation",
                 f"flow {flow.name} is a regex, and whether {flow.target} creates topics could not "
-                "be asked: if it does not, a topic that matches later blocks the mirror",
-                f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or accept the "
-                f"danger by name: mirror_accept: [{accepted}]",
+                "be asked: if it does not, a topic that matches later blocks the mirror's one "
+                "producer for ever",
+                "List the topics by name, grant the identity DESCRIBE_CONFIGS on the cluster "
+                f"{flow.target}, or accept it by name and create topics in time: "
+                f"mirror_accept: [{accepted}]",
+                severity="unknown",
                 flow=flow.name,
             )
         ]
