@@ -73,6 +73,30 @@ def test_other_arguments_pass(argument: str) -> None:
     program.check_arguments("east", "kafka-topics.sh", [argument])
 
 
+@pytest.mark.parametrize(
+    ("script", "argument"),
+    [("configs", "--add-config-file"), ("configs", "--add-config-file=/etc/shadow"),
+     ("console-producer", "--command-property"), ("console-producer", "--line-reader"),
+     ("console-consumer", "--formatter"), ("console-consumer", "--consumer"),
+     ("reassign-partitions", "--topic"), ("delete-records", "--offset"),
+     ("producer-perf-test", "--payload-f"), ("consumer-groups", "--from-f"),
+     ("verifiable-producer", "--producer.con"), ("e2e-latency", "--command-c")],
+)  # fmt: skip
+def test_what_sudo_would_open_for_its_caller_is_refused(script: str, argument: str) -> None:
+    with pytest.raises(program.UsageError, match="sudo would open for its caller"):
+        program.check_arguments("east", f"kafka-{script}.sh", [argument, "x"], by_sudo=True)
+
+
+@pytest.mark.parametrize(
+    ("script", "argument"),
+    [("topics", "--topic"), ("topics", "--config"), ("topics", "--list"), ("acls", "--producer"),
+     ("configs", "--add-config"), ("console-consumer", "--from-beginning"),
+     ("console-consumer", "--offset"), ("consumer-groups", "--describe"), ("topics", "-")],
+)  # fmt: skip
+def test_what_opens_nothing_passes_by_sudo(script: str, argument: str) -> None:
+    program.check_arguments("east", f"kafka-{script}.sh", [argument, "x"], by_sudo=True)
+
+
 def test_the_old_word_of_one_script_is_refused_there() -> None:
     with pytest.raises(program.UsageError, match="'--config'"):
         program.check_arguments("east", "kafka-cluster.sh", ["cluster-id", "--config", "x"])

@@ -83,6 +83,17 @@ def test_the_exit_status_is_the_scripts(kafka_as: Installed) -> None:
     assert "does not exist" in done.stderr + done.stdout
 
 
+def test_by_sudo_no_variable_of_the_caller_reaches_the_script(kafka_as: Installed) -> None:
+    chosen = {**os.environ, "KAFKA_OPTS": "-XX:NoSuchOption", "KAFKA_HEAP_OPTS": "-Xmx1"}
+    words = ["east", "kafka-topics.sh", "--list"]
+    assert kafka_as(*words, env=chosen).returncode != 0
+    done = kafka_as(*words, env={**chosen, "SUDO_UID": "1000"})
+    assert done.returncode == 0, done.stderr
+    done = kafka_as(*words, "--command-property", "a=b", env={**os.environ, "SUDO_UID": "1000"})
+    assert done.returncode == program.FAILED
+    assert "sudo would open for its caller" in done.stderr
+
+
 def test_a_secret_is_in_no_argument_and_no_environment_and_nothing_is_left(
     kafka_as: Installed, topic: str
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
+
+import pytest
 
 from tests.kafka_as.installed import program
 from tests.kafka_as.options import OPTIONS, TOOLS
@@ -26,9 +29,11 @@ def constants(data: bytes) -> set[str]:
     return texts
 
 
-def test_every_script_knows_the_two_options(release: Path) -> None:
+@pytest.fixture(scope="module")
+def texts(release: Path) -> dict[str, set[str]]:
+    """Script to the texts of the classes that define its options."""
     assert set(OPTIONS) == set(program.SCRIPTS)
-    texts: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     wanted = {
         name: f"{options}.class" if options.startswith("kafka/") else f"{TOOLS}/{options}.class"
         for name, options in OPTIONS.items()
@@ -42,7 +47,34 @@ def test_every_script_knows_the_two_options(release: Path) -> None:
                     path,
                     path.partition("$")[0].removesuffix(".class") + ".class",
                 } & inside:
-                    texts.setdefault(name, set()).update(constants(archive.read(member)))
+                    found.setdefault(name, set()).update(constants(archive.read(member)))
+    return found
+
+
+def test_every_script_knows_the_two_options(texts: dict[str, set[str]]) -> None:
     for name in program.SCRIPTS:
         for option in ("bootstrap-server", "command-config"):
             assert {option, f"--{option}"} & texts[name], f"{name}: {option}"
+
+
+LOCAL = re.compile(r"(file|config|property|properties|props|serializer|formatter|reader|strategy)$")
+# Options about the cluster alone, a group's beginning, and texts that are no options.
+REMOTE = {"config", "add-config", "delete-config", "offset-reset-strategy"}
+NO_OPTIONS = {
+    "deserializer", "key.deserializer", "key.serializer", "partition.assignment.strategy", "props",
+    "properties", "reader", "serializer", "value.deserializer", "value.serializer",
+}  # fmt: skip
+
+
+def test_every_option_that_names_something_of_the_host_is_known(
+    texts: dict[str, set[str]],
+) -> None:
+    options = {
+        text.removeprefix("--")
+        for some in texts.values()
+        for text in some
+        if re.fullmatch(r"(--)?[a-z]+([-.][a-z]+)*", text) and LOCAL.search(text)
+    }
+    unknown = options - program.LOCAL - program.CONNECTION - REMOTE - NO_OPTIONS
+    assert unknown == set()
+    assert program.LOCAL - options == set()

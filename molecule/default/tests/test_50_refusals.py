@@ -36,7 +36,8 @@ def regex_is_not_accepted(_lab, variables):
         pytest.param(wrong_password, ["target1", "password"], id="wrong-password"),
         pytest.param(key_is_missing, ["ssl_key"], id="missing-key"),
         pytest.param(
-            regex_is_not_accepted, ["mirror_accept", "regex-without-auto-creation:payments"],
+            regex_is_not_accepted,
+            ["mirror_accept", "regex-without-auto-creation:payments"],
             id="regex-not-accepted",
         ),
     ],

@@ -76,6 +76,24 @@ CONNECTION = frozenset((
     "admin.config", "bootstrap-controller", "bootstrap-server", "bootstrap-servers", "broker-list",
     "command-config", "config-file", "consumer-config", "consumer.config", "producer.config",
 ))  # fmt: skip
+# What names a file of this host, or a class or property of the client: not for who calls by sudo.
+LOCAL = frozenset((
+    "add-config-file", "assignment-strategy", "command-property", "consumer-property", "formatter",
+    "formatter-config", "formatter-property", "from-file", "key-deserializer", "line-reader",
+    "offset-json-file", "path-to-json-file", "payload-file", "producer-property", "producer-props",
+    "property", "reader-config", "reader-property", "reassignment-json-file",
+    "topics-to-move-json-file", "value-deserializer",
+))  # fmt: skip
+# Options of some scripts that are the beginning of one of those, which other scripts would take
+# them for.
+WHOLE = {
+    "add-config": {"kafka-configs.sh"},
+    "config": {"kafka-topics.sh"},
+    "consumer": {"kafka-acls.sh", "kafka-groups.sh"},
+    "offset": {"kafka-console-consumer.sh"},
+    "producer": {"kafka-acls.sh"},
+    "topic": SCRIPTS.keys() - {"kafka-reassign-partitions.sh"},
+}
 PASSWORD = re.compile(r"(password|passphrase|jaas\.config)\s*=", re.IGNORECASE)
 REFERENCE = re.compile(r"\$\{dir:([^:}]*):([^}]*)\}")
 
@@ -84,6 +102,8 @@ REFERENCE = re.compile(r"\$\{dir:([^:}]*):([^}]*)\}")
 # with half the work; what measures gets Java's own choice.
 LASTING = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
 BRIEF = f"{LASTING} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# All that a script gets of the environment by sudo: variables choose what Java loads.
+FOR_SUDO = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
 
 class UsageError(Exception):
@@ -193,9 +213,28 @@ def names_connection(script: str, argument: str) -> bool:
     )
 
 
-def check_arguments(alias: str, script: str, arguments: Sequence[str]) -> None:
-    """Refuse a connection other than the alias's, and passwords that everyone could read."""
+def names_local(script: str, argument: str) -> bool:
+    """Whether an argument names, or begins the name of, an option of :data:`LOCAL`."""
+    name = argument.lstrip("-").partition("=")[0]
+    if not argument.startswith("-") or not name or script in WHOLE.get(name, ()):
+        return False
+    return any(whole.startswith(name) for whole in LOCAL | CONNECTION)
+
+
+def check_arguments(
+    alias: str, script: str, arguments: Sequence[str], *, by_sudo: bool = False
+) -> None:
+    """Refuse a connection other than the alias's, and passwords that everyone could read.
+
+    :param by_sudo: refuse what would be opened or loaded for the caller, too.
+    """
     for argument in arguments:
+        if by_sudo and names_local(script, argument):
+            raise UsageError(
+                f"'{argument.partition('=')[0]}' names a file, class or property, which sudo would "
+                "open for its caller; leave it out, or be made a member of the group that may run "
+                "kafka-as without sudo"
+            )
         if names_connection(script, argument):
             raise UsageError(
                 f"'{argument.partition('=')[0]}' is what kafka-as gives {script} for {alias}; "
@@ -241,7 +280,9 @@ def run(words: Sequence[str]) -> NoReturn:
         sys.stdout.write(usage(site) + "\n")
         raise SystemExit(0 if words else FAILED)
     alias, identity, script, arguments = chosen(site, words)
-    check_arguments(alias, script, arguments)
+    # sudo itself sets SUDO_UID; a caller who can take it away runs what he likes as root anyway.
+    by_sudo = os.environ.get("SUDO_UID", "0") != "0"
+    check_arguments(alias, script, arguments, by_sudo=by_sudo)
     path, servers = connection(site, alias, identity)
     at = SCRIPTS[script]
     command = [
@@ -253,9 +294,12 @@ def run(words: Sequence[str]) -> NoReturn:
     environment = {
         "KAFKA_HEAP_OPTS": f"-Xmx{site.heap}",
         "KAFKA_JVM_PERFORMANCE_OPTS": LASTING if measures else BRIEF,
-        **os.environ,
+        **(FOR_SUDO if by_sudo else os.environ),
         "JAVA_HOME": site.java_home,
     }
+    if by_sudo:
+        # Java writes beside itself when it fails.
+        os.chdir("/")
     # A dump of the JVM's memory would hold the password.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.execve(command[0], command, environment)  # noqa: S606 (there is no shell in between)
