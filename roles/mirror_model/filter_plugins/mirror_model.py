@@ -17,6 +17,7 @@ FILTERS = {
     "kafka_advisories": "advisories.kafka_advisories",
     "kafka_credentials": "clusters.kafka_credentials",
     "kafka_exposed_properties": "kafka_names.exposed_properties",
+    "kafka_open_jmx_port": "jmx.open_jmx_port",
     "kafka_operator_files": "operators.operator_files",
     "kafka_python_client": "clusters.kafka_python_client",
     "mirror_identity_changes": "instances.mirror_identity_changes",

@@ -163,6 +163,8 @@ ACCEPTANCES = {
     "abort.on.send.failure": "flow",
     "enable.auto.commit": "flow",
     "errors.tolerance": "flow",
+    "jmx-without-authentication": "instance",
+    "jmx-without-authentication-of-broker": "cluster",
     "producer.type": "flow",
     "regex-without-auto-creation": "flow",
     "takeover": "flow",
