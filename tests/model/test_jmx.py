@@ -61,7 +61,7 @@ def shown(tmp_path: Path, **environment: str) -> dict[str, str]:
         [ROOT / "lab/kafka/bin/kafka-run-class.sh", "-XshowSettings:properties", "-version"],
         env=given, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    lines = (line.strip().partition(" = ") for line in done.stderr.splitlines())
+    lines = (map(str.strip, line.partition("=")) for line in done.stderr.splitlines())
     return {name: value for name, _, value in lines if name.startswith("com.sun.management.")}
 
 
