@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import re
 from typing import Any
 
@@ -30,6 +31,8 @@ SHOWN = {
     "executor_credentials": "__mirror_report_executor_credentials",
     "spark_local": "__mirror_report_spark_local",
     "memory": "__mirror_report_memory_max",
+    "advisories": "'2.3.1' | kafka_advisories('kafka-python', []) | map(attribute='cve')",
+    "kafka_python": "__mirror_report_kafka_python",
 }
 
 
@@ -238,3 +241,10 @@ def test_a_size_that_is_none_is_named(heap: str, properties: dict[str, Any], nam
     with pytest.raises(AnsibleFilterError) as refused:
         filters.report_memory_max(heap, properties)
     assert named in str(refused.value)
+
+
+def test_the_release_of_kafka_python_that_is_judged_is_the_one_that_is_installed(
+    computed: Computed,
+) -> None:
+    assert computed["plain"]["kafka_python"] == importlib.metadata.version("kafka-python")
+    assert list(computed["plain"]["advisories"]) == ["CVE-2026-10142", "CVE-2026-10143"]

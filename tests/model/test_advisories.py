@@ -11,6 +11,7 @@ from mirror_model.engines import ENGINES
 from mirror_model.kafka_names import release
 from mirror_model.keys import ModelError
 
+from tests.loading import ROOT
 from tests.model.conftest import ADVISORIES
 
 
@@ -40,11 +41,35 @@ def test_misrouting_is_refused_unless_accepted() -> None:
 
 
 def test_the_broker_pair_is_warned_about() -> None:
+    unfixed = [("CVE-2026-110985", False)]
     pair = [("CVE-2026-111108", False), ("CVE-2026-111115", False)]
-    assert about("4.3.1", "broker") == pair
-    assert about("4.2.1", "broker") == [*pair, ("CVE-2026-111073", False)]
-    assert about("4.2.2", "broker") == about("4.3.2", "broker") == about("4.4.0", "broker") == []
+    assert about("4.3.1", "broker") == unfixed + pair
+    assert about("4.2.1", "broker") == [*unfixed, *pair, ("CVE-2026-111073", False)]
+    for fixed in ("4.2.2", "4.3.2", "4.4.0"):
+        assert about(fixed, "broker") == unfixed
     assert about("4.3.1", "client") == []
+
+
+def test_an_advisory_without_a_known_fix_stays_open_and_says_so() -> None:
+    assert is_open("99.0.0", [])
+    [found] = kafka_advisories("99.0.0", "broker", [], advisories=ADVISORIES)
+    assert "CVE-2026-110985 (Kafka 99.0.0)" in found["text"]
+    assert "no fixed release is known" in found["text"]
+
+
+def test_kafka_python_has_its_own_releases() -> None:
+    both = [("CVE-2026-10142", False), ("CVE-2026-10143", False)]
+    assert about("2.3.1", "kafka-python") == both
+    assert about("2.3.2", "kafka-python") == []
+    [first, _] = kafka_advisories("2.3.1", "kafka-python", [], advisories=ADVISORIES)
+    assert "(kafka-python 2.3.1)" in first["text"]
+    assert first["text"].endswith("use 2.3.2")
+
+
+@pytest.mark.parametrize("pins", ["requirements.txt", "lab/wheelhouse.txt", "spark/pyproject.toml"])
+def test_the_kafka_python_that_is_installed_is_free_of_advisories(pins: str) -> None:
+    [version] = re.findall(r"kafka-python==([0-9.]+)", (ROOT / pins).read_text())
+    assert about(version, "kafka-python") == []
 
 
 def test_a_release_before_the_first_affected_one_is_not_open() -> None:
@@ -75,9 +100,8 @@ def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
     assert entry["processes"].keys() <= {*ENGINES, *OTHER_PROCESSES}
     assert set(entry["processes"].values()) <= {"refused", "warned"}
     fixes = [release(version) for version in entry["fixed"]]
-    assert fixes
     assert fixes == sorted(fixes)
-    assert release(entry.get("since", "0.0.0")) < fixes[0]
+    assert not fixes or release(entry.get("since", "0.0.0")) < fixes[0]
 
 
 def test_the_text_names_the_advisory_and_the_cure() -> None:
@@ -94,5 +118,5 @@ def test_a_version_has_three_numbers(version: str) -> None:
 
 
 def test_an_unknown_process_is_refused() -> None:
-    with pytest.raises(ModelError, match="mm1, mm2, connect, broker, client"):
+    with pytest.raises(ModelError, match="mm1, mm2, connect, broker, client, kafka-python"):
         kafka_advisories("3.9.2", "mm3", [], advisories=ADVISORIES)

@@ -1,4 +1,4 @@
-"""Known security advisories of Kafka releases."""
+"""Known security advisories of the releases of Kafka and of kafka-python."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,9 @@ from .engines import ENGINES
 from .kafka_names import release
 from .keys import ModelError
 
-OTHER_PROCESSES = ("connect", "broker", "client")
+# What is not Java runs no Kafka, and has releases of its own.
+LIBRARY = "kafka-python"
+OTHER_PROCESSES = ("connect", "broker", "client", LIBRARY)
 
 
 def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
@@ -16,10 +18,12 @@ def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
     :param version: a release.
     :param since: the first affected release.
     :param fixed: the first fixed release of every line that got the fix; newer lines have it too.
+        Empty: none is known, so all later ones are open.
     """
     own, fixes = release(version), [release(fix) for fix in fixed]
     same_line = [fix for fix in fixes if fix[:2] == own[:2]]
-    return release(since) <= own < (same_line[0] if same_line else max(fixes))
+    end = same_line[0] if same_line else max(fixes, default=None)
+    return release(since) <= own and (end is None or own < end)
 
 
 def kafka_advisories(
@@ -33,7 +37,7 @@ def kafka_advisories(
 
     :param version: the release that is to run.
     :param process: an engine or one of :data:`OTHER_PROCESSES`; ``client`` is any other Java
-        client.
+        client, ``kafka-python`` what the report and the modules connect with.
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
     :param advisories: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.
@@ -42,18 +46,20 @@ def kafka_advisories(
     processes = (*ENGINES, *OTHER_PROCESSES)
     if process not in processes:
         raise ModelError(f"process '{process}' is not one of {', '.join(processes)}")
+    product = LIBRARY if process == LIBRARY else "Kafka"
     found = []
     for entry in advisories:
         verdict = entry["processes"].get(process)
         if verdict is None or not is_open(version, entry["fixed"], entry.get("since", "0.0.0")):
             continue
         refused = verdict == "refused" and entry["cve"] not in accept
-        cure = f"use {' or '.join(entry['fixed'])}"
+        fixed = " or ".join(entry["fixed"])
+        cure = f"use {fixed}" if fixed else "no fixed release is known here, read the advisory"
         if refused:
             cure += f", or list '{entry['cve']}' in mirror_accept"
         found.append({
             "cve": entry["cve"],
-            "text": f"{entry['cve']} (Kafka {version}): {entry['text']}; {cure}",
+            "text": f"{entry['cve']} ({product} {version}): {entry['text']}; {cure}",
             "refused": refused,
         })  # fmt: skip
     return found
