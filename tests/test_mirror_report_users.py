@@ -13,6 +13,9 @@ from tests.playing import run_module
 
 MODULE = "roles/mirror_report_web/library/mirror_report_users.py"
 users = load(MODULE, "mirror_report_users")
+web = load(
+    "roles/mirror_report_web/filter_plugins/mirror_report_web.py", "mirror_report_web_filters"
+)
 PASSWORD = 'spät: "\\$ é und lang'
 # `openssl passwd -6 -salt saltsaltsaltsalt "correct horse"`
 KNOWN = (
@@ -58,13 +61,20 @@ def test_check_mode_says_what_would_change_and_writes_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "given", [{"a:b": PASSWORD}, {"": PASSWORD}, {"anna": "short"}, {"anna": f"{PASSWORD}\nroot:x"}]
-)
-def test_what_would_be_no_user_is_refused(tmp_path: Path, given: dict[str, str]) -> None:
-    answer = run(tmp_path / "htpasswd", given)
-    assert answer["failed"]
-    assert "mirror_report_web_users" in answer["msg"]
-    assert list(tmp_path.iterdir()) == []
+    "given",
+    [{"a:b": PASSWORD}, {"": PASSWORD}, {"a\x7fb": PASSWORD}, {"a\u202eb": PASSWORD},
+     {"anna": "short"}, {"anna": 123456789012}, {"anna": f"{PASSWORD}\nroot:x"},
+     {"anna": f"{PASSWORD}\r"}, {"anna": f"{PASSWORD}\t"}, {"anna": f"{PASSWORD}\u200b"}],
+)  # fmt: skip
+def test_what_would_be_no_user_is_refused(given: dict[str, Any]) -> None:
+    [problem] = web.web_user_problems(given)
+    assert problem.startswith("mirror_report_web_users: ")
+    assert problem.isprintable()
+    assert PASSWORD not in problem
+
+
+def test_users_that_can_log_in_are_taken() -> None:
+    assert web.web_user_problems({"anna": PASSWORD, "jörg.b": PASSWORD}) == []
 
 
 def test_a_file_that_others_can_read_is_closed_again(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_the_site_shows_the_last_report_and_nothing_else(computed: Computed) -> 
     site = computed["addresses"]["site"]
     shown = re.findall(r"location (.*) \{\n\s*(?:rewrite .*\n\s*)?\}", site)
     assert shown == ["= /", "= /latest.html", "= /latest.json"]
+    assert "limit_req zone=mirror_report burst=20 nodelay;" in site
     assert "location / {\n        return 404;" in site
     assert re.findall(r"root (.*);", site) == [computed["addresses"]["published"]]
     assert re.findall(r"listen (.*) ssl;", site) == ["443", "[::]:443"]

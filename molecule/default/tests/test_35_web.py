@@ -89,3 +89,11 @@ def test_the_web_server_could_not_show_more_if_it_wanted(lab):
         assert lab.mirror.run(*argv, check=False).status != 0, place
     files = lab.mirror.run("stat", "--format=%a %U:%G", "/etc/mirror-report/users/htpasswd").stdout
     assert files.strip() == "640 root:www-data"
+
+
+def test_who_guesses_passwords_is_slowed_down(lab):
+    wrong = base64.b64encode(b"operator:guess").decode()
+    answers = ask(lab, *[("/", wrong)] * 60)
+    found = [status for status, _, _ in answers]
+    assert set(found) == {401, 429}
+    assert found.count(401) < 60

@@ -1,7 +1,7 @@
-"""Filter that judges the certificate of the web view."""
+"""Filters that judge the certificate and the users of the web view."""
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cryptography import x509
@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import serialization
 
 CERTIFICATE = "mirror_report_web_certificate"
 KEY = "mirror_report_web_key"
+USERS = "mirror_report_web_users"
+SHORTEST = 12
 
 
 def web_certificate_problems(certificate: str, key: str) -> list[str]:
@@ -35,9 +37,37 @@ def web_certificate_problems(certificate: str, key: str) -> list[str]:
     return found
 
 
+def web_user_problems(users: Mapping[str, Any]) -> list[str]:
+    """Why names and passwords could not be those of a web server's users.
+
+    No browser sends a control character, and a line break would add a user to the server's file.
+
+    :param users: name to password, SECRET.
+    :returns: messages that name the variable and the cure, and hold no password.
+    """
+    found = []
+    for name, password in users.items():
+        shown = ascii(str(name))[1:-1]
+        if not str(name).isprintable() or not name or set(str(name)) & set(": "):
+            found.append(
+                f"{USERS}: '{shown}' is no name; use printable characters, no colon or blank"
+            )
+        if not isinstance(password, str) or len(password) < SHORTEST:
+            found.append(f"{USERS}: the password of {shown} needs {SHORTEST} characters or more")
+        elif not password.isprintable():
+            found.append(
+                f"{USERS}: the password of {shown} holds a control or invisible character, such as "
+                "a line break at its end; remove it"
+            )
+    return found
+
+
 class FilterModule:
     """The filters this role brings along."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Name to filter."""
-        return {"web_certificate_problems": web_certificate_problems}
+        return {
+            "web_certificate_problems": web_certificate_problems,
+            "web_user_problems": web_user_problems,
+        }

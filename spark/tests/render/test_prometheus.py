@@ -137,7 +137,15 @@ def test_parity_topics_and_groups_are_reported() -> None:
 def test_names_of_anything_are_escaped() -> None:
     odd = 'a"b\\c\nd'
     text = of_lag(whole(lag=[partition_lag(odd, 0, lag_records=3)]))
-    assert value(text, "kafka_mirror_lag_records", topic=odd) == 3
+    assert value(text, "kafka_mirror_lag_records", topic=r'a"b\\c\nd') == 3
+
+
+def test_names_that_look_alike_when_escaped_stay_two_rows() -> None:
+    lag = [partition_lag(name, 0, lag_records=3) for name in ("a\x1b", r"a\x1b")]
+    rows = [
+        line for line in of_lag(whole(lag=lag)).splitlines() if "kafka_mirror_lag_records{" in line
+    ]
+    assert len(set(rows)) == 2
 
 
 @pytest.fixture

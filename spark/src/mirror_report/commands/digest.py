@@ -4,6 +4,7 @@ Between two data centres go kilobytes then, instead of the records of one of the
 """
 
 import contextlib
+import os
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -134,9 +135,12 @@ def _output(where: str, bundle: Bundle, written: list[str]) -> Iterator[BinaryIO
     path = Path(where)
     if path.is_dir():
         path /= f"{bundle.flow}-{bundle.side}.digest"
-    new = path.with_name(f".{path.name}.new")
+    new: Path | None = None
     try:
-        with new.open("wb") as out:
+        # A name that nobody can have put a link to.
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        new = Path(name)
+        with os.fdopen(descriptor, "wb") as out:
             yield out
         new.chmod(0o640)
         new.replace(path)
@@ -146,5 +150,6 @@ def _output(where: str, bundle: Bundle, written: list[str]) -> Iterator[BinaryIO
             "Name another place with --output; - is standard output",
         ) from error
     finally:
-        new.unlink(missing_ok=True)
+        if new is not None:
+            new.unlink(missing_ok=True)
     written.append(str(path))

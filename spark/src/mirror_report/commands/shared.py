@@ -12,6 +12,7 @@ from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.config.load import load
 from mirror_report.model import Finding, FlowStatus, sentence
 from mirror_report.observe import Observed
+from mirror_report.render import figures
 from mirror_report.state.store import StateError, Store
 
 FORMATS = ("terminal", "json", "nagios")
@@ -123,12 +124,12 @@ def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
 def show_progress(text: str) -> None:
     """Say what is being done, with the time if a person may be watching."""
     stamp = time.strftime("%H:%M:%S ") if sys.stderr.isatty() else ""
-    print(f"{stamp}{text}", file=sys.stderr, flush=True)
+    print(f"{stamp}{figures.plain(text)}", file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
     """Say what went wrong."""
-    print(f"mirror-report: {text}", file=sys.stderr, flush=True)
+    print(f"mirror-report: {figures.plain(text)}", file=sys.stderr, flush=True)
 
 
 def show_traceback(error: BaseException) -> None:

@@ -1,19 +1,29 @@
 """Numbers and times as people read them; ``None`` is said, never shown as 0."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 UNKNOWN = "unknown"
 NOTHING = "-"
 NEVER = "never"
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def plain(text: str) -> str:
-    """Text that leaves a terminal alone: names of groups may hold any character."""
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+def _python(char: str) -> str:
+    return ascii(char)[1:-1]
+
+
+def plain(text: str, escape: Callable[[str], str] = _python) -> str:
+    r"""Text of any format, in which nothing is hidden: names of groups may hold any character.
+
+    What would move a cursor, turn the direction of writing, end a line or not be seen is shown as
+    an escape, such as ``\u202e``.
+
+    :param escape: how the format writes such a character.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else escape(char) for char in text)
 
 
 def number(value: float | None) -> str:

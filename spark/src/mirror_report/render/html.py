@@ -44,6 +44,7 @@ def render(report: Mapping[str, Any]) -> str:
         loader=DictLoader({"page": page}),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -72,6 +73,11 @@ def render(report: Mapping[str, Any]) -> str:
         **_drawings(report),
         REASONS=REASONS,
     )
+
+
+def _shown(value: Any) -> Any:
+    """What an expression of the template becomes; markup is ours."""
+    return figures.plain(value) if type(value) is str else value
 
 
 def _hash(text: str) -> str:

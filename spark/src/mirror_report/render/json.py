@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
 from mirror_report.model import Document, Report, ReportError
+from mirror_report.render import figures
 
 SCHEMA_VERSION = "2.1.0"
 
@@ -46,7 +47,14 @@ def document(record: Document) -> dict[str, Any]:
 
 def dumps(plain: Mapping[str, Any]) -> str:
     """Text of a document."""
-    return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    # JSON itself escapes the controls in texts, and writes ends of lines between them.
+    shown = (figures.plain(line, _escape) for line in text.split("\n"))
+    return "\n".join(shown) + "\n"
+
+
+def _escape(char: str) -> str:
+    return json.dumps(char)[1:-1]
 
 
 def loads(text: str) -> dict[str, Any]:

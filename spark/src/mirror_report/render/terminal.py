@@ -112,7 +112,8 @@ def _comparison(answer: Answer, out: Console, wide: bool) -> None:
         for what in ("verified", "in_flight")
     )
     out.print(
-        f"flow {plain['flow']}: {verified} records of {len(plain['topics'])} topic(s) agree, "
+        f"flow {figures.plain(plain['flow'])}: {verified} records of "
+        f"{len(plain['topics'])} topic(s) agree, "
         f"{waiting} are not mirrored yet",
         markup=False,
     )
@@ -130,7 +131,7 @@ def _buckets(plain: Mapping[str, Any]) -> Table:
         buckets.add_column(name, justify="left" if name in ("topic", "from") else "right")
     for bucket in plain["differences"][:BUCKETS]:
         buckets.add_row(
-            bucket["topic"],
+            figures.plain(bucket["topic"]),
             "all" if bucket["partition"] is None else str(bucket["partition"]),
             figures.moment(bucket["bucket_ms"]),
             figures.number(bucket["source_records"]),
@@ -142,12 +143,12 @@ def _buckets(plain: Mapping[str, Any]) -> Table:
 
 def _confirmations(answer: Answer, out: Console, _wide: bool) -> None:
     for flow in answer.document["flows"]:
-        print(flow["text"], file=out.file)
+        print(figures.plain(flow["text"]), file=out.file)
 
 
 def _lines(answer: Answer, out: Console, _wide: bool) -> None:
     for text in answer.document["lines"]:
-        print(text, file=out.file)
+        print(figures.plain(text), file=out.file)
 
 
 WRITERS: Mapping[type, Callable[[Answer, Console, bool], None]] = {

@@ -72,7 +72,8 @@ def configuration(
         "spark.sql.shuffle.partitions": "2" if small else "8",
         # A small run has nothing to gain from planning each of its stages again.
         "spark.sql.adaptive.enabled": str(not small).lower(),
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "mirror-report-warehouse"),
+        # Spark makes it, empty: not below a name in /tmp that others can take before.
+        "spark.sql.warehouse.dir": str((sockets or Path(tempfile.gettempdir())) / "warehouse"),
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
