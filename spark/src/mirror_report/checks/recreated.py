@@ -6,7 +6,7 @@ from mirror_report.checks import remedies
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model import ClusterSnapshot, Finding
+from mirror_report.model import ClusterSnapshot, Finding, another_topic
 
 
 def changed_ids(
@@ -16,7 +16,7 @@ def changed_ids(
     return {
         name: (remembered[name], topic.topic_id)
         for name, topic in snapshot.topics.items()
-        if name in remembered and remembered[name] != topic.topic_id
+        if another_topic(remembered.get(name), topic.topic_id)
     }
 
 

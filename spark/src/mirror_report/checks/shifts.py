@@ -10,7 +10,14 @@ from typing import Any
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, MirrorStatus, Place, TopicSnapshot
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    MirrorStatus,
+    Place,
+    TopicSnapshot,
+    another_topic,
+)
 
 SHOWN = 5
 
@@ -65,7 +72,7 @@ def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, An
 
 
 def _same_topics(former: Mapping[str, Any], topic: Mapping[str, Any]) -> bool:
-    return all(former[key] == topic[key] for key in ("source_id", "target_id"))
+    return not any(another_topic(former[key], topic[key]) for key in ("source_id", "target_id"))
 
 
 def rises(seen: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[Place, int]:

@@ -31,6 +31,7 @@ from mirror_report.model import (
     Positions,
     Progress,
     ReportError,
+    another_topic,
 )
 from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
@@ -133,11 +134,16 @@ def observe_groups(
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
     ids, known_ids = _ids(flow, observed), before.get("ids", {})
-    replaced = {name for name, pair in ids.items() if known_ids.get(name, pair) != pair}
+    replaced = {
+        name
+        for name, pair in ids.items()
+        if any(map(another_topic, known_ids.get(name, pair), pair))
+    }
     translated = translation(target, clients.credentials, flow, memory, replaced)
     wanted = [name for name in group_client.states(source) if flow.wants(name)]
     followed = [name for name in wanted if flow.syncs(name)]
     states = group_client.states(target)
+    states = group_client.known_states(target, states, followed)
     there, refused = _committed(target, followed)
     here, refused_here = _committed(source, followed)
     refused |= refused_here

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kafka.errors import (
@@ -20,6 +20,8 @@ from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.model import GroupMember, GroupSnapshot, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15
+# Kafka's word where no state is told.
+UNKNOWN = "Unknown"
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
@@ -98,10 +100,21 @@ def states(client: ClusterClient) -> dict[str, str]:
     """Consumer groups our identity may see -> Kafka's word for their state."""
     with explained(client.cluster, "list groups", "DESCRIBE on the groups"):
         return {
-            group["group_id"]: str(group.get("group_state") or "Unknown")
+            group["group_id"]: str(group.get("group_state") or UNKNOWN)
             for group in client.admin.list_groups()
             if group["protocol_type"] in ("consumer", "")
         }
+
+
+def known_states(
+    client: ClusterClient, listed: Mapping[str, str], wanted: Collection[str]
+) -> dict[str, str]:
+    """The same states, with those of the wanted groups that the list does not tell.
+
+    Brokers below 2.6 list groups without their states, and describe them with it.
+    """
+    untold = sorted(name for name in wanted if listed.get(name) == UNKNOWN)
+    return {**listed, **{name: described(client, name).group_state for name in untold}}
 
 
 def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Positions]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from kafka import TopicPartition
@@ -29,6 +29,17 @@ class ClusterClient:
     def __init__(self, cluster: Cluster, admin: Any) -> None:
         self.cluster = cluster
         self.admin = admin
+
+    def release(self) -> tuple[int, ...]:
+        """The oldest release whose brokers can be asked what this cluster's oldest can.
+
+        It is no number a broker tells: features of later releases may be the same.
+        """
+        with explained(self.cluster, "ask the brokers what they know", "DESCRIBE on the cluster"):
+            return min(
+                tuple(self.admin.get_broker_version_data(broker["broker_id"]).broker_version)
+                for broker in self.admin.describe_cluster()["brokers"]
+            )
 
     def cluster_id(self) -> str:
         """Kafka's own id of the cluster."""
@@ -114,13 +125,11 @@ class ClusterClient:
         topics = {
             name: TopicSnapshot(
                 name=name,
-                topic_id=str(readable[name]["topic_id"]),
+                topic_id=_topic_id(readable[name]),
                 partitions=partitions,
                 configs=configs.get(name, {}),
                 bytes=sizes.get(name),
-                operations=None
-                if readable[name]["authorized_operations"] is None
-                else tuple(readable[name]["authorized_operations"]),
+                operations=_operations(readable[name]),
                 config_sources=sources.get(name, {}),
             )
             for name, partitions in sorted(offsets.items())
@@ -152,10 +161,27 @@ class ClusterClient:
                 dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP), timeout_ms=REQUEST_TIMEOUT_MS
             )
         except KafkaError:
-            # Brokers before 3.0 do not know the question.
+            # Brokers below 3.0 do not know the question.
             return None
         times = [int(result.timestamp) for result in newest.values()]
         return max((at for at in times if at >= 0), default=None)
+
+    def has_timestamps(self, topic: str) -> bool:
+        """Whether a record of a topic is known to carry a timestamp.
+
+        :raises ClusterError: it cannot be asked.
+        """
+        with explained(self.cluster, f"ask for times of {topic}", f"DESCRIBE on topic {topic}"):
+            (found,) = self.admin.describe_topics([topic])
+            places = [
+                TopicPartition(topic, partition["partition_index"])
+                for partition in found["partitions"]
+            ]
+            # The first record of 1970 or later: brokers of every release know it.
+            first = self.admin.list_partition_offsets(
+                dict.fromkeys(places, 0), timeout_ms=REQUEST_TIMEOUT_MS
+            )
+        return any(result.offset >= 0 for result in first.values() if result is not None)
 
     def _configs(
         self, names: Collection[str]
@@ -181,6 +207,18 @@ class ClusterClient:
             for what in ("value", "config_source")
         )
         return values, sources
+
+
+def _topic_id(described: Mapping[str, Any]) -> str:
+    """Id of a topic; brokers below 2.8 answer without, or with one that is all zero."""
+    found = described.get("topic_id")
+    return str(found) if found and found.int else ""
+
+
+def _operations(described: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What we may do; brokers below 2.3 do not say."""
+    found = described.get("authorized_operations")
+    return None if found is None else tuple(found)
 
 
 @contextlib.contextmanager

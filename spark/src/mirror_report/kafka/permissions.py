@@ -87,8 +87,9 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
     exists: dict[str, bool | None] = {}
     allowed: dict[str, dict[str, bool]] = {}
     for name in wanted:
-        topic = described.get(name, {"error_code": None, "authorized_operations": None})
-        code, operations = topic["error_code"], topic["authorized_operations"]
+        topic = described.get(name, {})
+        # Brokers below 2.3 leave the operations out.
+        code, operations = topic.get("error_code"), topic.get("authorized_operations")
         exists[name] = {0: True, UNKNOWN_TOPIC: False}.get(code)
         allowed[name] = {}
         if code == TOPIC_AUTHORIZATION_FAILED:
@@ -180,7 +181,7 @@ def _group(client: ClusterClient, name: str) -> Access:
     except DeniedError:
         return Access(operations=dict.fromkeys(("READ", "DELETE", "DESCRIBE"), False))
     # The older version of the answer lists them for a group that does not exist, too.
-    operations = found.authorized_operations
+    operations = getattr(found, "authorized_operations", None)
     if operations is None:
         return Access(operations={"DESCRIBE": True})
     return Access(
@@ -193,7 +194,7 @@ def _group(client: ClusterClient, name: str) -> Access:
 def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Access:
     with explained(client.cluster, "describe the cluster", "DESCRIBE on the cluster"):
         described = client.admin.describe_cluster()
-    operations = described["authorized_operations"]
+    operations = described.get("authorized_operations")
     if operations:
         return Access(operations=_every("cluster", operations))
     # An empty list means that DESCRIBE is refused, and nothing about the rest.

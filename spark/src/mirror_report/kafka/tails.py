@@ -15,7 +15,7 @@ from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import consumer
-from mirror_report.model import TopicSnapshot
+from mirror_report.model import TopicSnapshot, another_topic
 
 READ_SECONDS = 120.0
 # Half of Kafka's default of ``delete.retention.ms``.
@@ -62,8 +62,8 @@ class Tail:
         Another topic, a log that got shorter, or so long a pause that tombstones may be gone
         (they are kept for a day) mean a new beginning.
         """
-        fits = self.topic_id == topic.topic_id and now_ms - self.read_at_ms < TOMBSTONES_KEPT_MS
-        if not fits or any(
+        same = not another_topic(self.topic_id, topic.topic_id)
+        if not (same and now_ms - self.read_at_ms < TOMBSTONES_KEPT_MS) or any(
             self.next.get(p, 0) > (log.high_watermark or 0) for p, log in topic.partitions.items()
         ):
             self.next, self.latest = {}, {}

@@ -12,6 +12,7 @@ from mirror_report.model.cluster import (
     Positions,
     Resource,
     TopicSnapshot,
+    another_topic,
 )
 from mirror_report.model.content import (
     CLASSES,
@@ -103,5 +104,6 @@ __all__ = [
     "Translation",
     "Verdict",
     "WorkerState",
+    "another_topic",
     "sentence",
 ]

@@ -37,10 +37,16 @@ class PartitionSnapshot:
         return self.log_end if isolation == "read_committed" else self.end
 
 
+def another_topic(former: str | None, present: str | None) -> bool:
+    """Whether two ids are of two topics; one that is not known tells nothing."""
+    return bool(former and present) and former != present
+
+
 @dataclass(frozen=True)
 class TopicSnapshot:
     """One topic of one cluster at one moment.
 
+    :param topic_id: empty: not known, brokers below 2.8 have none; see :func:`another_topic`.
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.model import PartitionSnapshot
+from mirror_report.model import PartitionSnapshot, another_topic
 from mirror_report.parity import Key, bucket_key, partition_key
 from mirror_report.parity.plan import buckets, unreadable
 from mirror_report.parity.plan.positions import gaps_until
@@ -175,7 +175,7 @@ class Differences:
         topic = find(self.snapshots, flow, side, origin)
         begun = self.manifest.sides.get((flow, side, origin))
         following = begun.next if begun is not None else {}
-        if topic is None or (begun is not None and topic.topic_id != begun.topic_id):
+        if topic is None or (begun and another_topic(begun.topic_id, topic.topic_id)):
             return {}, following
         return topic.partitions, following
 

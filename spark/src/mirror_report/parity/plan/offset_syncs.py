@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapshot, another_topic
 from mirror_report.parity.plan import cuts, strategies
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, offsets
@@ -123,7 +123,7 @@ def _align_topic(
 ) -> tuple[dict[str, Any], bool]:
     """State of a topic, and whether it has to be read again."""
     ids = [topic.topic_id for topic in pair]
-    renewed = known is not None and known["ids"] != ids
+    renewed = known is not None and any(map(another_topic, known["ids"], ids))
     recreated = renewed or (known is not None and bool(known["anew"]))
     begin = {} if recreated else _exact_start(*pair, baseline)
     tracks: dict[str, Any] = {}
@@ -207,7 +207,7 @@ def _exact_start(
         )
         return dict.fromkeys(ours.partitions, (0, 0)) if whole else {}
     ids = ((recorded["source_id"], ours.topic_id), (recorded["target_id"], theirs.topic_id))
-    if any(known not in (None, present) for known, present in ids):
+    if any(another_topic(known, present) for known, present in ids):
         return {}
     here, there = offsets(recorded["source"]), offsets(recorded["target"])
     required = offsets(recorded["required"])
@@ -229,7 +229,7 @@ def _drained(
     now = later.topics.get(pair[0].name) if later is not None else None
     return (
         now is not None
-        and now.topic_id == pair[0].topic_id
+        and not another_topic(now.topic_id, pair[0].topic_id)
         and partition in now.partitions
         and now.partitions[partition].end_for(snapshot.flow.isolation("source")) == end
         and _position(snapshot, pair, partition) == end

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mirror_report.model import TopicSnapshot
+from mirror_report.model import TopicSnapshot, another_topic
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state import (
     BASELINE_OFFSETS,
@@ -98,7 +98,7 @@ def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
     """The former id of a recreated topic, or partitions whose log got shorter; else nothing."""
     known = manifest.sides.get(now.key)
     known_id = known.topic_id if known else (now.recorded or {}).get(f"{now.side}_id")
-    if known_id and known_id != now.snapshot.topic_id:
+    if another_topic(known_id, now.snapshot.topic_id):
         return str(known_id)
     read, logs = known.next if known else now.floor, now.snapshot.partitions
     return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)

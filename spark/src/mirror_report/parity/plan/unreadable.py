@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from mirror_report.model import Sample
+from mirror_report.model import Sample, another_topic
 from mirror_report.parity import WHOLE
 from mirror_report.parity.plan.ranges import Range, joined
 from mirror_report.parity.plan.sides import Drop
@@ -169,7 +169,7 @@ def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
     if via not in snapshots or name in snapshots[via].side(record.side).errors:
         return True
     topic = find(snapshots, record.flow, record.side, record.origin)
-    if topic is None or topic.topic_id != record.topic_id:
+    if topic is None or another_topic(record.topic_id, topic.topic_id):
         return False
     log = topic.partitions.get(record.partition)
     return log is not None and log.log_start <= record.offset < log.end

@@ -8,6 +8,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import another_topic
 from mirror_report.parity import ParityError
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import digest, judge
@@ -162,8 +163,8 @@ def _vanished(
     found = {}
     for part in wanted:
         topic = snapshots.find(now, *part.key)
-        same = topic is not None and topic.topic_id == manifest.sides[part.key].topic_id
-        log = topic.partitions.get(part.partition) if topic and same else None
+        another = topic and another_topic(manifest.sides[part.key].topic_id, topic.topic_id)
+        log = topic.partitions.get(part.partition) if topic and not another else None
         if log is None or log.log_start > part.start or log.end < part.end:
             found[part.topic_key] = "it changed or vanished while it was read"
     return found

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import another_topic
 from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, digest, sql
@@ -187,7 +188,7 @@ def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Ite
     for part in parts:
         where = (part["flow"], part["side"], part["origin"])
         topic, known = snapshots.find(plan.snapshots, *where), manifest.sides.get(where)
-        same = topic and known and topic.topic_id == known.topic_id
+        same = topic and known and not another_topic(known.topic_id, topic.topic_id)
         log = topic.partitions.get(part["partition"]) if topic and same else None
         if log and log.log_start <= part["off_min"] and log.end > part["off_max"]:
             yield Range(

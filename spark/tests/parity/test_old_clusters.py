@@ -1,0 +1,164 @@
+"""Every command on old clusters that a real MirrorMaker mirrors between, records read by Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.structs import OffsetAndMetadata
+from parity_records import jars_directory
+from pyspark.sql import SparkSession
+from real_mirrors import MirrorMaker1, until
+
+from mirror_report import cli
+from mirror_report.config import Flow
+
+sys.path.insert(0, str(Path(__file__).parent / "compatibility"))
+from golden_site import one_session
+
+pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+
+RECORDS = 300
+GROUP = "follow-orders"
+OLD_FORMAT = {"message.format.version": "0.10.2"}
+
+
+class Host:
+    """A flow between two clusters, and the report's command line for it."""
+
+    def __init__(self, brokers: tuple[str, str], directory: Path, flow: dict[str, Any]) -> None:
+        self.brokers = brokers
+        self.admins = [KafkaAdminClient(bootstrap_servers=address) for address in brokers]
+        self.name = flow["name"]
+        self.directory = directory
+        self._configuration = directory / "config.json"
+        self._configuration.write_text(json.dumps({
+            "version": 1,
+            "clusters": {
+                alias: {"bootstrap_servers": [address]}
+                for alias, address in zip(("east", "west"), brokers, strict=True)
+            },
+            "flows": [{"source": "east", "target": "west", "hosts": ["localhost"], **flow}],
+            "state_directory": str(directory / "state"),
+            "spark": {"master": "local[2]", "jars_directory": str(jars_directory())},
+        }))  # fmt: skip
+
+    def call(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """Run a command: its exit status and its document."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            status = cli.main(["--config", str(self._configuration), *arguments])
+        text = printed.getvalue()
+        return status, json.loads(text) if text.startswith("{") else {}
+
+    def kinds(self, *arguments: str) -> set[str]:
+        """What a command finds."""
+        _, document = self.call(*arguments, "--json")
+        return {found["kind"] for found in document["findings"]}
+
+    def produce(self, topic: str, count: int = RECORDS) -> None:
+        """Write keyed records on the source."""
+        with contextlib.closing(
+            KafkaProducer(bootstrap_servers=self.brokers[0], acks="all")
+        ) as producer:
+            sent = [
+                producer.send(topic, key=b"k%d" % (n % 20), value=b"value %d" % n)
+                for n in range(count)
+            ]
+            for one in sent:
+                one.get(30)
+
+    def write(self, side: int, topic: str, value: bytes) -> None:
+        """Write one record beside the mirror."""
+        with contextlib.closing(KafkaProducer(bootstrap_servers=self.brokers[side])) as producer:
+            producer.send(topic, value=value, partition=0).get(30)
+
+    def follow(self, topic: str, offset: int) -> None:
+        """Commit for a consumer group of the source."""
+        with contextlib.closing(
+            KafkaConsumer(
+                bootstrap_servers=self.brokers[0], group_id=GROUP, enable_auto_commit=False
+            )
+        ) as consumer:
+            at = {TopicPartition(topic, 0): OffsetAndMetadata(offset, "", -1)}
+            consumer.assign(list(at))
+            consumer.commit(at)
+
+    def lag(self) -> int | None:
+        """Records the mirror is behind, as the report says."""
+        _, document = self.call("lag", "--json")
+        rows = [row["lag_records"] for row in document["lag"]]
+        return sum(rows) if rows and None not in rows else None
+
+    def verified(self) -> int:
+        """Records of the last run that were verified."""
+        _, document = self.call("show", "--json")
+        return sum(topic["verified_records"] for topic in document["parity"])
+
+    def close(self) -> None:
+        """Close all clients."""
+        for admin in self.admins:
+            admin.close()
+
+
+@pytest.fixture(scope="module", params=["2.4.1", pytest.param("2.1.1", marks=pytest.mark.long)])
+def old_brokers(
+    request: pytest.FixtureRequest, start_old_broker: Callable[[str], Any]
+) -> tuple[str, str]:
+    """Addresses of two clusters of one release."""
+    return start_old_broker(request.param).bootstrap, start_old_broker(request.param).bootstrap
+
+
+@pytest.fixture
+def commands(spark: SparkSession) -> Iterator[None]:
+    """Commands take the session of all tests."""
+    with one_session(spark):
+        yield
+
+
+@pytest.fixture
+def mm1(
+    old_brokers: tuple[str, str], kafka3_home: Path, tmp_path: Path, commands: None
+) -> Iterator[Host]:
+    """Two topics, one of them in the format of 0.10, that MirrorMaker 1 has mirrored."""
+    flow = {"name": "orders", "topics": ["orders", "orders-0.10"], "include": r"orders|orders-0\.10",
+            "group_id": "mirrormaker-orders", "commit_interval_ms": 500}  # fmt: skip
+    host = Host(old_brokers, tmp_path, flow)
+    for admin in host.admins:
+        admin.create_topics([
+            NewTopic("orders", 2, 1), NewTopic("orders-0.10", 2, 1, topic_configs=OLD_FORMAT),
+        ])  # fmt: skip
+    engine = MirrorMaker1(
+        kafka3_home, tmp_path, old_brokers,
+        Flow("orders", "east", "west", flow["include"], group_id=flow["group_id"],
+             commit_interval_ms=500),
+    )  # fmt: skip
+    assert host.call("baseline", "--full-history")[0] == 0
+    for topic in flow["topics"]:
+        host.produce(topic)
+    engine.start()
+    try:
+        until(lambda: host.lag() == 0)
+        yield host
+    finally:
+        engine.end(signal.SIGKILL)
+        host.close()
+
+
+def test_what_mirrormaker1_mirrors_is_verified_and_faults_are_told(mm1: Host) -> None:
+    status, document = mm1.call("run", "--json")
+    assert (status, document["findings"]) == (0, [])
+    assert mm1.verified() == 2 * RECORDS
+    assert mm1.call("prove", "--flow", "orders", "--json")[0] == 0
+    assert mm1.call("check", "--json")[0] == 1
+    mm1.write(1, "orders", b"written beside the mirror")
+    assert mm1.kinds("run") == {"extra"}
