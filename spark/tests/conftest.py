@@ -372,10 +372,14 @@ class MirrorMaker2:
     """One dedicated MirrorMaker 2 process from ``east`` to ``west``; it logs into ``directory``.
 
     :param home: the unpacked distribution.
+    :param properties: of the flow, beside those all tests need.
     """
 
-    def __init__(self, home: Path, directory: Path, source: str, target: str) -> None:
+    def __init__(
+        self, home: Path, directory: Path, source: str, target: str, **properties: str
+    ) -> None:
         self.directory = directory
+        self._properties = properties
         self._script = home / "bin" / "connect-mirror-maker.sh"
         self._brokers = source, target
         self._process: subprocess.Popen[bytes] | None = None
@@ -428,6 +432,7 @@ class MirrorMaker2:
                 "west.config.storage",
             )
         }
+        properties |= {f"{flow}.{key}": value for key, value in self._properties.items()}
         configuration = self.directory / f"{policy}.properties"
         configuration.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         environment = {
@@ -457,13 +462,28 @@ class MirrorMaker2:
 
 
 @pytest.fixture(scope="session")
+def make_mirror_maker2(
+    kafka_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., MirrorMaker2]]:
+    """Factory of processes of MirrorMaker 2, not started yet; all of them end with the session."""
+    made: list[MirrorMaker2] = []
+
+    def make(source: str, target: str, **properties: str) -> MirrorMaker2:
+        directory = tmp_path_factory.mktemp("mirror-maker2")
+        made.append(MirrorMaker2(kafka_home, directory, source, target, **properties))
+        return made[-1]
+
+    yield make
+    for process in made:
+        process.end()
+
+
+@pytest.fixture(scope="session")
 def mirror_maker2(
-    kafka_home: Path, tmp_path_factory: pytest.TempPathFactory, two_brokers: tuple[str, str]
-) -> Iterator[MirrorMaker2]:
-    """A MirrorMaker 2 between the two brokers, not started yet."""
-    process = MirrorMaker2(kafka_home, tmp_path_factory.mktemp("mirror-maker2"), *two_brokers)
-    yield process
-    process.end()
+    make_mirror_maker2: Callable[..., MirrorMaker2], two_brokers: tuple[str, str]
+) -> MirrorMaker2:
+    """The MirrorMaker 2 between the two brokers."""
+    return make_mirror_maker2(*two_brokers)
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from mirror_report.checks import marks
 from mirror_report.config import Cluster, Credentials, Flow, Settings
-from mirror_report.kafka import offset_syncs, positions
+from mirror_report.kafka import guarded, offset_syncs, positions, records
 from mirror_report.kafka.metadata import ClusterClient, connect
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import (
@@ -23,6 +24,10 @@ from mirror_report.model import (
     Positions,
     ReportError,
 )
+from mirror_report.state.store import StateError, Store
+
+# Manifest: cluster -> topic -> what was seen of a topic without an id, as ``checks.marks`` has it.
+MARKS = "marks"
 
 
 @dataclass(frozen=True)
@@ -74,11 +79,14 @@ class Clients:
 def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients]:
     """Connect to several clusters at once, each in a thread of its own."""
     wanted = sorted(set(aliases))
+    known = _marks(settings)
     with contextlib.ExitStack() as stack:
         opened: dict[str, ClusterClient | ReportError] = {}
         with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
             pending = {
-                alias: pool.submit(_open, settings.clusters[alias], settings.credentials)
+                alias: pool.submit(
+                    _open, settings.clusters[alias], settings.credentials, known.get(alias, {})
+                )
                 for alias in wanted
             }
             for alias, future in pending.items():
@@ -92,9 +100,52 @@ def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients
         yield Clients(opened, settings.credentials)
 
 
-def _open(cluster: Cluster, credentials: Credentials) -> tuple[contextlib.ExitStack, ClusterClient]:
+def _open(
+    cluster: Cluster, credentials: Credentials, known: Mapping[str, str]
+) -> tuple[contextlib.ExitStack, ClusterClient]:
     stack = contextlib.ExitStack()
-    return stack, stack.enter_context(connect(cluster, credentials))
+    return stack, stack.enter_context(connect(cluster, credentials, known))
+
+
+def _marks(settings: Settings) -> dict[str, dict[str, str]]:
+    """Cluster and topic -> what stands for its id; none if they cannot be read."""
+    try:
+        known = Store(settings.state_directory).load(MARKS)
+    except StateError:
+        return {}
+    return {
+        alias: {name: seen["mark"] for name, seen in topics.items()}
+        for alias, topics in known.items()
+    }
+
+
+def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """The same snapshot; topics without ids have marks, which are kept for the next one.
+
+    :raises ReportError: their records cannot be read, or the marks not be kept.
+    """
+    if not (topics := marks.unnamed(snapshot)):
+        return snapshot
+    store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
+    every = store.load(MARKS)
+    known = every.get(snapshot.alias, {})
+
+    def read(asked: Mapping[Place, int]) -> dict[Place, str]:
+        ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
+        found = records.fetch(cluster, settings.credentials, ranges)
+        return {
+            place: f"{some[0].content.hex()}@{some[0].timestamp_ms}"
+            for place, some in found.items()
+            if some and some[0].offset == asked[place]
+        }
+
+    before, now = (
+        guarded.each(read, places, records.WAITING_SECONDS).answers
+        for places in (marks.seen_before(topics, known), marks.newest(topics))
+    )
+    found = marks.marked(topics, known, before, now, snapshot.taken_at_ms)
+    store.commit(MARKS, {**every, snapshot.alias: {**known, **found}})
+    return marks.with_marks(snapshot, found)
 
 
 def literals(flow: Flow) -> Collection[str]:

@@ -20,6 +20,7 @@ from mirror_report.checks import (
     permissions,
     preflight,
     recreated,
+    releases,
     remedies,
     sysconfig,
     topic_settings,
@@ -77,6 +78,8 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         c.flow, CLUSTERS["east"], {("t", 0): (5, 9)}, {("t", 0): "it cannot be read"}
     ),
     "lag_findings.not_asked": lambda c: lag_findings.not_asked(c.flow, 3, 1),
+    "releases.judge": lambda c: releases.judge(c.flow, {"east": (2, 1), "west": (2, 1)}),
+    "releases.more_permissions": lambda c: releases.more_permissions(c.flow, "west", (2, 1)),
     "losses.judge": Case.lost,
     "losses.observe": Case.lost,
     "permissions.judge": Case.allowed,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pairs import Pair, kinds, member
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.errors import TopicAlreadyExistsError
+from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report.commands.baseline import record_baselines
+from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.lag import measure_lag
 from mirror_report.commands.run import make_report
@@ -47,7 +51,8 @@ def test_lag_and_who_reads_are_those_of_a_new_cluster(old: Pair) -> None:
     assert (rows[0].lag_records, rows[0].state) == (3, "STOPPED")
     assert rows[0].lag_seconds is not None
     assert [(finding.kind, finding.count) for finding in result.findings] == [("stopped", 3)]
-    with member(old):
+    with member(old) as commits:
+        commits.set()
         confirmed = confirm_flows(settings, None, [], 10, lambda _: None)
     assert confirmed.ok, confirmed
 
@@ -64,3 +69,104 @@ def test_a_report_is_made(old: Pair) -> None:
     report = make_report(old.settings(), None, lambda _: None)
     assert report.topics
     assert "reset" not in kinds(report.findings)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_topic_created_again_is_a_reset_even_if_it_is_longer(old: Pair, side: str) -> None:
+    old.mirror(3)
+    record_baselines(old.settings(), None, full_history=False, renew=False)
+    old.delete(side)
+    create_again(old, side)
+    produce(old.source if side == "source" else old.target, old.topic, 20)
+    for _ in range(2):
+        assert "reset" in kinds(measure_lag(old.settings(), old.store()).findings)
+    record_baselines(old.settings(), None, full_history=False, renew=True)
+    assert "reset" not in kinds(measure_lag(old.settings(), old.store()).findings)
+
+
+def test_check_names_the_release_and_what_it_does_not_tell(old: Pair, old_brokers: Any) -> None:
+    release, _, _ = old_brokers
+    found = check_flows(old.settings()).findings
+    told = [finding for finding in found if finding.kind == "broker_too_old"]
+    assert [finding.severity for finding in told] == ["warning", "warning"]
+    assert all(f"answers as Kafka {release[:3]} does" in finding.message for finding in told)
+    assert all("a topic's id" in finding.message for finding in told)
+    assert ("may do" in told[0].message) is (release == "2.1.1")
+
+
+def test_a_target_that_alters_no_single_setting_is_refused_with_the_cure(
+    old: Pair, old_brokers: Any
+) -> None:
+    release, _, _ = old_brokers
+    old.flow = {
+        "engine": "mm2", "offset_topic": "o", "status_topic": "s", "config_topic": "c",
+        "offset_syncs_topic": "y", "checkpoints_topic": "k",
+    }  # fmt: skip
+    found = {
+        (finding.kind, finding.severity): finding
+        for finding in check_flows(old.settings()).findings
+    }
+    refused = found.get(("broker_too_old", "critical"))
+    assert (refused is not None) is (release == "2.1.1")
+    assert refused is None or "sync.topic.configs.enabled to false" in refused.action
+    old.flow["sync_topic_configs"] = False
+    left = check_flows(old.settings()).findings
+    assert not [f for f in left if f.kind == "broker_too_old" and f.severity == "critical"]
+
+
+def test_permissions_are_named_as_far_as_the_release_tells_them(
+    old: Pair, old_brokers: Any, sasl_users: Mapping[str, str]
+) -> None:
+    release, source, target = old_brokers
+    for broker in (source, target):
+        grant(broker.bootstrap, "mirror", old.topic)
+    old.clusters = {
+        alias: {
+            "bootstrap_servers": [broker.sasl], "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN", "username": "mirror", "identity": "mirror",
+        }
+        for alias, broker in (("east", source), ("west", target))
+    }  # fmt: skip
+    old.flow = {
+        "permissions": [
+            need("topic", old.topic, "READ"),
+            need("topic", old.topic, "DESCRIBE"),
+            need("group", old.group, "READ"),
+            {**need("topic", old.topic, "WRITE"), "cluster": "west"},
+        ],
+    }
+    secrets = {f"{alias}.mirror.password": sasl_users["mirror"] for alias in ("east", "west")}
+    found = check_flows(old.settings(credentials=secrets)).findings
+    lacking = {f.message.partition(" lacks ")[2] for f in found if f.kind == "missing_permission"}
+    unknown = "; ".join(f.message for f in found if f.kind == "permission_unknown")
+    no_group = f"READ on group {old.group} on east"
+    no_writing = f"WRITE on topic {old.topic} on west"
+    assert "IDEMPOTENT_WRITE on the cluster" in unknown
+    if release == "2.1.1":
+        assert lacking == {no_group}
+        assert f"READ on topic {old.topic}" in unknown
+        assert f"WRITE on topic {old.topic}" in unknown
+        assert "DESCRIBE on topic" not in unknown
+    else:
+        assert lacking == {no_group, no_writing}
+        assert "on topic" not in unknown
+
+
+def grant(bootstrap: str, user: str, topic: str) -> None:
+    """Let a user read a topic, and nothing else."""
+    with admin(bootstrap) as client:
+        client.create_acls([
+            ACL(f"User:{user}", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
+                ResourcePattern(ResourceType.TOPIC, topic)),
+        ])  # fmt: skip
+
+
+def create_again(pair: Pair, side: str) -> None:
+    """Create a topic whose deletion may not have come to its end."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return pair.create(side)
+        except TopicAlreadyExistsError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)

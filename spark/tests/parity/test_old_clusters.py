@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
@@ -25,7 +26,10 @@ from mirror_report.config import Flow
 sys.path.insert(0, str(Path(__file__).parent / "compatibility"))
 from golden_site import one_session
 
-pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
+pytestmark = [
+    pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars"),
+    pytest.mark.usefixtures("_commands"),
+]
 
 RECORDS = 300
 GROUP = "follow-orders"
@@ -68,7 +72,8 @@ class Host:
     def produce(self, topic: str, count: int = RECORDS) -> None:
         """Write keyed records on the source."""
         with contextlib.closing(
-            KafkaProducer(bootstrap_servers=self.brokers[0], acks="all")
+            # An idempotent one may not write in the format of 0.10.
+            KafkaProducer(bootstrap_servers=self.brokers[0], acks="all", enable_idempotence=False)
         ) as producer:
             sent = [
                 producer.send(topic, key=b"k%d" % (n % 20), value=b"value %d" % n)
@@ -92,6 +97,24 @@ class Host:
             at = {TopicPartition(topic, 0): OffsetAndMetadata(offset, "", -1)}
             consumer.assign(list(at))
             consumer.commit(at)
+
+    def create_again(self, side: int, topic: str) -> None:
+        """Delete a topic, which takes a while, and create it again."""
+        self.admins[side].delete_topics([topic])
+
+        def created() -> bool:
+            try:
+                self.admins[side].create_topics([NewTopic(topic, 2, 1)])
+            except TopicAlreadyExistsError:
+                return False
+            return True
+
+        until(created)
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Consumer groups that the mirror takes along."""
+        _, document = self.call("groups", "--json")
+        return list(document["groups"])
 
     def lag(self) -> int | None:
         """Records the mirror is behind, as the report says."""
@@ -119,24 +142,24 @@ def old_brokers(
 
 
 @pytest.fixture
-def commands(spark: SparkSession) -> Iterator[None]:
+def _commands(spark: SparkSession) -> Iterator[None]:
     """Commands take the session of all tests."""
     with one_session(spark):
         yield
 
 
 @pytest.fixture
-def mm1(
-    old_brokers: tuple[str, str], kafka3_home: Path, tmp_path: Path, commands: None
-) -> Iterator[Host]:
+def mm1(old_brokers: tuple[str, str], kafka3_home: Path, tmp_path: Path) -> Iterator[Host]:
     """Two topics, one of them in the format of 0.10, that MirrorMaker 1 has mirrored."""
-    flow = {"name": "orders", "topics": ["orders", "orders-0.10"], "include": r"orders|orders-0\.10",
-            "group_id": "mirrormaker-orders", "commit_interval_ms": 500}  # fmt: skip
+    flow: dict[str, Any] = {
+        "name": "orders", "topics": ["orders", "orders-old"], "include": "orders|orders-old",
+        "group_id": "mirrormaker-orders", "commit_interval_ms": 500,
+    }  # fmt: skip
     host = Host(old_brokers, tmp_path, flow)
-    for admin in host.admins:
-        admin.create_topics([
-            NewTopic("orders", 2, 1), NewTopic("orders-0.10", 2, 1, topic_configs=OLD_FORMAT),
-        ])  # fmt: skip
+    for admin, configs in zip(host.admins, (OLD_FORMAT, {}), strict=True):
+        admin.create_topics(
+            [NewTopic("orders", 2, 1), NewTopic("orders-old", 2, 1, topic_configs=configs)]
+        )
     engine = MirrorMaker1(
         kafka3_home, tmp_path, old_brokers,
         Flow("orders", "east", "west", flow["include"], group_id=flow["group_id"],
@@ -156,9 +179,66 @@ def mm1(
 
 def test_what_mirrormaker1_mirrors_is_verified_and_faults_are_told(mm1: Host) -> None:
     status, document = mm1.call("run", "--json")
-    assert (status, document["findings"]) == (0, [])
+    assert status == 0, [found["message"] for found in document["findings"]]
     assert mm1.verified() == 2 * RECORDS
-    assert mm1.call("prove", "--flow", "orders", "--json")[0] == 0
-    assert mm1.call("check", "--json")[0] == 1
     mm1.write(1, "orders", b"written beside the mirror")
     assert mm1.kinds("run") == {"extra"}
+
+
+@pytest.mark.long
+def test_digests_and_proofs_of_old_clusters_agree(mm1: Host) -> None:
+    assert mm1.call("prove", "--flow", "orders", "--json")[0] == 0
+    bundles = [str(mm1.directory / side) for side in ("source", "target")]
+    for side, path in zip(("source", "target"), bundles, strict=True):
+        assert mm1.call("digest", "--side", side, "--output", path)[0] == 0
+    status, document = mm1.call("compare", "--json", *bundles)
+    assert (status, document["findings"]) == (0, [])
+
+
+@pytest.mark.long
+def test_a_source_topic_created_again_is_a_reset_of_what_was_verified(mm1: Host) -> None:
+    assert mm1.call("run", "--json")[0] == 0
+    mm1.create_again(0, "orders")
+    mm1.produce("orders", 2 * RECORDS)
+    assert "reset" in mm1.kinds("run")
+
+
+@pytest.fixture
+def mm2(
+    request: pytest.FixtureRequest, old_brokers: tuple[str, str], tmp_path: Path,
+    make_mirror_maker2: Callable[..., Any],
+) -> Iterator[Host]:  # fmt: skip
+    """A topic and a consumer group that MirrorMaker 2 has taken along, settings too if it can."""
+    takes_settings = request.node.callspec.params["old_brokers"] != "2.1.1"
+    host = Host(old_brokers, tmp_path, {
+        "name": "orders", "engine": "mm2", "topics": ["identity-orders"],
+        "include": "identity-.*", "group_id": "east-mm2", "replication_policy": "identity",
+        "offset_topic": "mm2-offsets.east.internal", "status_topic": "mm2-status.east.internal",
+        "config_topic": "mm2-configs.east.internal", "commit_interval_ms": 2000,
+        "offset_syncs_topic": "mm2-offset-syncs.east.internal",
+        "checkpoints_topic": "east.checkpoints.internal", "consumer_groups": ["follow-.*"],
+        "sync_topic_configs": takes_settings,
+    })  # fmt: skip
+    host.admins[0].create_topics([NewTopic("identity-orders", 2, 1)])
+    assert host.call("baseline", "--full-history")[0] == 0
+    engine = make_mirror_maker2(
+        *old_brokers, **{"sync.topic.configs.enabled": str(takes_settings).lower()}
+    )
+    engine.start("identity")
+    host.produce("identity-orders")
+    host.follow("identity-orders", 20)
+    try:
+        until(lambda: host.lag() == 0)
+        yield host
+    finally:
+        engine.end()
+        host.close()
+
+
+@pytest.mark.long
+def test_what_mirrormaker2_mirrors_is_verified_with_its_groups(mm2: Host) -> None:
+    status, document = mm2.call("run", "--json")
+    assert status < 2, [found["message"] for found in document["findings"]]
+    assert mm2.verified() == RECORDS
+    until(lambda: [row["state"] for row in mm2.groups()] == ["ready"])
+    assert "reset" not in mm2.kinds("run")

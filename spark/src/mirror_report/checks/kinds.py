@@ -261,6 +261,12 @@ TABLE: Mapping[str, Kind] = {
         "Stop the other mirror and give this one its positions, or accept it in "
         "`mirror_accept` and take a new baseline.",
     ),
+    "broker_too_old": Kind(
+        "warning",
+        "a cluster's release does not tell something; critical if the mirror or the report cannot "
+        "work with it",
+        "Upgrade the cluster, or do what the finding says: [old clusters](old-clusters.md).",
+    ),
     "replication_factor": Kind(
         "critical",
         "more replicas are asked for than there are brokers",

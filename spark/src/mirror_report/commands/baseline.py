@@ -3,6 +3,7 @@
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mirror_report.checks.preflight import same_cluster
@@ -15,6 +16,7 @@ from mirror_report.observe import (
     mirror_status,
     observe_flow,
     open_clients,
+    recognised,
     worker_group,
 )
 from mirror_report.parity.plan import Observation, Watch
@@ -100,7 +102,14 @@ def record_baselines(
             others = [flow for flow in settings.flows if flow.name in recorded and flow not in due]
             tails: FlowTails = {}
             with open_clients(settings, shared.aliases([*due, *others])) as clients:
-                observed = _observe(clients, due, others, tails, topic)
+                observed = [
+                    replace(
+                        seen,
+                        source=recognised(settings, seen.source),
+                        target=recognised(settings, seen.target),
+                    )
+                    for seen in _observe(clients, due, others, tails, topic)
+                ]
                 required = None if full_history else _watch(clients, observed, tails, progress)
             renewed = _record(store, recorded, due, observed, required, only=topic)
             for name, topics in renewed.items():

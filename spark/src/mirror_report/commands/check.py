@@ -3,12 +3,13 @@
 It changes nothing.
 """
 
+import contextlib
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from mirror_report.checks import certificates, permissions, preflight, sysconfig
+from mirror_report.checks import certificates, permissions, preflight, releases, sysconfig
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.commands import shared
@@ -42,7 +43,11 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
     statuses: list[FlowStatus] = []
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
-            found += [*_reachable(clients, flow), *lacking_permissions(settings, clients, flow)]
+            found += [
+                *_reachable(clients, flow),
+                *releases.judge(flow, _releases(clients, flow)),
+                *lacking_permissions(settings, clients, flow),
+            ]
             try:
                 observed = observe_flow(clients, flow, {})
             except ReportError as error:
@@ -66,6 +71,16 @@ def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
             clients.get(alias)
         except ReportError as error:
             found.append(failure(error, flow.name))
+    return found
+
+
+def _releases(clients: Clients, flow: Flow) -> dict[str, tuple[int, ...]]:
+    """Releases of a flow's clusters, as far as they can be asked."""
+    found = {}
+    for alias in (flow.source, flow.target):
+        # Why it cannot be asked is said by what else is asked of it.
+        with contextlib.suppress(ReportError):
+            found[alias] = clients.get(alias).release()
     return found
 
 
@@ -137,6 +152,8 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
         rows = permissions.rows_of(flow, alias)
         try:
             client = clients.get(alias)
+            if settings.clusters[alias].identity == "mirror":
+                rows += releases.more_permissions(flow, alias, client.release())
             if alias == flow.source:
                 topics |= set(client.names(flow.matches))
                 groups = sorted(name for name in states(client) if flow.syncs(name))

@@ -3,7 +3,7 @@
 import gc
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror_report import metrics
@@ -28,6 +28,7 @@ from mirror_report.observe import (
     observe_flow,
     observe_lag,
     open_clients,
+    recognised,
     with_later_ends,
 )
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
@@ -98,6 +99,14 @@ def measure_lag(
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(shared.status_of(flow, None))
                 continue
+            try:
+                observed = replace(
+                    observed,
+                    source=recognised(settings, observed.source),
+                    target=recognised(settings, observed.target),
+                )
+            except ReportError as error:
+                result.findings.append(failure(error, flow.name))
             result.observed[flow.name] = observed
             if observed.target_error is not None:
                 result.findings.append(failure(observed.target_error, flow.name))

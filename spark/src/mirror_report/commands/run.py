@@ -15,7 +15,15 @@ from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
 from mirror_report.config import Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import Finding, ParityResult, Progress, Report, ReportError, sentence
+from mirror_report.model import (
+    Finding,
+    ParityResult,
+    Progress,
+    Report,
+    ReportError,
+    another_topic,
+    sentence,
+)
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
 from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
@@ -189,7 +197,13 @@ def _remember_ids(store: Store, lag: LagResult) -> None:
     for flow, observed in lag.observed.items():
         known = ids.setdefault(flow, {})
         for side, snapshot in (("source", observed.source), ("target", observed.target)):
+            remembered = known.get(side, {})
             known[side] = {
-                name: topic.topic_id for name, topic in snapshot.topics.items()
-            } | known.get(side, {})
+                **remembered,
+                **{
+                    name: topic.topic_id or remembered.get(name, "")
+                    for name, topic in snapshot.topics.items()
+                    if not another_topic(remembered.get(name), topic.topic_id)
+                },
+            }
     store.commit("topics", ids)

@@ -36,7 +36,10 @@ def offsets(
     :raises UnreachableError: the cluster stopped answering.
     """
     partitions = {
-        name: sorted(partition["partition_index"] for partition in topic["partitions"])
+        name: {
+            partition["partition_index"]: partition.get("leader_epoch")
+            for partition in topic["partitions"]
+        }
         for name, topic in described.items()
     }
     try:
@@ -58,7 +61,7 @@ def offsets(
 
 
 def _listed(
-    cluster: Cluster, admin: Any, partitions: Mapping[str, list[int]]
+    cluster: Cluster, admin: Any, partitions: Mapping[str, Mapping[int, int | None]]
 ) -> dict[str, dict[int, PartitionSnapshot]]:
     every = [TopicPartition(name, number) for name, some in partitions.items() for number in some]
     if not every:
@@ -84,8 +87,9 @@ def _listed(
                 int(start[TopicPartition(name, partition)].offset),
                 int(end[TopicPartition(name, partition)].offset),
                 int(high[TopicPartition(name, partition)].offset),
+                leader_epoch,
             )
-            for partition in some
+            for partition, leader_epoch in sorted(some.items())
         }
         for name, some in partitions.items()
     }

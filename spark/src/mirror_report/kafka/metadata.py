@@ -24,11 +24,15 @@ class ClusterClient:
 
     :param cluster: the cluster it talks to.
     :param admin: kafka-python's client.
+    :param marks: topic -> what stands for its id where the cluster has none.
     """
 
-    def __init__(self, cluster: Cluster, admin: Any) -> None:
+    def __init__(
+        self, cluster: Cluster, admin: Any, marks: Mapping[str, str] | None = None
+    ) -> None:
         self.cluster = cluster
         self.admin = admin
+        self._marks = marks or {}
 
     def release(self) -> tuple[int, ...]:
         """The oldest release whose brokers can be asked what this cluster's oldest can.
@@ -125,7 +129,7 @@ class ClusterClient:
         topics = {
             name: TopicSnapshot(
                 name=name,
-                topic_id=_topic_id(readable[name]),
+                topic_id=_topic_id(readable[name]) or self._marks.get(name, ""),
                 partitions=partitions,
                 configs=configs.get(name, {}),
                 bytes=sizes.get(name),
@@ -222,11 +226,14 @@ def _operations(described: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 @contextlib.contextmanager
-def connect(cluster: Cluster, credentials: Credentials) -> Iterator[ClusterClient]:
+def connect(
+    cluster: Cluster, credentials: Credentials, marks: Mapping[str, str] | None = None
+) -> Iterator[ClusterClient]:
     """Open a client for one cluster.
 
+    :param marks: as of :class:`ClusterClient`.
     :raises UnreachableError: no broker answered in time.
     :raises AuthenticationError: a broker answered and refused the identity.
     """
     with open_admin(cluster, credentials) as admin:
-        yield ClusterClient(cluster, admin)
+        yield ClusterClient(cluster, admin, marks)

@@ -94,9 +94,9 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
         allowed[name] = {}
         if code == TOPIC_AUTHORIZATION_FAILED:
             allowed[name] = dict.fromkeys((*IMPLY_DESCRIBE, "DESCRIBE"), False)
-        elif code == UNKNOWN_TOPIC:
+        elif code == UNKNOWN_TOPIC or (code == 0 and operations is None):
             allowed[name] = {"DESCRIBE": True}
-        elif code == 0 and operations is not None:
+        elif code == 0:
             allowed[name] = _every("topic", operations)
             # The cluster's permission to create topics is not listed with a topic.
             if not allowed[name]["CREATE"]:

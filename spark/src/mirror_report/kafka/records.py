@@ -148,7 +148,7 @@ def fetch(
 
     :param ranges: topic and partition -> first offset and the one behind the last, both within the
         log; at most :data:`PARTITIONS`.
-    :returns: what answered in time; a partition may be missing.
+    :returns: what answered in time; a partition may be missing, or hold no record there.
     """
     found: dict[Place, list[Seen]] = {}
     if not ranges:
@@ -167,6 +167,9 @@ def fetch(
                     found[at.topic, at.partition] = [
                         _seen(record) for record in records if record.offset < end
                     ]
+            for at, (_, end) in list(left.items()):
+                if opened.position(at) >= end:
+                    del left[at]
             opened.pause(*(set(opened.assignment()) - set(left)))
     return found
 

@@ -1,6 +1,7 @@
 """What crosses a boundary: frozen records, by subject; the JSON documents are made of them."""
 
 from mirror_report.model.cluster import (
+    MARK,
     Access,
     Certificate,
     ClusterSnapshot,
@@ -54,6 +55,7 @@ from mirror_report.model.topics import ConfigDifference, TopicStatus
 
 __all__ = [
     "CLASSES",
+    "MARK",
     "Access",
     "BucketDifference",
     "Certificate",

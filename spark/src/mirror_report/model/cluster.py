@@ -21,11 +21,13 @@ class PartitionSnapshot:
 
     :param log_end: last stable offset; a reader of committed records gets this far.
     :param high_watermark: end for readers of uncommitted records.
+    :param leader_epoch: grows with each leader; ``None``: not known.
     """
 
     log_start: int
     log_end: int
     high_watermark: int | None = None
+    leader_epoch: int | None = field(default=None, compare=False)
 
     @property
     def end(self) -> int:
@@ -37,16 +39,26 @@ class PartitionSnapshot:
         return self.log_end if isolation == "read_committed" else self.end
 
 
+# How a mark begins, which stands for an id that a cluster does not tell (:mod:`checks.marks`).
+MARK = "since-"
+
+
 def another_topic(former: str | None, present: str | None) -> bool:
-    """Whether two ids are of two topics; one that is not known tells nothing."""
-    return bool(former and present) and former != present
+    """Whether two ids are of two topics.
+
+    One that is not known tells nothing, nor does a mark beside an id: the cluster got its ids
+    meanwhile.
+    """
+    if not former or not present or former.startswith(MARK) != present.startswith(MARK):
+        return False
+    return former != present
 
 
 @dataclass(frozen=True)
 class TopicSnapshot:
     """One topic of one cluster at one moment.
 
-    :param topic_id: empty: not known, brokers below 2.8 have none; see :func:`another_topic`.
+    :param topic_id: brokers below 2.8 have none, then it is a mark of ours, or empty: not known.
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
     :param operations: what our identity may do with the topic; ``None`` if the broker does not say.

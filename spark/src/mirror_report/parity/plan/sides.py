@@ -170,7 +170,8 @@ def _to_read(
                     record_bytes(now.snapshot),
                 )
             )  # fmt: skip
-    return SideState(now.snapshot.topic_id, first, following)
+    topic_id = now.snapshot.topic_id or (known.topic_id if known else "")
+    return SideState(topic_id, first, following)
 
 
 def _baseline_offsets(

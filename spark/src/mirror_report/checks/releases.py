@@ -1,0 +1,95 @@
+"""What clusters of old releases cannot be asked, and cannot do: releases in, findings out; no I/O.
+
+Kafka's protocol tells no release. It is found by what brokers can be asked, so two releases that
+can be asked the same are one.
+"""
+
+from collections.abc import Mapping
+
+from mirror_report.checks.verdict import finding
+from mirror_report.config import Flow, Permission
+from mirror_report.model import Finding
+
+# What a broker tells only from a release on.
+TOLD_FROM: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((2, 3), "what our identity may do with a topic, a group or the cluster"),
+    (
+        (2, 8),
+        "a topic's id (one that was created again is found by its offsets, leader epochs and last "
+        "record)",
+    ),
+    ((2, 8), "the producers of a partition (an open transaction has no start)"),
+    ((3, 0), "transactional ids (an open transaction has no owner)"),
+    ((3, 0), "the newest timestamp of a topic (heartbeats have no age)"),
+)
+OLDEST = (2, 1)
+# What an engine needs that sets topics' settings on the target (KIP-339).
+ALTERS_ONE_SETTING = (2, 3)
+# From here on whoever may write to a topic may do so idempotently (KIP-679).
+WRITE_IS_ENOUGH = (2, 8)
+
+
+def judge(flow: Flow, releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
+    """What follows from the releases of a flow's clusters.
+
+    :param releases: alias of a cluster -> its release, as far as it could be asked.
+    """
+    found = []
+    for alias in dict.fromkeys((flow.source, flow.target)):
+        if (release := releases.get(alias)) is None:
+            continue
+        untold = [what for since, what in TOLD_FROM if release < since]
+        if release < OLDEST:
+            found.append(
+                finding(
+                    "broker_too_old",
+                    f"{alias} answers as Kafka {named(release)} does: clusters below "
+                    f"{named(OLDEST)} are not supported",
+                    f"Upgrade {alias}",
+                    flow=flow.name,
+                    severity="critical",
+                )
+            )
+        elif untold:
+            found.append(
+                finding(
+                    "broker_too_old",
+                    f"{alias} answers as Kafka {named(release)} does, and cannot be asked: "
+                    + "; ".join(untold),
+                    f"What it does not tell is reported as unknown. Upgrade {alias} to have it",
+                    flow=flow.name,
+                    count=len(untold),
+                )
+            )
+    return found + _settings(flow, releases.get(flow.target))
+
+
+def _settings(flow: Flow, release: tuple[int, ...] | None) -> list[Finding]:
+    """An engine that would fail at setting a topic's settings."""
+    sets = flow.engine.syncs_topic_configs and flow.sync_topic_configs
+    if release is None or not sets or release >= ALTERS_ONE_SETTING:
+        return []
+    return [
+        finding(
+            "broker_too_old",
+            f"{flow.target} answers as Kafka {named(release)} does, where no single setting of a "
+            f"topic can be altered: {flow.engine.title} fails when it takes settings along",
+            f"Set sync.topic.configs.enabled to false in properties of flow {flow.name}, or "
+            f"upgrade {flow.target} to {named(ALTERS_ONE_SETTING)} or later",
+            flow=flow.name,
+            severity="critical",
+        )
+    ]
+
+
+def more_permissions(flow: Flow, alias: str, release: tuple[int, ...]) -> list[Permission]:
+    """What a mirror needs of an old target beside what it needs of every one."""
+    if alias != flow.target or release >= WRITE_IS_ENOUGH:
+        return []
+    why = f"an idempotent producer needs it below Kafka {named(WRITE_IS_ENOUGH)}"
+    return [Permission(alias, "cluster", "kafka-cluster", "literal", "IDEMPOTENT_WRITE", why)]
+
+
+def named(release: tuple[int, ...]) -> str:
+    """A release as people write it."""
+    return ".".join(map(str, release))

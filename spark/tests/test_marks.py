@@ -1,0 +1,67 @@
+"""Topics without ids are told apart by what was seen of them before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mirror_report.checks import marks
+from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
+
+
+def topic(start: int = 5, end: int = 10, epoch: int | None = 2) -> TopicSnapshot:
+    return TopicSnapshot("t", "", {0: PartitionSnapshot(start, end, end, epoch)}, {}, None)
+
+
+PLACE = ("t", 0)
+FIRST = marks.marked({"t": topic()}, {}, {}, {PLACE: "ninth"}, 1_000)
+
+
+def again(now: TopicSnapshot, record: str | None = "ninth") -> bool:
+    """Whether a later observation takes a topic for another one."""
+    before = {} if record is None else {PLACE: record}
+    found = marks.marked({"t": now}, FIRST, before, {}, 2_000)
+    return another_topic(FIRST["t"]["mark"], found["t"]["mark"])
+
+
+def test_a_topic_seen_first_gets_a_mark_and_remembers_its_last_record() -> None:
+    assert marks.newest({"t": topic()}) == {PLACE: 9}
+    assert FIRST["t"] == {
+        "mark": "since-1000", "partitions": {"0": [5, 10, 2]}, "probe": [0, 9, "ninth"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "now", [topic(), topic(7, 90), topic(epoch=3), topic(epoch=None), topic(4, 8, epoch=3)]
+)
+def test_one_that_goes_on_keeps_its_mark(now: TopicSnapshot) -> None:
+    assert not again(now)
+
+
+@pytest.mark.parametrize("now", [topic(0, 90), topic(5, 9), topic(epoch=0), topic(5, 9, None)])
+def test_offsets_or_epochs_that_went_back_are_another_topic(now: TopicSnapshot) -> None:
+    assert again(now)
+
+
+def test_another_record_where_one_was_seen_is_another_topic() -> None:
+    assert marks.seen_before({"t": topic(0, 90)}, FIRST) == {PLACE: 9}
+    assert again(topic(5, 90), "something else")
+
+
+def test_a_record_that_is_gone_or_could_not_be_read_tells_nothing() -> None:
+    assert marks.seen_before({"t": topic(10, 90)}, FIRST) == {}
+    assert not again(topic(5, 90), None)
+
+
+def test_fewer_partitions_are_another_topic() -> None:
+    assert again(replace(topic(), partitions={}))
+
+
+def test_the_mark_stands_for_an_id_only_where_there_is_none() -> None:
+    assert another_topic("since-1", "since-2")
+    assert another_topic("a", "b")
+    assert not another_topic("since-1", "a")
+    assert not another_topic("", "a")
+    assert not another_topic("a", "")
+    assert not another_topic(None, "a")
