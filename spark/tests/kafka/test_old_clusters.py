@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Mapping
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
-from kafka.errors import TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report.commands.baseline import record_baselines
@@ -119,7 +121,7 @@ def test_permissions_are_named_as_far_as_the_release_tells_them(
 ) -> None:
     release, source, target = old_brokers
     for broker in (source, target):
-        grant(broker.bootstrap, "mirror", old.topic)
+        grant(broker.bootstrap, "mirror", ACLOperation.READ, ResourceType.TOPIC, old.topic)
     old.clusters = {
         alias: {
             "bootstrap_servers": [broker.sasl], "security_protocol": "SASL_PLAINTEXT",
@@ -152,12 +154,51 @@ def test_permissions_are_named_as_far_as_the_release_tells_them(
         assert "on topic" not in unknown
 
 
-def grant(bootstrap: str, user: str, topic: str) -> None:
-    """Let a user read a topic, and nothing else."""
+def test_what_an_idempotent_producer_lacks_on_an_old_target_is_named(
+    old: Pair, old_brokers: Any, sasl_users: Mapping[str, str]
+) -> None:
+    release, _, target = old_brokers
+    old.clusters["west"] = {
+        "bootstrap_servers": [target.sasl], "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN", "username": "nobody", "identity": "mirror",
+    }  # fmt: skip
+    secrets = {"west.mirror.password": sasl_users["nobody"]}
+    grant(old.target, "nobody", ACLOperation.WRITE, ResourceType.TOPIC, old.topic)
+    grant(old.target, "nobody", ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
+    login = {
+        "bootstrap_servers": target.sasl, "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN", "sasl_plain_username": "nobody",
+        "sasl_plain_password": sasl_users["nobody"],
+    }  # fmt: skip
+
+    def writes() -> bool:
+        with contextlib.closing(KafkaProducer(**login, enable_idempotence=True)) as producer:
+            try:
+                producer.send(old.topic, b"x").get(30)
+            except KafkaError as error:
+                return "ClusterAuthorizationFailedError" not in str(error)
+            return True
+
+    def named(kind: str) -> bool:
+        found = check_flows(old.settings(credentials=secrets)).findings
+        return any("IDEMPOTENT_WRITE" in f.message for f in found if f.kind == kind)
+
+    kind = "permission_unknown" if release == "2.1.1" else "missing_permission"
+    assert (writes(), named(kind)) == (False, True)
+    grant(
+        old.target, "nobody", ACLOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, "kafka-cluster"
+    )
+    assert writes()
+    assert named("permission_unknown") is (release == "2.1.1")
+    assert not named("missing_permission")
+
+
+def grant(bootstrap: str, user: str, operation: Any, kind: Any, name: str) -> None:
+    """Let a user do one thing more."""
     with admin(bootstrap) as client:
         client.create_acls([
-            ACL(f"User:{user}", "*", ACLOperation.READ, ACLPermissionType.ALLOW,
-                ResourcePattern(ResourceType.TOPIC, topic)),
+            ACL(f"User:{user}", "*", operation, ACLPermissionType.ALLOW,
+                ResourcePattern(kind, name)),
         ])  # fmt: skip
 
 

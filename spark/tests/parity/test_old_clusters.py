@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import signal
 import sys
@@ -31,6 +32,7 @@ pytestmark = [
     pytest.mark.usefixtures("_commands"),
 ]
 
+NUMBERS = itertools.count()
 RECORDS = 300
 GROUP = "follow-orders"
 OLD_FORMAT = {"message.format.version": "0.10.2"}
@@ -42,7 +44,7 @@ class Host:
     def __init__(self, brokers: tuple[str, str], directory: Path, flow: dict[str, Any]) -> None:
         self.brokers = brokers
         self.admins = [KafkaAdminClient(bootstrap_servers=address) for address in brokers]
-        self.name = flow["name"]
+        self.topics: list[str] = flow["topics"]
         self.directory = directory
         self._configuration = directory / "config.json"
         self._configuration.write_text(json.dumps({
@@ -151,22 +153,20 @@ def _commands(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture
 def mm1(old_brokers: tuple[str, str], kafka3_home: Path, tmp_path: Path) -> Iterator[Host]:
     """Two topics, one of them in the format of 0.10, that MirrorMaker 1 has mirrored."""
-    flow: dict[str, Any] = {
-        "name": "orders", "topics": ["orders", "orders-old"], "include": "orders|orders-old",
-        "group_id": "mirrormaker-orders", "commit_interval_ms": 500,
-    }  # fmt: skip
-    host = Host(old_brokers, tmp_path, flow)
+    topics = [f"orders-{next(NUMBERS)}", f"old-{next(NUMBERS)}"]
+    group, include = f"mirrormaker-{topics[0]}", "|".join(topics)
+    host = Host(old_brokers, tmp_path, {
+        "name": "orders", "topics": topics, "include": include, "group_id": group,
+        "commit_interval_ms": 500,
+    })  # fmt: skip
     for admin, configs in zip(host.admins, (OLD_FORMAT, {}), strict=True):
         admin.create_topics(
-            [NewTopic("orders", 2, 1), NewTopic("orders-old", 2, 1, topic_configs=configs)]
+            [NewTopic(topics[0], 2, 1), NewTopic(topics[1], 2, 1, topic_configs=configs)]
         )
-    engine = MirrorMaker1(
-        kafka3_home, tmp_path, old_brokers,
-        Flow("orders", "east", "west", flow["include"], group_id=flow["group_id"],
-             commit_interval_ms=500),
-    )  # fmt: skip
+    known = Flow("orders", "east", "west", include, group_id=group, commit_interval_ms=500)
+    engine = MirrorMaker1(kafka3_home, tmp_path, old_brokers, known)
     assert host.call("baseline", "--full-history")[0] == 0
-    for topic in flow["topics"]:
+    for topic in topics:
         host.produce(topic)
     engine.start()
     try:
@@ -181,7 +181,7 @@ def test_what_mirrormaker1_mirrors_is_verified_and_faults_are_told(mm1: Host) ->
     status, document = mm1.call("run", "--json")
     assert status == 0, [found["message"] for found in document["findings"]]
     assert mm1.verified() == 2 * RECORDS
-    mm1.write(1, "orders", b"written beside the mirror")
+    mm1.write(1, mm1.topics[0], b"written beside the mirror")
     assert mm1.kinds("run") == {"extra"}
 
 
@@ -198,8 +198,8 @@ def test_digests_and_proofs_of_old_clusters_agree(mm1: Host) -> None:
 @pytest.mark.long
 def test_a_source_topic_created_again_is_a_reset_of_what_was_verified(mm1: Host) -> None:
     assert mm1.call("run", "--json")[0] == 0
-    mm1.create_again(0, "orders")
-    mm1.produce("orders", 2 * RECORDS)
+    mm1.create_again(0, mm1.topics[0])
+    mm1.produce(mm1.topics[0], 2 * RECORDS)
     assert "reset" in mm1.kinds("run")
 
 

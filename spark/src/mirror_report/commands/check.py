@@ -45,7 +45,6 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
         for flow in flows:
             found += [
                 *_reachable(clients, flow),
-                *releases.judge(flow, _releases(clients, flow)),
                 *lacking_permissions(settings, clients, flow),
             ]
             try:
@@ -59,6 +58,8 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
                     *check_flow(settings, clients, flow, observed),
                     *_before_start(clients, flow, observed),
                 ]
+            # By now most brokers have been asked for something.
+            found += releases.judge(flow, _releases(clients, flow))
         found += ending_certificates(settings, clients, flows)
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)

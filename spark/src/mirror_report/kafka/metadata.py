@@ -35,15 +35,14 @@ class ClusterClient:
         self._marks = marks or {}
 
     def release(self) -> tuple[int, ...]:
-        """The oldest release whose brokers can be asked what this cluster's oldest can.
+        """The release that the oldest broker asked so far answers as.
 
-        It is no number a broker tells: features of later releases may be the same.
+        It is no number a broker tells: a later release that can be asked the same is the same.
         """
-        with explained(self.cluster, "ask the brokers what they know", "DESCRIBE on the cluster"):
-            return min(
-                tuple(self.admin.get_broker_version_data(broker["broker_id"]).broker_version)
-                for broker in self.admin.describe_cluster()["brokers"]
-            )
+        manager = self.admin._manager
+        asked = [manager, *manager._conns.values()]
+        versions = [broker.broker_version for broker in asked if broker.broker_version is not None]
+        return min(map(tuple, versions))
 
     def cluster_id(self) -> str:
         """Kafka's own id of the cluster."""
