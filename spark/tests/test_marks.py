@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mirror_report.checks import marks
+from mirror_report.kafka.metadata import _topic_id
 from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
 
 
@@ -14,6 +15,7 @@ def topic(start: int = 5, end: int = 10, epoch: int | None = 2) -> TopicSnapshot
     return TopicSnapshot("t", "", {0: PartitionSnapshot(start, end, end, epoch)}, {}, None)
 
 
+REAL = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 PLACE = ("t", 0)
 FIRST = marks.marked({"t": topic()}, {}, {}, {PLACE: "ninth"}, 1_000)
 
@@ -65,3 +67,18 @@ def test_the_mark_stands_for_an_id_only_where_there_is_none() -> None:
     assert not another_topic("", "a")
     assert not another_topic("a", "")
     assert not another_topic(None, "a")
+
+
+@pytest.mark.parametrize(
+    ("described", "known"),
+    [
+        ({}, ""),
+        ({"topic_id": None}, ""),
+        ({"topic_id": "00000000-0000-0000-0000-000000000000"}, ""),
+        ({"topic_id": REAL}, REAL),
+    ],
+)
+def test_an_id_that_is_absent_or_all_zero_is_not_known(
+    described: dict[str, str | None], known: str
+) -> None:
+    assert _topic_id(described) == known

@@ -17,6 +17,7 @@ from mirror_report.model import ClusterSnapshot, TopicSnapshot
 
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
+NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class ClusterClient:
@@ -214,8 +215,8 @@ class ClusterClient:
 
 def _topic_id(described: Mapping[str, Any]) -> str:
     """Id of a topic; brokers below 2.8 answer without, or with one that is all zero."""
-    found = described.get("topic_id")
-    return str(found) if found and found.int else ""
+    found = str(described.get("topic_id") or "")
+    return "" if found == NO_TOPIC_ID else found
 
 
 def _operations(described: Mapping[str, Any]) -> tuple[str, ...] | None:
