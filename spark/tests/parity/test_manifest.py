@@ -15,7 +15,7 @@ from mirror_report.engines import MM2
 from mirror_report.model import Finding
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state import Gap, Manifest, SideState, basis
-from mirror_report.parity.state.changes import begin_run
+from mirror_report.parity.state.changes import begin_run, forget_flow, forget_topic
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -55,6 +55,16 @@ def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None
     ]
     assert all(bases.count(entry) == 1 for entry in bases)
     assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
+
+
+def test_what_no_report_has_told_is_forgotten_with_its_flow_or_topic() -> None:
+    news = [
+        Finding("critical", "reset", flow, topic, None, None, "deleted", "find out who did")
+        for flow, topic in (("f", "t"), ("f", "u"), ("g", "t"))
+    ]
+    known = Manifest(MINUTE, new_findings=tuple(news))
+    assert forget_flow(known, "f").new_findings == (news[2],)
+    assert forget_topic(known, "f", "t", ["t"]).new_findings == (news[1], news[2])
 
 
 def test_what_is_remembered_survives_the_manifest() -> None:

@@ -88,8 +88,8 @@ def _plan(
     names = {flow.name for flow in context.flows}
     manifest = files.load(context.store, context.bucket_ms)
     manifest = changes.begin_run(manifest, context.run_id, sorted(names), context.store.was_told)
-    known = tuple(finding for finding in manifest.new_findings if finding.flow in names)
     former = run_plan.superseded(context, manifest)
+    known = tuple(found for found in former.manifest.new_findings if found.flow in names)
     state = RunState(former.manifest, RunPlan({}), known)
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
     observed = observe.observe(context)

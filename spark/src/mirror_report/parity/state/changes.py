@@ -13,6 +13,8 @@ UNREPORTED_KEPT = 100
 NUMBERS = ("summaries", "scans", "totals", "verified_again", "boundaries", "fatal")
 # What is known of records that left a topic.
 LOST = ("gone", "removals")
+# What is forgotten with a topic beside its numbers.
+FORGOTTEN = (*LOST, "gaps", "unreadable", "new_findings")
 # Numbers of a topic that sealed hours add to.
 SEALED = ("source_records", "target_records", "verified_records", "buckets_verified")
 
@@ -81,7 +83,7 @@ def forget_flow(manifest: Manifest, flow: str) -> Manifest:
         for name in (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
     } | {
         name: tuple(record for record in getattr(manifest, name) if record.flow != flow)
-        for name in (*LOST, "gaps", "unreadable")
+        for name in FORGOTTEN
     }
     sides = {key: side for key, side in manifest.sides.items() if key[0] != flow}
     return replace(manifest, sides=sides, **changes)
@@ -95,7 +97,7 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
     manifest = replace(forget_numbers(manifest, flow, topic), sides=sides)
-    return _without(manifest, ("gaps", "unreadable"), flow, topic)
+    return _without(manifest, FORGOTTEN, flow, topic)
 
 
 def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
