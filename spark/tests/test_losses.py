@@ -29,12 +29,12 @@ def cluster(alias: str, start: int, end: int, at: int = NOW) -> ClusterSnapshot:
     return ClusterSnapshot(alias, alias, at, {"t": topic})
 
 
-def earlier(*observations: tuple[float, int, int]) -> partition_history.FlowHistory:
-    """Earlier observations: seconds ago, log end, position."""
+def earlier(*observations: tuple[float, int, int | None]) -> partition_history.FlowHistory:
+    """Earlier observations: seconds ago, log end, position (``None``: nothing committed yet)."""
     lines: list[dict[str, Any]] = []
     for seconds_ago, end, position in observations:
         snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
-        positions: Positions = {"t": {0: position}}
+        positions: Positions = {"t": {} if position is None else {0: position}}
         lines.append(
             partition_history.line(
                 partition_history.read(lines), snapshot, positions, {}, "read_uncommitted"
@@ -49,7 +49,7 @@ def losses_of(
     *,
     end: int = 1000,
     flow: Flow = MM1,
-    history: Sequence[tuple[float, int, int]] = (),
+    history: Sequence[tuple[float, int, int | None]] = (),
     alive: bool = True,
     sync: tuple[int, int] | None = None,
     target_end: int = 0,
@@ -98,6 +98,13 @@ def test_mirror_that_jumped_over_what_went_is_bounded() -> None:
         "since the last observation"
     )
     assert losses_of(1000, 400, history=[(60, 900, 400)]) == (0, 0)
+
+
+def test_first_commit_beyond_what_went_is_a_jump_from_where_the_mirror_began() -> None:
+    baseline = {"topics": {"t": {"source": {"0": 100}, "log_start": {"0": 100}}}}
+    assert losses_of(1000, 500, history=[(60, 900, None)], baseline=baseline) == (0, 400)
+    assert losses_of(1000, 50, history=[(60, 900, None)], baseline=baseline) == (0, 0)
+    assert losses_of(1000, 500, history=[(60, 900, None)]) == (0, 0), "where it began is not known"
 
 
 def test_records_that_came_and_went_unobserved_are_not_suspected_at_the_end_of_the_log() -> None:

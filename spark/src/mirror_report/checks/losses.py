@@ -10,7 +10,7 @@ What is kept: ``{topic: {partition: {"at": ms, "lost": [[from, to], ...], "maybe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mirror_report.checks import remedies
+from mirror_report.checks import positions, remedies
 from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
@@ -45,9 +45,10 @@ def observe(
     found: dict[Place, tuple[Ranges, Ranges]] = {}
     for place, offset in next_offsets.items():
         name, number = place
+        begun = positions.begin(flow, source.topics[name], number, baseline)
         start = source.topics[name].partitions[number].log_start
         accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
-        before = _next_offset_before(history, place)
+        before = _next_offset_before(history, place, begun[0] if begun else None)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
         sync = mirror.syncs.get(place)
@@ -71,12 +72,16 @@ def observe(
     return found
 
 
-def _next_offset_before(history: FlowHistory, place: Place) -> int | None:
-    """Next offset to copy at the observation before, if records waited."""
+def _next_offset_before(history: FlowHistory, place: Place, begin: int | None) -> int | None:
+    """Next offset to copy at the observation before, if records waited.
+
+    :param begin: where the mirror was before its first commit; ``None``: not known.
+    """
     past = history.at(place)
     if not past.ends:
         return None
-    following = past.next_offset_at(history.observed_at[-1])
+    committed = past.next_offset_at(history.observed_at[-1])
+    following = begin if committed is None else committed
     return following if following is not None and following < past.ends[-1][1] else None
 
 

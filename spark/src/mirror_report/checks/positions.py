@@ -64,6 +64,16 @@ def _offset(
     offset = committed.get(topic.name, {}).get(partition)
     if offset is not None:
         return offset, COMMITTED[flow.engine.positions]
+    return begin(flow, topic, partition, baseline)
+
+
+def begin(
+    flow: Flow, topic: TopicSnapshot, partition: int, baseline: Mapping[str, Any]
+) -> tuple[int, PositionSource] | None:
+    """Where a mirror begins that has not committed anything yet, if that is known.
+
+    :param baseline: the flow's entry of the manifest ``baseline``, possibly empty.
+    """
     recorded = baseline.get("topics", {}).get(topic.name)
     if recorded is not None:
         return int(recorded["source"].get(str(partition), 0)), "baseline"
