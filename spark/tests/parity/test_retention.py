@@ -54,6 +54,10 @@ class Scenario:
         fill(world, EAST, "aged", 120)
         fill(world, EAST, "raised", 120)
         fill(world, EAST, "sized", 120)
+        for number in range(8):
+            at = T0 + number % 2 * HOUR + number
+            world.write("a", "mixed", 0, (b"%d" % number, b"value", at, None))
+        world.copy(EAST, "mixed")
         fill(world, EAST, "etched", 60)
         fill(world, EAST, "ebbing", 60)
         fill(world, WEST, "wide", 60)
@@ -66,6 +70,7 @@ class Scenario:
         # Records are at least an hour old: what goes now had to go only where an hour is kept.
         for name in ("early", "aged", "raised", "sized"):
             world.log("z", name).start = {0: 75}
+        world.log("z", "mixed").start = {0: 5}
         world.log("z", "raised").configs["retention.ms"] = "604800000"
         del world.logs["a"]["ebbing"]
         target = world.log("z", "etched").partitions[0]
@@ -106,7 +111,7 @@ class Scenario:
 
 @pytest.fixture(scope="module")
 def scenario(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
-    east = replace(EAST, include="early|aged|raised|sized|etched|ebbing|shared")
+    east = replace(EAST, include="early|aged|raised|sized|mixed|etched|ebbing|shared")
     world = World(spark, tmp_path_factory.mktemp("scenario"), east, WEST)
     with no_kafka(world):
         yield Scenario(world)
@@ -134,6 +139,11 @@ def test_records_that_leave_the_target_too_early_are_reported_until_they_would_h
     lasting = [Gone("f", "t", 0, 5, 7, None), Gone("f", "t", 1, 0, 3, NOW + 1000)]
     assert retention.gone(lasting, NOW) == ({0: 7, 1: 3}, {0: 5})
     assert retention.gone(lasting, NOW + 2000) == ({0: 7}, {0: 5, 1: 3})
+
+
+def test_records_of_several_minutes_side_by_side_leave_once(scenario: Scenario) -> None:
+    for run in ("gone", "both"):
+        assert counts(scenario.of(run, "mixed")) == {"deleted_early": 5}
 
 
 @pytest.mark.parametrize("topic", ["aged", "raised", "sized"])

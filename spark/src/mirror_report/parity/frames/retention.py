@@ -20,7 +20,7 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
 
     Retention removes whole segments, and none that holds a record younger than it: one such among
     what was removed was deleted. A bucket of which a part is gone counts by the offsets of that
-    part.
+    part, and no more than was removed.
 
     :param digests: :data:`frames.digest.COLUMNS` of disjoint ranges.
     """
@@ -45,12 +45,28 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
         )
     )
     is_early = F.col("is_early")
-    sums = removed.groupBy("flow", "topic", "partition").agg(
-        F.coalesce(F.sum(F.when(~is_early, F.col("removed"))), F.lit(0)).alias("expired"),
-        F.coalesce(F.sum(F.when(is_early, F.col("removed"))), F.lit(0)).alias("early"),
+    sums = removed.groupBy("flow", "topic", "partition", "start", "end").agg(
+        *(
+            F.coalesce(F.sum(F.when(some, F.col("removed"))), F.lit(0)).alias(name)
+            for name, some in {
+                "expired": ~is_early & whole,
+                "early": is_early & whole,
+                "part_expired": ~is_early & ~whole,
+                "part_early": is_early & ~whole,
+            }.items()
+        ),
         F.max(F.when(is_early, F.col("until"))).alias("until_ms"),
     )
-    return [Gone(**row.asDict()) for row in sums.collect()]
+    # Parts of several buckets may share offsets; all in all no more is gone than was removed.
+    left = F.col("end") - F.col("start") - F.col("expired") - F.col("early")
+    part_early = F.least("part_early", left)
+    found = sums.select(
+        *("flow", "topic", "partition"),
+        (F.col("expired") + F.least("part_expired", left - part_early)).alias("expired"),
+        (F.col("early") + part_early).alias("early"),
+        "until_ms",
+    )
+    return [Gone(**row.asDict()) for row in found.collect()]
 
 
 def add(known: Iterable[Gone], found: Iterable[Gone]) -> tuple[Gone, ...]:
