@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
+from parity_mirror import eventually
 
 T0 = 1_767_225_600_000
 """Timestamp of the first record: 2026-01-01, in milliseconds."""
@@ -97,7 +98,7 @@ class World:
         self._producers = {
             side: KafkaProducer(
                 bootstrap_servers=address, acks="all", linger_ms=5,
-                max_in_flight_requests_per_connection=1,
+                max_in_flight_requests_per_connection=1, metadata_max_age_ms=500,
             )
             for side, address in self.brokers.items()
         }  # fmt: skip
@@ -118,6 +119,31 @@ class World:
         self._admins[side].create_topics(
             [NewTopic(topic, partitions, 1, topic_configs=configs)], wait_for_metadata=True
         )
+
+    def create_again(self, side: str, topic: str, partitions: int = 2, **settings: str) -> None:
+        """Delete a topic and create it, as :meth:`create` does."""
+        admin = self._admins[side]
+        admin.delete_topics([topic])
+        eventually(lambda: topic not in admin.list_topics())
+        self.create(side, topic, partitions, **settings)
+
+    def grow(self, side: str, topic: str, partitions: int) -> None:
+        """Add partitions to a topic; there are so many then."""
+        self._admins[side].create_partitions({topic: partitions})
+        eventually(lambda: len(self._producers[side].partitions_for(topic)) == partitions)
+
+    def configure(self, side: str, topic: str, **settings: str) -> None:
+        """Replace the settings of a topic, with underscores for dots."""
+        configs = {name.replace("_", "."): value for name, value in settings.items()}
+        self._admins[side].alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)]
+        )
+
+    def starts(self, side: str, topic: str) -> dict[int, int]:
+        """First offset still there, by partition."""
+        with contextlib.closing(KafkaConsumer(bootstrap_servers=self.brokers[side])) as consumer:
+            parts = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
+            return {part.partition: at for part, at in consumer.beginning_offsets(parts).items()}
 
     def write(self, side: str, topic: str, records: Iterable[Message]) -> None:
         """Append records."""
@@ -210,8 +236,10 @@ class Connect:
             self._write("status", key.encode(), json.dumps(value).encode())
 
     def position(self, topic: str, *offsets: int) -> None:
-        """Flush the next offsets to mirror, of partitions 0, 1, ..."""
+        """Flush the next offsets to mirror, of partitions 0, 1, ...; 0: nothing was copied yet."""
         for partition, offset in enumerate(offsets):
+            if not offset:
+                continue
             place = {"cluster": self._alias, "partition": partition, "topic": topic}
             key = json.dumps(["MirrorSourceConnector", place], separators=(",", ":"))
             self._write("offsets", key.encode(), b'{"offset":%d}' % (offset - 1))

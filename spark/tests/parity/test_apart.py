@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from kafka.admin import NewTopic
+from parity_commands import one_session
 from parity_mirror import T0, Mirror
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from mirror_report import cli
 from mirror_report.commands.compare import compare_bundles
 from mirror_report.model import CompareDocument, CompareTopic
-from mirror_report.parity.spark import class_archive, session
+from mirror_report.parity.spark import class_archive
 from mirror_report.parity.state import bundle
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -67,13 +67,8 @@ class Apart:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_session(spark: SparkSession) -> Iterator[None]:
-    @contextlib.contextmanager
-    def ours(*_: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "open_session", ours)
+def _one_session(spark: SparkSession) -> Iterator[None]:
+    with one_session(spark):
         yield
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parity_deaths import MOMENTS, KilledError, dying
 from parity_records import Content
 from parity_world import PARTITIONS, T0, World, no_kafka
 from pyspark.sql import SparkSession
@@ -23,7 +24,6 @@ import mirror_report
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import CLASSES, ParityResult
-from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.state.store import Store
 
 LOOSE = Flow(name="loose", source="a", target="z", include="l.", group_id="g")
@@ -32,10 +32,6 @@ TOPICS = {"l0": LOOSE, "l1": LOOSE, "k0": KEPT, "k1": KEPT}
 STEPS = 6
 
 Step = Callable[[World], None]
-
-
-class KilledError(BaseException):
-    """Ends the run at this point."""
 
 
 def scenario(random_: random.Random) -> list[Step]:
@@ -125,8 +121,7 @@ def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, r
         for begin, end in zip((0, *cuts), (*cuts, len(steps)), strict=True):
             for step in steps[begin:end]:
                 step(cut)
-            with pytest.MonkeyPatch.context() as patch:
-                _arrange_death(patch, cut, chance)
+            with dying(chance.choice(MOMENTS), chance.randrange(4)):
                 try:
                     cut.run(max_records=chance.choice((None, 40)))
                 except KilledError:
@@ -143,35 +138,6 @@ def test_the_union_of_runs_equals_one_run(spark: SparkSession, tmp_path: Path, r
     # Records without timestamps are old at once, so what they fill may be sealed already.
     named = [*manifest["digests"], *manifest["sealed"], manifest["results"]]
     assert kept == {name for name in named if name}
-
-
-def _arrange_death(patch: pytest.MonkeyPatch, world: World, chance: random.Random) -> None:
-    """Let a run die when rows are written, or right before or after the manifest is renamed."""
-    left = chance.randrange(4)
-    kind = chance.choice(("rows", "before", "after"))
-    write, commit = RowStorage.write, world.store.commit
-
-    def count() -> bool:
-        nonlocal left
-        left -= 1
-        return left < 0
-
-    def written(storage: RowStorage, *given: Any) -> str:
-        name = write(storage, *given)
-        if kind == "rows" and count():
-            raise KilledError
-        return name
-
-    def committed(*given: Any) -> None:
-        dies = kind != "rows" and count()
-        if dies and kind == "before":
-            raise KilledError
-        commit(*given)
-        if dies:
-            raise KilledError
-
-    patch.setattr(RowStorage, "write", written)
-    patch.setattr(world.store, "commit", committed)
 
 
 def test_a_process_killed_while_it_commits_leaves_a_whole_manifest(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from golden_world import HOUR, T0
+from parity_clusters import HOUR, T0
 
 TEXTS = {"message", "action", "text", "reason", "error", "errors", "version"}
 """Fields with wording."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from golden_world import HOUR, PREFIX, T0, Connect, Message, World, copied, messages, settings_of
+from parity_clusters import HOUR, PREFIX, T0, Connect, Message, World, copied, messages, settings_of
 
 FAULTS = {
     3: "missing", 6: "duplicate", 8: "missing", 9: "corrupt_headers", 12: "corrupt_value",

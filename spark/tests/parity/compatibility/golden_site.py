@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import json
 import os
@@ -12,14 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import golden_forms as forms
-import pytest
 from golden_scenarios import Scenario
+from parity_commands import in_this_process
 from parity_records import jars_directory
 
 import mirror_report
@@ -65,7 +63,7 @@ class Site:
     def call(self, *arguments: str) -> dict[str, Any]:
         """Run a command: its exit status, and the form of what it prints."""
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), _unchanged_process():
+        with contextlib.redirect_stdout(printed), in_this_process():
             status = cli.main(["--config", str(self._configuration), *arguments])
         text = forms.labelled(printed.getvalue(), self.world.ids())
         if "--json" not in arguments:
@@ -155,29 +153,3 @@ class Site:
         if rows and isinstance(rows[0], dict):
             document["topics"] = [row for row in rows if self._prefix in row["topic"]]
         return document
-
-
-@contextlib.contextmanager
-def _unchanged_process() -> Iterator[None]:
-    """Take back what a command sets for a process of its own."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(mask)
-        gc.enable()
-
-
-@contextlib.contextmanager
-def one_session(spark: Any) -> Iterator[None]:
-    """Let every command use the Spark session of all tests."""
-    from mirror_report.parity.spark import session
-
-    @contextlib.contextmanager
-    def ours(*_: Any) -> Iterator[Any]:
-        yield spark
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "open_session", ours)
-        yield

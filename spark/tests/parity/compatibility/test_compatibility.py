@@ -28,8 +28,9 @@ from golden_scenarios import (
     Scenario,
     Sealed,
 )
-from golden_site import Site, one_session
-from golden_world import World
+from golden_site import Site
+from parity_clusters import World
+from parity_commands import one_session
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
