@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from labkit.answers import classes, parity
+from labkit.controller import ROOT
 from labkit.site import words
 
 COUNTS = {"orders": 20000, "payments": 3000}
@@ -165,43 +167,27 @@ def test_credentials_are_the_executors_alone(lab):
     assert lab.host("master1").run("test", "-e", CREDENTIALS, check=False).status == 1
 
 
-def test_spark_submit_runs_the_same_program(lab):
+def test_spark_submit_runs_the_same_program_by_the_documented_commands(lab):
     lab.produce("orders", count=500)
     lab.wait_mirrored("orders", list(COUNTS))
-    submit = [
-        "setpriv", "--reuid=mirror-report", "--regid=mirror-report", "--clear-groups",
-        "env", "-C", "/var/lib/mirror-report", "HOME=/var/lib/mirror-report",
-        f"PATH={SITE}/bin:/usr/bin:/bin", f"CREDENTIALS_DIRECTORY={CREDENTIALS}",
-        f"JAVA_HOME={JAVA}", f"SPARK_CONF_DIR={CREDENTIALS}", f"PYSPARK_PYTHON={SITE}/bin/python",
-        "sh", "-c",
-        "jars=$(ls /opt/mirror-report/jars/*.jar | paste -sd,); "
-        f"program=$(ls {SITE}/lib/python3*/site-packages/mirror_report/launch/submit.py); "
-        f"exec {SITE}/bin/spark-submit "
-        "--master spark://master1:7077 --conf spark.driver.host=mirror1 --driver-memory 512m "
-        "--conf spark.executor.memory=512m "
-        "--jars $jars $program run --json",
-    ]  # fmt: skip
-    # Executors get neither the raw passwords, which kafka-python wants, nor the cluster's secret.
-    with_passwords(lab)
-    done = lab.desk.run(*submit, check=False)
-    without_passwords(lab)
-    document = json.loads(done.stdout[done.stdout.index("{") :])
+    page = (ROOT / "docs/report/spark.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"^```\n(site=.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    done = lab.desk.run("sh", "-c", commands, check=False)
     assert done.status == 0, done.text[-3000:]
+    document = json.loads(done.stdout[done.stdout.index("{") :])
     assert parity(document, "orders", "orders")["verified_records"] == COUNTS["orders"] + 500
 
 
-def with_passwords(lab):
-    """Copy the credentials that the report's service has for its user."""
-    lab.desk.shell(
-        f"for f in /etc/mirror-report/credentials/*.password "
-        f"/etc/mirror-report/credentials/spark-defaults.conf; do "
-        f"install -o mirror-report -m 0400 $f {CREDENTIALS}/; done"
-    )
-
-
-def without_passwords(lab):
-    """Remove them."""
-    lab.desk.shell(f"rm {CREDENTIALS}/*.password {CREDENTIALS}/spark-defaults.conf")
+@pytest.mark.parametrize("playbook", ["preflight.yml", "report.yml"])
+def test_a_worker_whose_user_others_share_is_refused(lab, playbook):
+    lab.host("worker1").shell("useradd --non-unique --uid 970 --gid 970 guest")
+    try:
+        done = lab.playbook(playbook, {}, "--limit", "mirror1", check=False)
+    finally:
+        lab.host("worker1").shell("sed -i /^guest:/d /etc/passwd /etc/shadow")
+    assert done.status != 0
+    assert "worker1: mirror-report has the number 970 of guest" in done.stdout
+    assert "changed=0" in done.stdout
 
 
 def test_credentials_are_taken_back(lab):

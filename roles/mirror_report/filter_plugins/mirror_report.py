@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,40 @@ def mirror_report_spark_problems(
     return found
 
 
+def mirror_report_executor_problems(
+    places: Mapping[str, Mapping[str, Sequence[str]]], user: str
+) -> list[str]:
+    """Why the credentials of executors would be another's, too.
+
+    :param places: host to its users, each the fields of ``passwd`` but the name: password, number,
+        number of the group, comment, home, shell.
+    :param user: who executes, and owns the credentials.
+    :returns: messages that name the variable and the cure.
+    """
+    found = []
+    for host, users in places.items():
+        if user not in users:
+            found.append(f"{host} has no user {user}")
+            continue
+        number, shell = users[user][1], users[user][5]
+        others = sorted(name for name, it in users.items() if it[1] == number and name != user)
+        if others:
+            found.append(f"{host}: {user} has the number {number} of {', '.join(others)}")
+        if shell.rpartition("/")[2] not in {"nologin", "false"}:
+            shown = shell or "unset"
+            found.append(f"{host}: somebody may log in as {user}, whose shell is {shown}")
+    numbers = {host: users[user][1] for host, users in places.items() if user in users}
+    if len(set(numbers.values())) > 1:
+        told = ", ".join(f"{number} on {host}" for host, number in numbers.items())
+        found.append(f"{user} has more than one number: {told}")
+    return [
+        f"mirror_report_executor_credentials: {problem}. On each host make a user {user} with one "
+        "and the same number, which no other user has, and the shell /usr/sbin/nologin; run "
+        "Spark's workers as that user; or set it to false"
+        for problem in found
+    ]
+
+
 def _rules() -> Any:
     """The report's own rules, so that inventory and configuration are judged alike."""
     source = Path(__file__).resolve().parents[3] / "spark/src/mirror_report/spark_security.py"
@@ -120,6 +154,7 @@ class FilterModule:
         """Name to filter."""
         return {
             "report_memory_max": report_memory_max,
+            "mirror_report_executor_problems": mirror_report_executor_problems,
             "mirror_report_spark_problems": mirror_report_spark_problems,
             "timers_elapsed": timers_elapsed,
             "timers_as_wanted": timers_as_wanted,
