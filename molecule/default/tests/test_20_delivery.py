@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit.answers import complete, parity
 from labkit.controller import wait
+from labkit.kills import kill_rounds
 
 
 def test_every_acknowledged_record_arrives_byte_for_byte_and_once(lab, measured):
@@ -51,26 +52,10 @@ def test_the_report_calls_a_whole_mirror_whole(whole, measured):
 
 
 def test_a_killed_process_comes_back_by_itself_and_loses_nothing(lab, orders, measured):
-    with lab.producing("killed", rate=300) as production:
-        for number in range(3):
-            acknowledged = production.acknowledged()
-            wait("500 records", lambda n=acknowledged: production.acknowledged() >= n + 500)
-            before, restarts = orders.pid, orders.restarts
-            assert before
-            lab.mirror.run("kill", "-KILL", str(before))
-            wait("a new process", lambda pid=before: orders.pid not in {0, pid}, 60)
-            assert orders.restarts == restarts + 1
-            there = lab.ends("west", ["killed"])["killed"]
-            wait(
-                "300 records mirrored by the new process",
-                lambda n=there: lab.ends("west", ["killed"])["killed"] >= n + 300,
-            )
-            since = production.acknowledged() - acknowledged
-            measured(round=number + 1, acknowledged_in_round=since)
-    lab.wait_mirrored("orders", ["killed"])
+    rounds = kill_rounds(lab, orders, "orders", "killed")
     found = lab.compare("killed")
-    measured(acknowledged=found["acknowledged"], duplicated=found["duplicated"])
-    assert found["acknowledged"] >= 1500
+    measured(rounds=rounds, acknowledged=found["acknowledged"], duplicated=found["duplicated"])
+    assert found["acknowledged"] >= sum(each.acknowledged for each in rounds)
     assert complete(found) == {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit.answers import complete
 from labkit.controller import wait
+from labkit.kills import kill_rounds
 
 
 def mirrored(lab, topic):
@@ -30,21 +31,10 @@ def test_a_stopped_mirror_goes_on_where_it_was(lab, mirror, measured):
 
 
 def test_a_killed_process_comes_back_by_itself_and_loses_nothing(lab, mirror, measured):
-    with lab.producing("killed", rate=300) as production:
-        for number in range(3):
-            there = mirrored(lab, "killed")
-            # Otherwise a kill would come before anything was mirrored.
-            wait("300 records mirrored", lambda n=there: mirrored(lab, "killed") >= n + 300)
-            before, restarts = mirror.pid, mirror.restarts
-            assert before
-            mirror.host.run("kill", "-KILL", str(before))
-            wait("a new process", lambda pid=before: mirror.pid not in {0, pid}, 60)
-            assert mirror.restarts == restarts + 1
-            measured(round=number + 1, acknowledged=production.acknowledged())
-    lab.wait_mirrored("orders", ["killed"])
+    rounds = kill_rounds(lab, mirror, "orders", "killed")
     found = lab.compare("killed", prefix="east.")
-    measured(acknowledged=found["acknowledged"], duplicated=found["duplicated"])
-    assert found["acknowledged"] >= 900
+    measured(rounds=rounds, acknowledged=found["acknowledged"], duplicated=found["duplicated"])
+    assert found["acknowledged"] >= sum(each.acknowledged for each in rounds)
     assert complete(found) == {}
     assert found["moved"] == 0
     assert found["duplicated"] > 0, "no kill came between a copy and its commit"
