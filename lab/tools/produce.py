@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, help="records in all; default: no end")
     parser.add_argument("--duration", type=float, help="seconds; default: no end")
     parser.add_argument("--rate", type=float, help="records a second in all; default: no bound")
+    parser.add_argument("--keys", type=int, help="every record gets one of so many keys")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--connection", default="-", help="JSON file; -: standard input")
     return parser.parse_args(arguments)
@@ -121,7 +123,10 @@ def work(options: argparse.Namespace, connection: dict[str, Any], process: int) 
             continue
         sequence = f"{options.run}-{process}-{number}"
         topic = options.topic[number // 20 % len(options.topic)]
-        writer.send(topic, sequence, make(sequence, number, int(time.time() * 1000)))
+        record = make(sequence, number, int(time.time() * 1000))
+        if options.keys:
+            record = replace(record, key=b"key-%04d" % (number % options.keys))
+        writer.send(topic, sequence, record)
         number += 1
         if now - said >= PROGRESS_SECONDS:
             said = now

@@ -39,12 +39,6 @@ def faulty(lab: Lab, payments: Unit) -> Faulty:
     return Faulty(lab, payments, "payments", "payments.", "", "mirrormaker-payments")
 
 
-@pytest.fixture(scope="session")
-def unaskable() -> set[tuple[str, ...]]:
-    """Permissions whose lack no broker tells: principal, operation, kind and name of a resource."""
-    return set()
-
-
 @pytest.fixture(scope="session", autouse=True)
 def watch(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     """Observe the processes of the mirror's host; a call ends that and returns what was seen."""

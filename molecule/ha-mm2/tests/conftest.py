@@ -24,7 +24,7 @@ def change(variables: Variables) -> None:
 @pytest.fixture(scope="session")
 def engine() -> Engine:
     """What differs for the tests."""
-    return Engine(cluster="west", group="east-mm2", prefix="east.", change=change)
+    return Engine(cluster="west", group="east-mm2", prefix="", change=change)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from labkit.hosts import exposure
+from labkit.sandbox import Sandbox, allowed
 
 
 def changed_policy(variables):
@@ -70,3 +71,8 @@ def test_exposure_is_low(mirror, measured):
     found = exposure(mirror.host, mirror.name)
     measured(exposure=found)
     assert found <= 1.5
+
+
+def test_a_process_can_do_only_what_it_has_to(mirror):
+    own = ["/var/cache/mirrormaker", "/var/log/mirrormaker"]
+    assert Sandbox(mirror.host).of_unit("mirrormaker", own) == allowed(own)

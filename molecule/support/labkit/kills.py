@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from labkit.controller import wait
 from labkit.hosts import Unit
@@ -36,20 +37,24 @@ def kill_rounds(lab: Lab, unit: Unit, flow: str, topic: str, rounds: int = 3) ->
     :param topic: on the source; written to meanwhile, and mirrored to its end afterwards.
     :returns: what flowed before each kill.
     """
-    done: list[Flowed] = []
     with lab.producing(topic, rate=RATE) as production:
 
         def flowed() -> Flowed:
             positions = lab.probe(lab.positions(flow))[0].get(topic, {})
             return Flowed(production.acknowledged(), sum(positions.values()))
 
-        for _ in range(rounds):
-            begun = flowed()
-            done.append(wait("records flow", lambda begun=begun: flowed().since(begun)))
-            killed, restarts = unit.pid, unit.restarts
-            assert killed
-            unit.host.run("kill", "-KILL", str(killed))
-            wait("a new process", lambda killed=killed: unit.pid not in {0, killed}, 60)
-            assert unit.restarts == restarts + 1
+        done = [_kill(unit, flowed) for _ in range(rounds)]
     lab.wait_mirrored(flow, [topic])
     return done
+
+
+def _kill(unit: Unit, flowed: Callable[[], Flowed]) -> Flowed:
+    """Kill it when enough records flowed, and wait until systemd has started it again."""
+    begun = flowed()
+    since: Flowed = wait("records flow", lambda: flowed().since(begun))
+    killed, restarts = unit.pid, unit.restarts
+    assert killed
+    unit.host.run("kill", "-KILL", str(killed))
+    wait("a new process", lambda: unit.pid not in {0, killed}, 60)
+    assert unit.restarts == restarts + 1
+    return since

@@ -98,9 +98,9 @@ class Lab(Site):
         directory = f"{ACKS}/{cluster}/{topics[0]}"
         return Production(self.desk, self.connection(cluster), arguments, directory)
 
-    def produce(self, *topics: str, count: int, cluster: str = "east") -> None:
+    def produce(self, *topics: str, count: int, cluster: str = "east", **options: object) -> None:
         """Write a number of records and wait for their acknowledgement."""
-        self.start_producer(*topics, cluster=cluster, count=count).finish()
+        self.start_producer(*topics, cluster=cluster, count=count, **options).finish()
 
     def compare(self, topic: str, source: str = "east", prefix: str = "") -> dict[str, Any]:
         """Compare what arrived of a topic with everything a source acknowledged for it.

@@ -25,7 +25,7 @@ from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
-from mirror_report.model import Confirmation
+from mirror_report.model import Confirmation, Report
 from mirror_report.state.store import Store
 
 LOCALHOST = "127.0.0.1"
@@ -295,6 +295,15 @@ def test_shift_falls_by_what_the_crash_copied_twice(scenario: Scenario) -> None:
 
 def test_shift_rises_by_what_was_passed_over(scenario: Scenario) -> None:
     assert found(scenario.back["truncated"]) == {"offset_shift": 500, "truncated": 500}
+
+
+def test_run_that_dies_before_its_report_has_said_no_shift(scenario: Scenario) -> None:
+    def die(_: Report) -> Report:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_report(scenario.truncated.settings(), None, lambda _: None, die)
+    assert found(scenario.truncated.lag()) == {"offset_shift": 500, "truncated": 500}
 
 
 def test_shift_is_said_until_a_run_has_said_it(scenario: Scenario) -> None:

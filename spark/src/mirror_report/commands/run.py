@@ -66,30 +66,41 @@ def answer(options: Namespace) -> Answer:
     settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
     store = Store(settings.state_directory)
     on_crash = shared.show_traceback if options.debug else lambda _: None
+    page = store.reports_directory / latest("html", options.flow)
     with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
-        report = recorded.write(
-            make_report(settings, options.flow, shared.show_progress, on_crash=on_crash)
+
+        def publish(made: Report) -> Report:
+            made = recorded.write(made)
+            written = formats.judged(made)
+            store.write_report(page.name, formats.text("html", written))
+            text = formats.text("json", written)
+            store.write_report(latest("json", options.flow), text)
+            # What the run found counts as told once this is there.
+            store.write_report(f"{made.run_id}.json", text)
+            store.prune_reports()
+            if settings.web_directory and options.flow is None:
+                store.publish(settings.web_directory, PUBLISHED)
+            return made
+
+        report = make_report(
+            settings, options.flow, shared.show_progress, publish, on_crash=on_crash
         )
-        written = formats.judged(report)
-        page = store.write_report(latest("html", options.flow), formats.text("html", written))
-        text = formats.text("json", written)
-        store.write_report(f"{report.run_id}.json", text)
-        store.write_report(latest("json", options.flow), text)
-        store.prune_reports()
-        if settings.web_directory and options.flow is None:
-            store.publish(settings.web_directory, PUBLISHED)
-    return formats.report(freshness.shown(written.document, settings.interval_seconds), str(page))
+    document = formats.judged(report).document
+    return formats.report(freshness.shown(document, settings.interval_seconds), str(page))
 
 
 def make_report(
     settings: Settings,
     flow_name: str | None,
     progress: Progress,
+    publish: Callable[[Report], Report] = lambda report: report,
     *,
     on_crash: Callable[[BaseException], None] = lambda _: None,
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
 
+    :param publish: called with the report, returns it as published; what was found once is kept
+        afterwards, so that the next run tells it if this one never did.
     :param on_crash: called with an unexpected error, which otherwise becomes a finding.
     """
     started = time.monotonic()
@@ -103,8 +114,6 @@ def make_report(
     history = over_time(settings, lag)
     findings = list(lag.findings)
     _remember_ids(store, lag)
-    # From here on a shift has been reported.
-    store.commit("shifts", {**store.load("shifts"), **lag.shifts})
     readable = tuple(flow for flow in flows if flow.name in lag.observed)
     surveyed = survey(settings, store, readable, lag)
     findings += surveyed.findings
@@ -130,10 +139,9 @@ def make_report(
     findings = worst_first(
         [*findings, *coverage.judge(share, settings.warn.coverage, parity, kinds)]
     )
-    surveyed.keep(store)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
-    return Report(
+    report = Report(
         schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
@@ -159,6 +167,10 @@ def make_report(
         groups=surveyed.groups,
         history=history,
     )
+    report = publish(report)
+    surveyed.keep(store)
+    store.commit("shifts", {**store.load("shifts"), **lag.shifts})
+    return report
 
 
 def _parity(
