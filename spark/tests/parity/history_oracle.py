@@ -18,6 +18,8 @@ from parity_records import KEPT, MINUTE, STAGES, Content, Heap, Record, Where, e
 HOUR = 60 * MINUTE
 CRITICAL = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
 ONCE = ("duplicate", "extra", "altered_timestamp")
+ACROSS = ("moved", "altered_timestamp")
+"""Classes of pairs that may lie in two buckets."""
 SEVERITIES = {
     **dict.fromkeys(CRITICAL, "critical"), **dict.fromkeys(ONCE, "warning"),
     "unverifiable": "warning", "expired": "ok",
@@ -398,9 +400,13 @@ class Memory:
         lost: Heap = {}
         foreign: Heap = {}
         counts = {where: self._left_over(where, lost, foreign) for where in chosen}
+        halves: Counter[Where] = Counter()
         for name, agree in STAGES.items():
+            before_pairing = dict(foreign)
             for where, number in paired(lost, foreign, agree):
                 counts[where][name] += number
+            for (where, content), number in before_pairing.items():
+                halves[where] += number - foreign[where, content] if name in ACROSS else 0
         for (where, _), number in lost.items():
             counts[where]["missing"] += number
         for (where, content), number in foreign.items():
@@ -416,8 +422,8 @@ class Memory:
                 )
                 for name in self.once
             }
-            halves = sum(count[name] for name in ("missing", "extra", "altered_timestamp", "moved"))
-            self.found[where] = Found(wrong[where], count, new, halves)
+            halves[where] += sum(count[name] for name in ("missing", "extra", *ACROSS))
+            self.found[where] = Found(wrong[where], count, new, halves[where])
 
     def _there(self, side: str, where: Where) -> list[Record]:
         """What is still there of a bucket."""
