@@ -8,6 +8,7 @@ import pytest
 
 from mirror_report.commands import groups as observe_groups
 from mirror_report.config.load import parse
+from mirror_report.kafka import guarded
 from mirror_report.kafka import records as probe
 from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.records import Seen
@@ -102,9 +103,12 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
     )
     both.east.calls = both.west.calls = calls
 
-    def fetch(cluster: Any, _: Any, ranges: Any) -> Any:
-        both.asked.append(ranges)
+    def fetch(cluster: Any, *_: Any) -> Any:
         return both.records.get(cluster.alias, {})
+
+    def each(read: Any, asked: Any, seconds: float) -> Any:
+        both.asked.append(asked)  # a child's list would be lost
+        return guarded.each(read, asked, seconds)
 
     monkeypatch.setattr(
         observe_groups, "translation", lambda *_: Translation({("t", 0): both.syncs}, {})
@@ -114,6 +118,7 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
         observe_groups.group_client, "committed", lambda side, names: side.committed(names)
     )
     monkeypatch.setattr(observe_groups, "fetch", fetch)
+    monkeypatch.setattr(observe_groups, "guarded", SimpleNamespace(each=each))
     return both
 
 
