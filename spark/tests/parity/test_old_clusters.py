@@ -18,6 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
+from parity_commands import one_session
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
 from real_mirrors import MirrorMaker1, until
@@ -26,7 +27,6 @@ from mirror_report import cli
 from mirror_report.config import Flow
 
 sys.path.insert(0, str(Path(__file__).parent / "compatibility"))
-from golden_site import one_session
 
 pytestmark = [
     pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars"),
