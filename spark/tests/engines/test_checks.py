@@ -18,6 +18,7 @@ from mirror_report.checks import (
     groups,
     lag_findings,
     permissions,
+    positions,
     preflight,
     recreated,
     releases,
@@ -87,6 +88,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "permissions.not_configured": lambda c: permissions.not_configured(c.flow),
     "permissions.questions": Case.allowed,
     "permissions.rows_of": Case.allowed,
+    "positions.begin": lambda c: positions.begin(
+        c.flow, c.source.topics["t"], 0, {"topics": {"t": {"source": {"0": 1}}}}
+    ),
     "positions.by_partition": lambda c: c.places,
     "positions.waiting": lambda c: c.waiting,
     "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
