@@ -79,10 +79,7 @@ def test_a_rule_that_is_too_wide_still_gives_no_file_and_no_variable(host):
         done = by_sudo(host, *words)
         assert (done.status, "sudo would open for its caller" in done.stderr) == (125, True), words
     taken = ["KAFKA_OPTS=-XX:NoSuchOption", "PYTHONPATH=/tmp/mine", "SUDO_UID=0"]
-    for words in (
-        ["kafka-as", "west", "kafka-groups.sh", "--list"],
-        ["mirror-report", "--version"],
-    ):
+    for words in (topics, ["mirror-report", "--version"]):
         done = by_sudo(host, *words, environment=taken)
         assert done.status == 0, done.text
     assert host.run("test", "-e", "/root/taken", check=False).status == 1
