@@ -131,10 +131,10 @@ class Memory:
         """Record a baseline of the flow while its mirror is stopped."""
         topic, lag = self.topic, self.lag
         source, target = topic.source, topic.target
-        begin = list(source.starts) if full else self.positions(list(source.starts))
+        begin = list(source.starts) if full else self.stood(list(source.starts))
         accepted = list(source.starts)
         if full:
-            accepted = [min(pair) for pair in zip(accepted, self.positions(accepted), strict=True)]
+            accepted = [min(pair) for pair in zip(accepted, self.stood(accepted), strict=True)]
         else:
             lag.lost, lag.maybe = set(), set()
         self._forget()
@@ -151,6 +151,15 @@ class Memory:
         return [
             begin if committed is None else committed
             for committed, begin in zip(self.topic.committed, otherwise, strict=True)
+        ]
+
+    def stood(self, otherwise: list[int]) -> list[int]:
+        """The same, but that a position past the end of its log is of an earlier topic."""
+        return [
+            position if position <= end else begin
+            for position, end, begin in zip(
+                self.positions(otherwise), self.topic.source.ends, otherwise, strict=True
+            )
         ]
 
     # -- a run ------------------------------------------------------------------------------------
@@ -235,8 +244,13 @@ class Memory:
         self.untold |= events
         for side in SIDES:
             self._read(side, now)
-        self._removed(now)
+        removed = self._removed(now)
         self._compare()
+        # What is in a bucket that differs is of one of its classes.
+        self.early += sum(
+            not self._allows(record.content) and not self._unequal(record.where)
+            for record in removed
+        )
 
     def _renewed(self, side: str, now: int) -> bool:
         """Whether a topic is another one than that which was read; then that is forgotten."""
@@ -302,19 +316,23 @@ class Memory:
             KEPT if self.topic.keeps_partitions else "loose", side, partition, offset, content
         )
 
-    def _removed(self, now: int) -> None:
-        """Count what left the target early."""
+    def _removed(self, now: int) -> list[Record]:
+        """What left the target of what was read, and what its retention has allowed by now."""
         known, log, limit = self.sides["target"], self.topic.target, self.topic.limit_ms
         limits = [each for each in (limit, self.limits) if each is not None]
         bounds = [now - each for each in limits]
         bounds += [self.kept_from] if self.kept_from is not None else []
         self.kept_from, self.limits = max(bounds, default=None), limit
-        for partition, start in enumerate(log.starts):
-            for offset in range(known.start[partition], start):
-                record = known.seen.get((partition, offset))
-                if record is not None and not self._allows(record.content):
-                    self.early += 1
-            known.start[partition] = start
+        removed = [
+            record
+            for (partition, offset), record in known.seen.items()
+            if known.start[partition] <= offset < log.starts[partition]
+        ]
+        known.start = list(log.starts)
+        return removed
+
+    def _unequal(self, where: Where) -> bool:
+        return self.due[where] and not self.same[where]
 
     def _allows(self, content: Content) -> bool:
         """Whether the retention of the target has allowed to remove a record."""
@@ -331,7 +349,7 @@ class Memory:
         return logs
 
     def _mirrored(self, record: Record) -> bool:
-        positions = self.positions(self.sides["source"].first)
+        positions = self.stood(self.sides["source"].first)
         return record.offset < positions[record.partition]
 
     def _gap(self, side: str, where: Where) -> bool:
@@ -361,7 +379,7 @@ class Memory:
             source, target = self.source[where], self.target[where]
             self.due[where] = all(self._mirrored(record) for record in source)
             self.same[where] = equal(source, target)
-            unequal = self.due[where] and not self.same[where]
+            unequal = self._unequal(where)
             self.blind[where] = unequal and self._blind(where, source, target)
             if unequal and not self.blind[where]:
                 wrong[where] = (

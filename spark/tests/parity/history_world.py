@@ -168,8 +168,9 @@ class Stage:
             self.clusters.world.commit("source", topic.name, topic.name, *topic.copied)
 
     def crash(self, topic: Mirrored) -> None:
-        """Kill the mirror: it begins again where it has committed last."""
-        topic.copied = [offset or 0 for offset in topic.committed]
+        """Kill the mirror: it begins again where it has committed last, if that is in the log."""
+        pairs = zip(topic.committed, topic.source.ends, strict=True)
+        topic.copied = [offset if offset and offset <= end else 0 for offset, end in pairs]
 
     # -- what operators do ------------------------------------------------------------------------
 
