@@ -43,10 +43,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
     statuses: list[FlowStatus] = []
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
-            found += [
-                *_reachable(clients, flow),
-                *lacking_permissions(settings, clients, flow),
-            ]
+            found += [*_reachable(clients, flow), *lacking_permissions(settings, clients, flow)]
             try:
                 observed = observe_flow(clients, flow, {})
             except ReportError as error:

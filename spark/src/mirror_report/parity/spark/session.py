@@ -229,16 +229,18 @@ def open_session(
         try:
             with watch:
                 yield session
-        except ReportError as error:
+        except ReportError:
             if not watch.exceeded:
                 raise
+        finally:
+            stop(session, exit_seconds)
+        # Also where nobody minded that a job was cancelled for it.
+        if watch.exceeded:
             raise ParityError(
                 f"Spark's scratch files grew beyond {limit} bytes",
                 "Raise mirror_report_scratch_bytes (spark.scratch_bytes) if the disk has room, or "
                 "let a run read less (mirror_report_max_bytes)",
-            ) from error
-        finally:
-            stop(session, exit_seconds)
+            )
 
 
 @contextlib.contextmanager
