@@ -66,18 +66,29 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 @contextmanager
 def broker(
-    kafka: Path, directory: Path, advertised: Mapping[int, int] | None = None, heap: str = "512m"
+    kafka: Path,
+    directory: Path,
+    advertised: Mapping[int, int] | None = None,
+    heap: str = "512m",
+    tls: tuple[int, Path] | None = None,
 ) -> Iterator[str]:
     """A running single-node cluster; gives its bootstrap address.
 
     :param advertised: port of a further listener -> port it sends its clients to.
+    :param tls: port of a listener for ``localhost`` with TLS, and the file of its key and
+        certificate.
     """
     directory.mkdir()
     plain, controller = free_ports(2)
     further = dict(enumerate((advertised or {}).items()))
     ports = {"PLAINTEXT": plain, **{f"VIA{n}": port for n, (port, _) in further.items()}}
     shown = {"PLAINTEXT": plain, **{f"VIA{n}": port for n, (_, port) in further.items()}}
-    protocols = ",".join(f"{name}:PLAINTEXT" for name in (*ports, "CONTROLLER"))
+    protocols = [f"{name}:PLAINTEXT" for name in (*ports, "CONTROLLER")]
+    secure = {}
+    if tls is not None:
+        ports["TLS"] = shown["TLS"] = tls[0]
+        protocols.append("TLS:SSL")
+        secure = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(tls[1])}
     configuration = directory / "server.properties"
     configuration.write_text(
         properties_text({
@@ -88,11 +99,13 @@ def broker(
                 for name, port in {**ports, "CONTROLLER": controller}.items()
             ),
             "advertised.listeners": ",".join(
-                f"{name}://127.0.0.1:{port}" for name, port in shown.items()
+                f"{name}://{'localhost' if name == 'TLS' else '127.0.0.1'}:{port}"
+                for name, port in shown.items()
             ),
             "inter.broker.listener.name": "PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": protocols,
+            "listener.security.protocol.map": ",".join(protocols),
+            **secure,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "log.dirs": str(directory / "data"),
             "auto.create.topics.enable": "false",

@@ -13,217 +13,26 @@ import functools
 import itertools
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
 from common import RELEASE, MeasurementError, answers, broker, free_ports, wait_for
-from kafka import KafkaConsumer, TopicPartition
-from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.structs import OffsetAndMetadata
+from lag import lag
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+from lab import HERE, ROOT, Lab, Trial, commit
+
 AGAINST = ", against"  # what follows the name of a variant of another checkout
-PARTITIONS = 6
-TOPICS = 200
 INCREMENT = 600
-ENVIRONMENT = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx512m"}
-# A host has what pip compiled.
-ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
-Trial = dict[str, float]
-
-
-@dataclass
-class Lab:
-    """Two clusters, what fills them, and the report that reads them.
-
-    :param directory: of what the report keeps.
-    :param via: round trip in milliseconds -> address of the source as seen from so far.
-    :param checkout: whose code is measured.
-    """
-
-    kafka: Path
-    jars: Path
-    directory: Path
-    source: str
-    target: str
-    records: int
-    record_bytes: int
-    via: dict[int, str] = field(default_factory=dict)
-    filled: set[str] = field(default_factory=set)
-    checkout: Path = ROOT
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """In which the code that is measured is found."""
-        path = f"{self.checkout / 'spark/src'}:{os.environ.get('PYTHONPATH', '')}"
-        return {**ENVIRONMENT, "PYTHONPATH": path}
-
-    @property
-    def classes(self) -> Path:
-        """Where the archive of Java classes lies, which the report's role makes on its host."""
-        return self.directory / "classes"
-
-    def fill(self, topic: str, records: int, *addresses: str) -> None:
-        """Write records into a topic, once per address."""
-        for address in addresses:
-            if f"{address}/{topic}" in self.filled:
-                continue
-            self.filled.add(f"{address}/{topic}")
-            create(address, [topic])
-            self.produce(topic, records, address)
-
-    def produce(self, topic: str, records: int, address: str) -> None:
-        """Write some more records."""
-        command = [
-            f"{self.kafka}/bin/kafka-producer-perf-test.sh", "--topic", topic, "--num-records",
-            str(records), "--record-size", str(self.record_bytes), "--throughput", "-1",
-            "--producer-props", f"bootstrap.servers={address}", "batch.size=262144", "linger.ms=20",
-        ]  # fmt: skip
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-
-    def reader(self, name: str, **changes: object) -> Trial:
-        """One reader of readers.py, in a process of its own."""
-        settings = {
-            "kafka": str(self.kafka), "jars": str(self.jars), "source": self.source,
-            "target": self.target, "topic": "full", "records": self.records,
-            "record_bytes": self.record_bytes, "heap": "1g", "classes": str(self.classes),
-            **changes,
-        }  # fmt: skip
-        # The tool that fills topics does not fill partitions evenly, nor twice the same.
-        settings["ends"] = {
-            side: ends(str(settings[side]), str(settings["topic"])) for side in ("source", "target")
-        }
-        done = subprocess.run(
-            [sys.executable, str(self.checkout / HERE.relative_to(ROOT) / "readers.py"), name],
-            input=json.dumps(settings), capture_output=True, text=True, check=False,
-            env=self.environment,
-        )  # fmt: skip
-        if done.returncode:
-            raise MeasurementError(f"{name}: {done.stderr[-2000:]}")
-        found: Trial = json.loads(done.stdout.splitlines()[-1])
-        return found
-
-    def configuration(self, name: str, include: str) -> Path:
-        """A report whose flow has one cluster on both sides, so that all of it is mirrored."""
-        place = self.directory / name
-        place.mkdir(exist_ok=True)
-        flow = {"name": name, "source": "a", "target": "b", "include": include,
-                "group_id": f"mirrormaker-{name}"}  # fmt: skip
-        spark = {"master": "local[2]", "heap": "512m", "jars_directory": str(self.jars),
-                 "class_archive": str(self.classes)}  # fmt: skip
-        path = place / "config.json"
-        document = {
-            "version": 1,
-            "clusters": {
-                "a": {"bootstrap_servers": [self.source]},
-                "b": {"bootstrap_servers": [self.target if name == "lag" else self.source]},
-            },
-            "flows": [flow],
-            "state_directory": str(place / "state"),
-            "spark": spark,
-        }
-        path.write_text(json.dumps(document))
-        return path
-
-    def report(self, config: Path, *command: str) -> tuple[Trial, dict[str, Any]]:
-        """One command of the report, from its start to its end.
-
-        :returns: its cost, and its JSON output.
-        """
-        argv = [sys.executable, "-m", "mirror_report.cli", "--config", str(config), *command]
-        before, begun = _cpu(), time.monotonic()
-        with (
-            subprocess.Popen(
-                argv,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=self.environment,
-            ) as process,
-            peak_of(process.pid) as peak,
-        ):
-            out, said = process.communicate()
-        seconds = time.monotonic() - begun
-        if process.returncode not in {0, 1, 2}:
-            raise MeasurementError(f"{' '.join(command)}: {said[-2000:]}")
-        trial = {"seconds": seconds, "cpu_s": _cpu() - before, "peak_mib": max(peak)}
-        return trial, json.loads(out) if out.startswith("{") else {}
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-@contextmanager
-def peak_of(pid: int) -> Iterator[list[float]]:
-    """Peaks in mebibytes of the memory of a process and of each that it starts, while it runs."""
-    peaks = [0.0]
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.1):
-            for process in _tree(pid):
-                with suppress(OSError, StopIteration):
-                    text = Path(f"/proc/{process}/status").read_text().splitlines()
-                    line = next(each for each in text if each.startswith("VmHWM"))
-                    peaks.append(int(line.split()[1]) / 1024)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield peaks
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _tree(pid: int) -> list[int]:
-    with suppress(OSError):
-        below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [pid, *(descendant for child in below for descendant in _tree(int(child)))]
-    return []
-
-
-def create(address: str, topics: Sequence[str]) -> None:
-    """Create topics."""
-    admin = KafkaAdminClient(bootstrap_servers=address)
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
-    admin.close()
-
-
-def ends(address: str, topic: str) -> list[int]:
-    """Log end offsets; zeros where there is no such topic."""
-    consumer = KafkaConsumer(bootstrap_servers=address)
-    parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-    found = consumer.end_offsets(parts) if topic in consumer.topics() else {}
-    consumer.close()
-    return [found.get(part, 0) for part in parts]
-
-
-def commit(address: str, group: str, topics: Sequence[str]) -> None:
-    """Commit the ends of topics, as a mirror that has copied everything does."""
-    consumer = KafkaConsumer(bootstrap_servers=address, group_id=group, enable_auto_commit=False)
-    parts = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
-    consumer.assign(parts)
-    reached = consumer.end_offsets(parts)
-    consumer.commit({part: OffsetAndMetadata(end, "", -1) for part, end in reached.items()})
-    consumer.close()
 
 
 def full(lab: Lab, variant: str) -> Trial:
@@ -271,19 +80,6 @@ def start(lab: Lab, variant: str) -> Trial:
     return {**trial, "spark_started": float(bool(said["spark_started"]))}
 
 
-def lag(lab: Lab, variant: str) -> Trial:  # noqa: ARG001
-    """Lag of 200 topics of six partitions on either side."""
-    topics = [f"lag-{number}" for number in range(TOPICS)]
-    if "lag" not in lab.filled:
-        lab.filled.add("lag")
-        for address in (lab.source, lab.target):
-            create(address, topics)
-        time.sleep(15)  # brokers elect leaders for a while
-        commit(lab.source, "mirrormaker-lag", topics)
-    trial, said = lab.report(lab.configuration("lag", "lag-.*"), "lag", "--json")
-    return {**trial, "partitions": len(said["lag"])}
-
-
 @dataclass(frozen=True)
 class Scenario:
     """What is measured by turns, and which medians are divided by which.
@@ -328,7 +124,11 @@ SCENARIOS = {
             "nothing.spark_started": ("nothing", "spark_started", None, ""),
         },
     ),
-    "lag": Scenario(lag, ("lag",), {"lag.seconds": ("lag", "seconds", None, "")}),
+    "lag": Scenario(
+        lag,
+        ("mm1", "mm2", "idle"),
+        {f"{name}.seconds": (name, "seconds", None, "") for name in ("mm1", "mm2", "idle")},
+    ),
 }  # fmt: skip
 
 
@@ -387,11 +187,15 @@ def laboratory(options: argparse.Namespace) -> Iterator[list[Lab]]:
         trips = [int(variant) for variant in SCENARIOS["distance"].variants]
         ports = free_ports(2 * len(trips))
         seen = dict(zip(ports[::2], ports[1::2], strict=True))
-        source = stack.enter_context(broker(kafka, directory / "east", seen))
-        target = stack.enter_context(broker(kafka, directory / "west"))
+        credentials, pem = certified(directory / "credentials")
+        ports = free_ports(2)
+        source = stack.enter_context(broker(kafka, directory / "east", seen, tls=(ports[0], pem)))
+        target = stack.enter_context(broker(kafka, directory / "west", tls=(ports[1], pem)))
         lab = Lab(
-            kafka, cache / "jars", directory, source, target, options.records, options.record_bytes
-        )
+            kafka, cache / "jars", directory, source, target,
+            (f"localhost:{ports[0]}", f"localhost:{ports[1]}"), credentials,
+            options.records, options.record_bytes,
+        )  # fmt: skip
         for trip, (listener, port) in zip(trips, seen.items(), strict=True):
             argv = [sys.executable, str(HERE / "proxy.py"), str(port), str(listener)]
             stack.enter_context(_ending(subprocess.Popen([*argv, str(trip / 1000)])))
@@ -406,6 +210,23 @@ def laboratory(options: argparse.Namespace) -> Iterator[list[Lab]]:
             measured.directory.mkdir(exist_ok=True)
             measured.report(measured.configuration("archive", "archive"), "archive")
         yield labs
+
+
+def certified(directory: Path) -> tuple[Path, Path]:
+    """Where the report finds the authority of both clusters, and the brokers' key and certificate.
+
+    Clusters are called a and b.
+    """
+    asked = {"directory": str(directory), "certificates": [{"name": "broker"}]}
+    subprocess.run(
+        [sys.executable, str(ROOT / "lab/certificates.py")],
+        input=json.dumps(asked), text=True, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    for alias in ("a", "b"):
+        shutil.copy(directory / "lab.ca.pem", directory / f"{alias}.report.ca.pem")
+    pem = directory / "broker.both.pem"
+    pem.write_text((directory / "broker.key").read_text() + (directory / "broker.pem").read_text())
+    return directory, pem
 
 
 @contextmanager
