@@ -64,6 +64,8 @@ def consumer(
         "group_id": None,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        # For as long it sleeps whenever it does not know the partitions yet.
+        "retry_backoff_ms": 20,
     }
     where = f"topics {topics}" if topics else "the topics"
     with explained(cluster, f"read {topics or 'records'}", f"READ on {where}"):
