@@ -26,10 +26,9 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
+from clusters import HERE, ROOT, Lab, Trial, commit
 from common import RELEASE, MeasurementError, answers, broker, free_ports, wait_for
 from lag import lag
-
-from lab import HERE, ROOT, Lab, Trial, commit
 
 AGAINST = ", against"  # what follows the name of a variant of another checkout
 INCREMENT = 600

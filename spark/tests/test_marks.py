@@ -30,7 +30,8 @@ def again(now: TopicSnapshot, record: str | None = "ninth") -> bool:
 def test_a_topic_seen_first_gets_a_mark_and_remembers_its_last_record() -> None:
     assert marks.newest({"t": topic()}) == {PLACE: 9}
     assert FIRST["t"] == {
-        "mark": "since-1000", "partitions": {"0": [5, 10, 2]}, "probe": [0, 9, "ninth"],
+        "mark": "since-1000", "at_ms": 1_000,
+        "partitions": {"0": [5, 10, 2]}, "probe": [0, 9, "ninth"],
     }  # fmt: skip
 
 
@@ -49,6 +50,12 @@ def test_offsets_or_epochs_that_went_back_are_another_topic(now: TopicSnapshot) 
 def test_another_record_where_one_was_seen_is_another_topic() -> None:
     assert marks.seen_before({"t": topic(0, 90)}, FIRST) == {PLACE: 9}
     assert again(topic(5, 90), "something else")
+
+
+def test_an_observation_that_began_before_another_was_whole_is_not_held_to_it() -> None:
+    assert marks.not_seen_since({"t": topic()}, FIRST, 999) == {}
+    assert set(marks.not_seen_since({"t": topic(), "new": topic()}, FIRST, 999)) == {"new"}
+    assert set(marks.not_seen_since({"t": topic()}, FIRST, 1_000)) == {"t"}
 
 
 def test_a_record_that_is_gone_or_could_not_be_read_tells_nothing() -> None:

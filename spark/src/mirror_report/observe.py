@@ -5,6 +5,7 @@ Read in this order, what lies below a committed position must already be on the 
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -124,11 +125,9 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
 
     :raises ReportError: their records cannot be read, or the marks not be kept.
     """
-    if not (topics := marks.unnamed(snapshot)):
+    if not (unnamed := marks.unnamed(snapshot)):
         return snapshot
     store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
-    every = store.load(MARKS)
-    known = every.get(snapshot.alias, {})
 
     def read(asked: Mapping[Place, int]) -> dict[Place, str]:
         ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
@@ -139,12 +138,17 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
             if some and some[0].offset == asked[place]
         }
 
-    before, now = (
-        guarded.each(read, places, records.WAITING_SECONDS).answers
-        for places in (marks.seen_before(topics, known), marks.newest(topics))
-    )
-    found = marks.marked(topics, known, before, now, snapshot.taken_at_ms)
-    store.commit(MARKS, {**every, snapshot.alias: {**known, **found}})
+    with store.changing(MARKS):
+        every = store.load(MARKS)
+        known = every.get(snapshot.alias, {})
+        topics = marks.not_seen_since(unnamed, known, snapshot.taken_at_ms)
+        before, now = (
+            guarded.each(read, places, records.WAITING_SECONDS).answers
+            for places in (marks.seen_before(topics, known), marks.newest(topics))
+        )
+        # All of the observation was there by now, and its beginning is what another's is held to.
+        found = {**known, **marks.marked(topics, known, before, now, time.time_ns() // 1_000_000)}
+        store.commit(MARKS, {**every, snapshot.alias: found})
     return marks.with_marks(snapshot, found)
 
 

@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.lag import measure_lag
 from mirror_report.commands.run import make_report
+from mirror_report.model import ClusterSnapshot
+from mirror_report.observe import open_clients, recognised, source_snapshot
 
 NUMBERS = itertools.count()
 RELEASES = ["2.4.1", pytest.param("2.1.1", marks=pytest.mark.long)]
@@ -84,6 +88,34 @@ def test_a_topic_created_again_is_a_reset_even_if_it_is_longer(old: Pair, side: 
         assert "reset" in kinds(measure_lag(old.settings(), old.store()).findings)
     record_baselines(old.settings(), None, full_history=False, renew=True)
     assert "reset" not in kinds(measure_lag(old.settings(), old.store()).findings)
+
+
+@pytest.mark.parametrize("first", ["earlier", "later"])
+def test_observations_that_overlap_are_no_reset_in_either_order(old: Pair, first: str) -> None:
+    settings = old.settings()
+    with open_clients(settings, ["east", "west"]) as clients:
+        recognised(settings, source_snapshot(clients, settings.flows[0]))
+        earlier = source_snapshot(clients, settings.flows[0])
+        old.produce(5)
+        later = source_snapshot(clients, settings.flows[0])
+    both = [earlier, later] if first == "earlier" else [later, earlier]
+    ids = [recognised(settings, seen).topics[old.topic].topic_id for seen in both]
+    assert ids[0] == ids[1]
+    assert "reset" not in kinds(measure_lag(old.settings(), old.store()).findings)
+
+
+def test_observations_of_several_processes_keep_the_marks_of_all(old: Pair) -> None:
+    settings = old.settings()
+    with open_clients(settings, ["east", "west"]) as clients:
+        seen = source_snapshot(clients, settings.flows[0])
+    names = [f"flow-{number}" for number in range(8)]
+
+    def known_as(name: str) -> ClusterSnapshot:
+        return replace(seen, topics={name: replace(seen.topics[old.topic], name=name)})
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: recognised(settings, known_as(name)), names))
+    assert set(names) <= old.store().load("marks")["east"].keys()
 
 
 def test_check_names_the_release_and_what_it_does_not_tell(old: Pair, old_brokers: Any) -> None:

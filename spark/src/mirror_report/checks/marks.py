@@ -11,7 +11,8 @@ from typing import Any
 from mirror_report.model import MARK, ClusterSnapshot, Place, TopicSnapshot
 
 # Topic -> what was seen of it: its ``mark``, its ``partitions`` (log start, end and leader epoch
-# by number), and one record, the ``probe``: partition, offset, and what it holds. JSON types only.
+# by number), when (``at_ms``), and one record, the ``probe``: partition, offset, and what it holds.
+# JSON types only.
 Marks = Mapping[str, Mapping[str, Any]]
 
 
@@ -21,6 +22,17 @@ def unnamed(snapshot: ClusterSnapshot) -> dict[str, TopicSnapshot]:
         name: topic
         for name, topic in snapshot.topics.items()
         if not topic.topic_id or topic.topic_id.startswith(MARK)
+    }
+
+
+def not_seen_since(
+    topics: Mapping[str, TopicSnapshot], marks: Marks, at_ms: int
+) -> dict[str, TopicSnapshot]:
+    """Topics of an observation that no later one has seen; to that one they would go back."""
+    return {
+        name: topic
+        for name, topic in topics.items()
+        if name not in marks or marks[name]["at_ms"] <= at_ms
     }
 
 
@@ -70,6 +82,7 @@ def marked(
         )
         found[name] = {
             "mark": known["mark"] if known is not None and same else f"{MARK}{at_ms}",
+            "at_ms": at_ms,
             "partitions": {
                 str(p): [log.log_start, log.end, log.leader_epoch]
                 for p, log in topic.partitions.items()

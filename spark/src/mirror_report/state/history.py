@@ -5,7 +5,6 @@ crash cut off is passed over, and nothing is forced to the disk.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -13,7 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mirror_report.state.store import StateError, open_plain, read_below, write_atomically
+from mirror_report.state.store import (
+    StateError,
+    alone,
+    open_plain,
+    read_below,
+    unwritable,
+    write_atomically,
+)
 
 Line = dict[str, Any]
 
@@ -40,14 +46,7 @@ class History:
 
         :raises StateError: the directory cannot be written.
         """
-        path = self.directory / "lock"
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            handle = os.fdopen(open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with alone(self.directory / "lock"):
             yield
 
     def lines(self, flow: str) -> list[Line]:
@@ -170,15 +169,8 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
                 handle.write(b"\n")
             handle.write(_text(line).encode())
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def _replace(path: Path, lines: list[Line]) -> None:
     write_atomically(path, "".join(map(_text, lines)))
-
-
-def _unwritable(path: Path, error: OSError) -> StateError:
-    return StateError(
-        f"{path} cannot be written: {error.strerror}",
-        "Run as root or as the report's user, and check the free space",
-    )

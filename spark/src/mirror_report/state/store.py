@@ -118,6 +118,15 @@ class Store:
         write_atomically(self._manifest(name), text + "\n")
 
     @contextlib.contextmanager
+    def changing(self, name: str) -> Iterator[None]:
+        """Keep other processes from changing a manifest between its load and its commit.
+
+        :raises StateError: the directory cannot be written.
+        """
+        with alone(self.directory / f"{name}.lock"):
+            yield
+
+    @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the state directory alone, however the run was started.
 
@@ -287,7 +296,28 @@ def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise StateError(
-            f"{path} cannot be written: {error.strerror}",
-            "Run as root or as the report's user, and check the free space",
-        ) from error
+        raise unwritable(path, error) from error
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a lock for a moment; whoever else holds it is waited for.
+
+    :raises StateError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.fdopen(open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
+    except OSError as error:
+        raise unwritable(path, error) from error
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def unwritable(path: Path, error: OSError) -> StateError:
+    """What is said of a file of the state that cannot be written."""
+    return StateError(
+        f"{path} cannot be written: {error.strerror}",
+        "Run as root or as the report's user, and check the free space",
+    )
