@@ -13,9 +13,8 @@ from itertools import zip_longest
 
 from history_world import Log, Mirrored
 from parity_clusters import SIDES
-from parity_records import KEPT, MINUTE, STAGES, Content, Heap, Record, Where, equal, late, paired
+from parity_records import KEPT, STAGES, Content, Heap, Record, Where, equal, late, paired
 
-HOUR = 60 * MINUTE
 CRITICAL = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
 ONCE = ("duplicate", "extra", "altered_timestamp")
 ACROSS = ("moved", "altered_timestamp")
@@ -392,12 +391,11 @@ class Memory:
         ]  # fmt: skip
         if not fresh:
             return
-        first, last = min(at[2] for at in fresh) - HOUR, max(at[2] for at in fresh) + HOUR
         again = [
-            where for where in wrong
-            if where not in fresh and first <= where[2] <= last
-            and self.found[where].halves and not self._hidden(where)
-        ]  # fmt: skip
+            where
+            for where in wrong
+            if where not in fresh and self.found[where].halves and not self._hidden(where)
+        ]
         self._classify(wrong, [*fresh, *again])
 
     def _hidden(self, where: Where) -> bool:

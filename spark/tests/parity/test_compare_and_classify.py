@@ -365,6 +365,8 @@ def scenarios() -> dict[str, list[Step]]:
     many, copies, _ = whole(120)
     # Its copy is where records are not mirrored yet: in the last minute.
     retimed = [altered(target[0], timestamp=2 * MINUTE + 5), *target[1:]]
+    far_off = [altered(target[0], timestamp=300 * MINUTE), *target[1:]]
+    joins = Record("f", "source", 0, 99, (b"k", b"joins", 300 * MINUTE + 1, None))
     # Offsets 12 and up of both source partitions have not been mirrored: 6 records.
     kept = {record.content for record in source if record.offset < 12}
     ahead = Step([*source[:-1], *target], at, seen=[*source, *target])
@@ -436,6 +438,10 @@ def scenarios() -> dict[str, list[Step]]:
         ],
         "altered and then touched": [
             Step([*source, *retimed], at), Step([*source, *retimed, target[3]], at),
+        ],
+        "altered by hours and then joined": [
+            Step([*source, *far_off], at),
+            Step([*source, joins, *far_off, replace(joins, side="target")], {0: 100, 1: 100}),
         ],
         "early and late": [
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",),
@@ -754,6 +760,16 @@ def test_a_pair_across_buckets_is_compared_again_with_both_of_them(
     assert len(then.classified) == 2, "one of them holds nothing new"
     assert wrong(then.after) == {"duplicate": 1}
     assert then.after["accounted_altered_timestamp"] == 1
+
+
+def test_a_copy_with_another_hour_is_no_extra_one_when_its_minute_gets_more(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    first, then = outcomes["altered by hours and then joined"]
+    assert wrong(first.after) == {"altered_timestamp": 1}
+    assert wrong(then.after) == {}
+    assert then.after["accounted_altered_timestamp"] == 1
+    assert then.after["verified_records"] == 31
 
 
 def test_what_expired_as_a_whole_is_compared_with_nothing(

@@ -351,6 +351,23 @@ def test_the_next_run_does_what_a_budget_or_a_death_left_undone(mirror: Mirror) 
     assert left == set(manifest["digests"]), "what nobody names is removed"
 
 
+def test_a_budget_goes_to_what_is_new_before_what_is_known(mirror: Mirror) -> None:
+    topic = mirror.topic("known")
+    mirror.produce(topic, 300)
+    for record in mirror.read(0, topic):
+        if record.timestamp % 60_000 != 7_000:
+            mirror.write(record)
+    mirror.commit(topic)
+    assert counts(only(mirror.run())) == {"missing": 5}
+    mirror.produce(topic, 60, start=300)
+    mirror.copy_since(topic, T0 + 302_000)
+    # Both sides of one minute are read twice.
+    found = mirror.run(max_records=260)
+    assert counts(only(found)) == {"missing": 7}
+    assert [finding.kind for finding in found.findings] == ["missing"]
+    assert counts(only(mirror.run())) == {"missing": 7}
+
+
 def test_what_no_report_holds_is_new_until_one_does(mirror: Mirror) -> None:
     topic = mirror.topic("new")
     mirror.produce(topic, 60)

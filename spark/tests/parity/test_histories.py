@@ -173,17 +173,20 @@ class History(RuleBasedStateMachine):
         if commits:
             self.stage.commit(topic)
 
-    @rule(flow=FLOWS, what=st.sampled_from(["value", "headers", "at"]))
+    @rule(flow=FLOWS, what=st.sampled_from(["value", "headers", "at", "far"]))
     def corrupt(self, flow: str, what: str) -> None:
         """Copy a record with another value, header or timestamp."""
         topic = self.topics[flow]
         partition, offset = self._place(topic)
-        changed: dict[str, Any] = {
-            "value": b"altered",
-            "headers": (("number", b"altered"),),
-            "at": topic.source.partitions[partition][offset][2] + 2 * MINUTE,
+        at = topic.source.partitions[partition][offset][2]
+        changed: dict[str, dict[str, Any]] = {
+            "value": {"value": b"altered"},
+            "headers": {"headers": (("number", b"altered"),)},
+            "at": {"at": at + 2 * MINUTE},
+            # Where the late ones are, so that others come there.
+            "far": {"at": at + self.times["late"] - self.times["as usual"]},
         }
-        self.stage.copy(topic, [(partition, offset)], **{what: changed[what]})
+        self.stage.copy(topic, [(partition, offset)], **changed[what])
         self.stage.commit(topic)
 
     @rule(flow=FLOWS, partition=PARTITIONS, count=st.integers(1, 2))

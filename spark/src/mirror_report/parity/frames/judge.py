@@ -11,9 +11,6 @@ from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
-# How far from what is new leftovers are classified again.
-NEAR_MS = 3_600_000
-
 # Topics to judge: whether records are unread, and until when records of a side expired before they
 # were read.
 TOPICS_SCHEMA = "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint"
@@ -110,9 +107,8 @@ def _with_due(known: DataFrame) -> DataFrame:
 def _with_candidates(state: DataFrame) -> DataFrame:
     # What was left over here may be the other half of what is new elsewhere in the topic, and a
     # bucket whose other half is classified again has to be there.
-    fresh = "(if(differs and not settled, bucket, null)) over (partition by flow, topic)"
-    near = f"bucket between min{fresh} - {NEAR_MS} and max{fresh} + {NEAR_MS}"
-    open_ended = f"missing + skipped + extra + halves > 0 and coalesce({near}, false)"
+    fresh = "bool_or(differs and not settled) over (partition by flow, topic)"
+    open_ended = f"missing + skipped + extra + halves > 0 and {fresh}"
     return derived(state, {"candidate": f"differs and (not settled or ({open_ended}))"})
 
 

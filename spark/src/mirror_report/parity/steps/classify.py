@@ -3,7 +3,7 @@
 Before that it is confirmed: fresh snapshots say where its records lie.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -53,7 +53,7 @@ class Classified:
 
 
 def differing(judged: DataFrame) -> tuple[Rows, int]:
-    """Buckets to read again, and how many are left for a later run.
+    """Buckets to read again, and how many that nobody has classified are left for a later run.
 
     :param judged: :func:`frames.judge.judge`.
     """
@@ -64,7 +64,12 @@ def differing(judged: DataFrame) -> tuple[Rows, int]:
     rows = [row.asDict() for row in chosen.collect()]
     if len(rows) <= MAX_CANDIDATES:
         return rows, 0
-    return rows[:MAX_CANDIDATES], candidates.count() - MAX_CANDIDATES
+    rows = rows[:MAX_CANDIDATES]
+    return rows, candidates.filter("not settled").count() - _unsettled(rows)
+
+
+def _unsettled(rows: Rows) -> int:
+    return sum(not row["settled"] for row in rows)
 
 
 def confirm(
@@ -150,6 +155,8 @@ class Classifier:
         samples: list[dict[str, Any]] = []
         found: list[DataFrame] = []
         for number, batch in enumerate(self._batches(rows)):
+            if number and (self.context.time_is_over() or not self._affords(batch)):
+                break
             try:
                 name, some = self.reader.read(partial(self._classified, batch, f"drilled-{number}"))
             except OutOfTimeError:
@@ -160,26 +167,36 @@ class Classifier:
         chosen = compare.some_buckets(self.storage.session, done)
         kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
         results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
-        return Classified(results, samples, self.reader.unread, self.spent, len(rows) - len(done))
+        left = _unsettled(rows) - _unsettled(done)
+        return Classified(results, samples, self.reader.unread, self.spent, left)
 
-    def _batches(self, rows: Rows) -> Iterator[Rows]:
-        """Buckets to read together, as long as time and budget last; at least one."""
-        batch: list[Any] = []
-        wanted: list[Range] = []
-        for number, row in enumerate(rows):
+    def _affords(self, batch: Rows) -> bool:
+        return self.spent.allows(self.context.settings.budget, self.differences.digested(batch))
+
+    def _batches(self, rows: Rows) -> list[Rows]:
+        """Buckets to read together: neighbours, and first those with what nobody has classified."""
+        batches: list[list[Any]] = []
+        size = 0.0
+        for row in self._affordable(rows):
+            more = ranges.total_bytes(self.differences.digested([row]))
+            if not batches or size + more > CHUNK_BYTES:
+                batches.append([])
+                size = 0.0
+            batches[-1].append(row)
+            size += more
+        return sorted(batches, key=lambda batch: not _unsettled(batch))
+
+    def _affordable(self, rows: Rows) -> Rows:
+        """As many buckets as the budget allows, at least one; what is settled is left first."""
+        chosen: list[Any] = []
+        spent = self.spent
+        for row in sorted(rows, key=lambda row: row["settled"]):
             more = self.differences.digested([row])
-            together = [*wanted, *more]
-            if number and not self.spent.allows(self.context.settings.budget, together):
+            if chosen and not spent.allows(self.context.settings.budget, more):
                 break
-            if batch and ranges.total_bytes(together) > CHUNK_BYTES:
-                yield batch
-                batch, wanted = [], []
-                if self.context.time_is_over():
-                    return
-            batch.append(row)
-            wanted += more
-        if batch:
-            yield batch
+            chosen.append(row)
+            spent = spent.plus(more)
+        return sorted(chosen, key=lambda row: row["bucket"])
 
     def _classified(self, batch: Rows, name: str) -> tuple[str, list[dict[str, Any]]]:
         """Name of the results of some buckets, and samples."""
