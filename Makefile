@@ -7,7 +7,7 @@ export PATH := $(root)/.venv/bin:$(PATH)
 export CONTAINERS_CONF := $(root)/lab/containers.conf
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo demo-down test test-all molecule lint unit docs clean
+.PHONY: help bootstrap demo demo-down test test-all molecule lint unit pins docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,15 @@ lint: ## linters and types alone
 
 unit: ## unit tests alone
 	$(gate) --only unit
+
+locks := roles/mirror_report/files/python
+lock = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-annotate $(PINS)
+pins: bootstrap ## write the locks of Python packages; PINS=--upgrade takes their newest releases
+	$(lock) spark/pyproject.toml --output-file $(locks)/client.txt
+	$(lock) spark/pyproject.toml --extra spark --constraint $(locks)/client.txt --output-file $(locks)/spark.txt
+	printf 'setuptools\nwheel\n' | $(lock) - --output-file $(locks)/build.txt
+	$(lock) requirements.in --constraint $(locks)/spark.txt --output-file requirements.txt
 
 docs: bootstrap ## write the generated pages of docs/
 	.venv/bin/python docs/generate.py

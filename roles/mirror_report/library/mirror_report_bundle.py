@@ -2,15 +2,17 @@
 """Build the report's wheel on the controller and bundle it with the wheels it needs."""
 
 import fcntl
-import fnmatch
 import hashlib
+import io
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,23 @@ module: mirror_report_bundle
 short_description: Builds the wheel of the report once and bundles it with its dependencies
 description:
   - Builds a wheel from a source tree, keyed by a hash of the tree, below one directory.
-  - Packs it, with the wheels of a wheelhouse, into one archive that is quick to send to a host.
+  - Packs it, with the wheels of a wheelhouse and the locks, into one archive that is quick to send
+    to a host.
+  - Refuses a wheel whose SHA-256 is neither locked nor given in I(digests).
   - Runs on the controller. Concurrent calls wait for each other; what exists is used again.
 options:
   source: {description: Directory with pyproject.toml and src., type: path, required: true}
   directory: {description: Where wheels and archives are kept., type: path, required: true}
   wheelhouse: {description: Wheels that go with it; empty for none., type: str, default: ""}
-  exclude: {description: Patterns of wheels left out., type: list, elements: str, default: []}
+  digests:
+    description: SHA-256 of wheels of the wheelhouse that were built from a locked source, by name.
+    type: dict
+    default: {}
+  locks:
+    description: Directory with the locks client.txt, spark.txt (holds the former) and build.txt.
+    type: path
+    required: true
+  spark: {description: Whether Spark has to be in the wheelhouse., type: bool, default: false}
   prefix: {description: Directory inside the archive., type: str, required: true}
 """
 
@@ -76,13 +88,101 @@ def content_hash(source: Path, files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def build_wheel(source: Path, files: list[Path], target: Path, wheelhouse: str) -> None:
+def sha256(path: Path) -> str:
+    """Digest of a file in hexadecimal."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def canonical(name: str) -> str:
+    """A package's name as all of its spellings have it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked(text: str) -> dict[tuple[str, str], set[str]]:
+    """What a lock names, as pip reads it: package and version -> SHA-256 of its files."""
+    found = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        if pin := re.match(r"([\w.-]+)==([^\s;]+)", line):
+            digests = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", line))
+            found[canonical(pin[1]), pin[2]] = digests
+    return found
+
+
+def of_wheel(path: Path) -> tuple[str, str]:
+    """Package and version, by the name of a wheel."""
+    name, version = path.name.split("-")[:2]
+    return canonical(name), version
+
+
+def locked_wheels(
+    wheelhouse: Path, lock: dict[tuple[str, str], set[str]], digests: dict[str, str]
+) -> dict[Path, str]:
+    """Wheels of a wheelhouse that a lock names, with their SHA-256; others are passed over.
+
+    :param digests: of wheels that were built from a locked source, by name.
+    :raises BundleError: one of them is not what the lock names.
+    """
+    found = {}
+    for path in sorted(wheelhouse.glob("*.whl")):
+        if of_wheel(path) not in lock:
+            continue
+        digest = found[path] = sha256(path)
+        if digest not in lock[of_wheel(path)] and digests.get(path.name) != digest:
+            raise BundleError(
+                f"mirror_report_wheelhouse: {path} has the SHA-256 {digest}, which the lock of the "
+                "report does not name. Fetch it again. If you built it from a source that the lock "
+                f"names, write into mirror_report_wheel_digests: {path.name}: {digest}"
+            )
+    return found
+
+
+def with_digests(text: str, wheels: dict[Path, str]) -> str:
+    """A lock that names the digests of some wheels as well, where it does not."""
+    for path, digest in wheels.items():
+        name, version = of_wheel(path)
+        if digest not in text:
+            pin = rf"(?m)^({re.escape(name)}=={re.escape(version)}\b[^\\\n]*)"
+            text = re.sub(pin, rf"\1--hash=sha256:{digest} ", text)
+    return text
+
+
+def build_tools(place: Path, lock: Path, wheelhouse: str) -> str:
+    """Make an environment with the tools that build a wheel, each of a locked digest.
+
+    :param place: where the environment is made.
+    :param lock: lock of the tools.
+    :param wheelhouse: directory that may hold them; otherwise they come from the package index.
+    :returns: its interpreter.
+    :raises BundleError: they cannot be had.
+    """
+    python = str(place / "bin" / "python")
+    links = ["--no-index", "--find-links", wheelhouse] if wheelhouse else []
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    for command in (
+        [sys.executable, "-m", "venv", str(place)],
+        [*pip, "--require-hashes", *links, "--requirement", str(lock)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BundleError(
+                f"{sys.executable} has no setuptools and wheel, and those of {lock} cannot be "
+                f"installed beside it. Install them, or bring a package index or "
+                f"mirror_report_wheelhouse with them. It said:\n{done.stderr.strip()[-1500:]}"
+            )
+    return python
+
+
+def build_wheel(
+    source: Path, files: list[Path], target: Path, wheelhouse: str, tools: Path
+) -> None:
     """Build the wheel from a copy of the source; ``target`` appears whole or not at all.
 
     :param source: directory with ``pyproject.toml``.
     :param files: what to copy of it.
     :param target: directory that will hold the wheel alone.
     :param wheelhouse: directory that may hold the build tools, or empty.
+    :param tools: lock of the build tools, for a controller that has none.
     :raises BundleError: pip is missing or the build failed.
     """
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
@@ -93,58 +193,52 @@ def build_wheel(source: Path, files: list[Path], target: Path, wheelhouse: str) 
             shutil.copyfile(path, copy)
             copy.chmod(0o644)
         command = [
-            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps",
-            "--disable-pip-version-check", "--no-input", "--wheel-dir", str(out),
+            "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check",
+            # An environment that pip makes for the build would hold what no lock names.
+            "--no-build-isolation", "--check-build-dependencies", "--no-input",
+            "--wheel-dir", str(out), str(tree),
         ]  # fmt: skip
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH)}
-        # What is at hand comes first: a closed site has no index to fetch build tools from.
-        ways = [["--no-build-isolation", "--check-build-dependencies"]]
-        if wheelhouse and any(Path(wheelhouse).expanduser().glob("setuptools-*.whl")):
-            ways.append(["--no-index", "--find-links", str(Path(wheelhouse).expanduser())])
-        ways.append([])
-        attempts: list[subprocess.CompletedProcess[str]] = []
-        for isolation in ways:
-            attempts.append(
-                subprocess.run(
-                    [*command, *isolation, str(tree)],
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
+
+        def build(python: str) -> subprocess.CompletedProcess[str]:
+            environment = {**os.environ, "SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH)}
+            return subprocess.run(
+                [python, *command], env=environment, capture_output=True, text=True, check=False
             )
-            if attempts[-1].returncode == 0:
-                break
-        else:
-            said = "\n".join(attempt.stderr.strip()[-1500:] for attempt in attempts)
+
+        done = build(sys.executable)
+        if done.returncode != 0:
+            done = build(build_tools(Path(scratch) / "tools", tools, wheelhouse))
+        if done.returncode != 0:
             raise BundleError(
-                f"{sys.executable} could not build the wheel of {source}. It needs pip and, where "
-                f"no package index can be reached, setuptools and wheel. It said:\n{said}"
+                f"{sys.executable} could not build the wheel of {source}. It said:\n"
+                f"{done.stderr.strip()[-1500:]}"
             )
         out.chmod(0o755)
         out.replace(target)
 
 
-def bundle_key(wheel: Path, others: list[Path], prefix: str) -> str:
-    """Name of the archive that holds exactly these wheels.
+def bundle_key(wheels: dict[Path, str], texts: dict[str, str], prefix: str) -> str:
+    """Name of the archive that holds exactly these wheels and texts.
 
-    :param wheel: the wheel of the report, below a directory named by its hash.
-    :param others: the wheels it needs.
+    :param wheels: with their SHA-256.
+    :param texts: by name.
     :param prefix: directory inside the archive.
     :returns: 16 hexadecimal digits.
     """
-    digest = hashlib.sha256(f"{wheel.parent.name}\0{prefix}\0".encode())
-    for path in others:
-        status = path.stat()
-        digest.update(f"{path.name}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    digest = hashlib.sha256(f"{prefix}\0".encode())
+    for path, content in wheels.items():
+        digest.update(f"{path.name}\0{content}\0".encode())
+    for name, text in texts.items():
+        digest.update(f"{name}\0{text}\0".encode())
     return digest.hexdigest()[:16]
 
 
-def pack(archive: Path, wheels: list[Path], prefix: str) -> None:
-    """Write the archive of the wheels; it appears whole or not at all.
+def pack(archive: Path, wheels: Iterable[Path], texts: dict[str, str], prefix: str) -> None:
+    """Write the archive of wheels and texts; it appears whole or not at all.
 
     :param archive: file to write.
     :param wheels: what it holds.
+    :param texts: by name, what it holds besides.
     :param prefix: directory inside the archive.
     """
     part = archive.with_suffix(".part")
@@ -161,6 +255,10 @@ def pack(archive: Path, wheels: list[Path], prefix: str) -> None:
             info.mode = 0o644
             with path.open("rb") as content:
                 tar.addfile(info, content)
+        for name, text in texts.items():
+            info = tarfile.TarInfo(f"{prefix}/{name}")
+            info.mode, info.mtime, info.size = 0o644, int(time.time()), len(text.encode())
+            tar.addfile(info, io.BytesIO(text.encode()))
     part.replace(archive)
 
 
@@ -179,37 +277,76 @@ def prune(directory: Path, keep: Path) -> None:
             path.unlink()
 
 
+def from_wheelhouse(
+    wheelhouse: str, locks: Path, digests: dict[str, str], spark: bool
+) -> tuple[dict[Path, str], dict[Path, str]]:
+    """What the report needs of a wheelhouse, with SHA-256: without Spark, and of Spark.
+
+    :param wheelhouse: its directory; empty for none.
+    :param locks: directory of the locks.
+    :param digests: see :func:`locked_wheels`.
+    :param spark: whether Spark has to be there.
+    :raises BundleError: a wheel is missing, or is not what the lock names.
+    """
+    if not wheelhouse:
+        return {}, {}
+    client, every = (locked((locks / f"{name}.txt").read_text()) for name in ("client", "spark"))
+    wheels = locked_wheels(Path(wheelhouse), every, digests)
+    missing = (every if spark else client).keys() - {of_wheel(path) for path in wheels}
+    if missing:
+        names = ", ".join(f"{name} {version}" for name, version in sorted(missing))
+        raise BundleError(
+            f"mirror_report_wheelhouse: {wheelhouse} holds no wheel of {names}. Fill it as "
+            "docs/operations.md says, or leave the variable empty to install from the package "
+            "index of the host."
+        )
+    ours = {path: digest for path, digest in wheels.items() if of_wheel(path) in client}
+    return ours, {path: digest for path, digest in wheels.items() if path not in ours}
+
+
 def bundle(
-    source: Path, directory: Path, wheelhouse: str, exclude: list[str], prefix: str, check: bool
+    source: Path,
+    directory: Path,
+    wheelhouse: str,
+    digests: dict[str, str],
+    locks: Path,
+    spark: bool,
+    prefix: str,
+    check: bool,
 ) -> dict[str, Any]:
     """Make sure that wheel and archive exist.
 
     :param source: source of the report.
     :param directory: where wheels and archives are kept.
     :param wheelhouse: directory of further wheels, or empty.
-    :param exclude: patterns of wheels left out of the archive.
+    :param digests: see :func:`locked_wheels`.
+    :param locks: directory of the locks.
+    :param spark: whether Spark has to be in the wheelhouse.
     :param prefix: directory inside the archive.
     :param check: compute only; build and write nothing.
-    :returns: ``changed``, ``hash`` of the source and the path ``archive`` (empty if not built).
-    :raises BundleError: see :func:`build_wheel`.
+    :returns: ``changed``, ``hash`` of the source, the path ``archive`` (empty if not built),
+        ``loose`` (wheels of Spark that no archive is packed for) and ``locks`` (name -> SHA-256).
+    :raises BundleError: see :func:`build_wheel` and :func:`from_wheelhouse`.
     """
     files = source_files(source)
     identity = content_hash(source, files)
-    others: list[Path] = []
-    if wheelhouse:
-        others = [
-            path
-            for path in sorted(Path(wheelhouse).expanduser().glob("*.whl"))
-            if not any(fnmatch.fnmatch(path.name, pattern) for pattern in exclude)
-            and not path.name.startswith("mirror_report-")
-        ]
-        if not others and not check:
-            raise BundleError(
-                f"mirror_report_wheelhouse: {wheelhouse} holds no wheels. Fill it, or leave the "
-                "variable empty to install from the package index of the host."
-            )
+    others, loose = from_wheelhouse(wheelhouse, locks, digests, spark)
+    texts = {
+        path.name: with_digests(path.read_text(), {**others, **loose})
+        for path in sorted(locks.glob("*.txt"))
+    }
+    result: dict[str, Any] = {
+        "changed": False,
+        "hash": identity,
+        "archive": "",
+        "loose": [str(path) for path in loose],
+        "locks": {
+            Path(name).stem: hashlib.sha256(text.encode()).hexdigest()
+            for name, text in texts.items()
+        },
+    }
     if check:
-        return {"changed": False, "hash": identity, "archive": ""}
+        return result
     changed = False
     wheels, archives = directory / "wheels", directory / "bundles"
     for path in (wheels, archives):
@@ -218,16 +355,19 @@ def bundle(
         fcntl.flock(lock, fcntl.LOCK_EX)
         home = wheels / identity[:16]
         if not home.is_dir():
-            build_wheel(source, files, home, wheelhouse)
+            build_wheel(source, files, home, wheelhouse, locks / "build.txt")
             changed = True
         wheel = next(home.glob("*.whl"))
-        archive = archives / f"{bundle_key(wheel, others, prefix)}.tar"
+        packed = {wheel: sha256(wheel), **others}
+        pin = f"mirror-report=={of_wheel(wheel)[1]} --hash=sha256:{packed[wheel]}\n"
+        texts["own.txt"] = pin
+        archive = archives / f"{bundle_key(packed, texts, prefix)}.tar"
         if not archive.is_file():
-            pack(archive, [wheel, *others], prefix)
+            pack(archive, packed, texts, prefix)
             changed = True
         prune(wheels, home)
         prune(archives, archive)
-    return {"changed": changed, "hash": identity, "archive": str(archive)}
+    return {**result, "changed": changed, "archive": str(archive)}
 
 
 def main() -> None:
@@ -237,18 +377,23 @@ def main() -> None:
             "source": {"type": "path", "required": True},
             "directory": {"type": "path", "required": True},
             "wheelhouse": {"type": "str", "default": ""},
-            "exclude": {"type": "list", "elements": "str", "default": []},
+            "digests": {"type": "dict", "default": {}},
+            "locks": {"type": "path", "required": True},
+            "spark": {"type": "bool", "default": False},
             "prefix": {"type": "str", "required": True},
         },
         supports_check_mode=True,
     )
+    given = module.params
     try:
         result = bundle(
-            Path(module.params["source"]).resolve(),
-            Path(module.params["directory"]).expanduser(),
-            module.params["wheelhouse"],
-            module.params["exclude"],
-            module.params["prefix"],
+            Path(given["source"]).resolve(),
+            Path(given["directory"]).expanduser(),
+            str(Path(given["wheelhouse"]).expanduser()) if given["wheelhouse"] else "",
+            given["digests"],
+            Path(given["locks"]),
+            given["spark"],
+            given["prefix"],
             module.check_mode,
         )
     except (BundleError, OSError) as error:

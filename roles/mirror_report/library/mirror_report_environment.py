@@ -17,16 +17,23 @@ short_description: Makes the Python environment of the report
 description:
   - Installs a wheel of the report and what it needs into a virtual environment.
   - A marker written last says what is installed. An environment without one, or of another Python,
-    is made again from nothing; one with another source, or without a wanted extra, is brought up
-    to date and keeps the extras it has.
+    is made again from nothing; one with another source or lock, or without a wanted extra, is
+    brought up to date and keeps the extras it has.
+  - pip takes nothing whose SHA-256 it is not given.
   - In check mode it says what would be done.
 options:
   path: {description: The environment., type: path, required: true}
   python: {description: Interpreter it is made of., type: path, required: true}
   source: {description: Hash of the source of the wheel., type: str, required: true}
   extras: {description: Extras wanted., type: list, elements: str, default: []}
+  locks:
+    description: SHA-256 of the locks, by name (client, spark).
+    type: dict
+    required: true
   wheels:
-    description: Directory with the wheel; removed when the environment is whole.
+    description: >-
+      Directory with the wheel, and what pip may install, with hashes (client.txt, spark.txt,
+      build.txt, own.txt); removed when the environment is whole.
     type: path
     required: true
   index: {description: Whether pip may ask a package index., type: bool, default: false}
@@ -53,6 +60,11 @@ def run(command: list[str], doing: str) -> None:
         raise MakeError(f"{doing} failed (status {done.returncode}):\n{said}")
 
 
+def lock_of(extras: list[str]) -> str:
+    """Name of the lock of an environment with some extras."""
+    return "spark" if "spark" in extras else "client"
+
+
 def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> None:
     """Make the environment, or bring it up to date, and mark it whole.
 
@@ -72,14 +84,20 @@ def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> 
     pip = [
         str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input",
         "--disable-pip-version-check", "--no-cache-dir", "--no-warn-script-location",
-        *([] if parameters["index"] else ["--no-index", "--find-links", str(wheels)]),
-        *parameters["pip_arguments"],
+        # What pip fetches for a build by itself is in no lock.
+        "--require-hashes", "--no-build-isolation", "--find-links", str(wheels),
+        *([] if parameters["index"] else ["--no-index"]), *parameters["pip_arguments"],
     ]  # fmt: skip
+    locked, own = (
+        ["--requirement", str(wheels / f"{name}.txt")]
+        for name in (lock_of(wanted["extras"]), "own")
+    )
+    if parameters["index"]:
+        run([*pip, "--requirement", str(wheels / "build.txt")], "installing what builds wheels")
+    run([*pip, *locked, *own], "installing the report and what it needs")
     if not fresh:
-        # The version may be the old one, and then pip would keep the old content.
-        run([*pip, "--force-reinstall", "--no-deps", str(wheel)], "replacing the report")
-    extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
-    run([*pip, f"{wheel}{extras}"], "installing the report and what it needs")
+        # The version may be the old one, and then pip keeps the old content.
+        run([*pip, "--force-reinstall", "--no-deps", *own], "replacing the report")
     run([str(path / "bin" / "python"), "-I", "-c", "import mirror_report"], "loading the report")
     marker = path / f"{MARKER}.part"
     marker.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
@@ -94,6 +112,7 @@ def main() -> None:
             "python": {"type": "path", "required": True},
             "source": {"type": "str", "required": True},
             "extras": {"type": "list", "elements": "str", "default": []},
+            "locks": {"type": "dict", "required": True},
             "wheels": {"type": "path", "required": True},
             "index": {"type": "bool", "default": False},
             "pip_arguments": {"type": "list", "elements": "str", "default": []},
@@ -105,12 +124,11 @@ def main() -> None:
     python = str(Path(parameters["python"]).resolve())
     fresh = present.get("python") != python
     kept = [] if fresh else present.get("extras", [])
-    wanted = {
-        "source": parameters["source"],
-        "python": python,
-        "extras": sorted({*kept, *parameters["extras"]}),
-    }
+    extras = sorted({*kept, *parameters["extras"]})
+    lock = parameters["locks"][lock_of(extras)]
+    wanted = {"source": parameters["source"], "python": python, "extras": extras, "lock": lock}
     changed = present != wanted
+    spark = "spark" in extras and ("spark" not in kept or present.get("lock") != lock)
     try:
         if changed and not module.check_mode:
             install(parameters, wanted, fresh)
@@ -118,7 +136,7 @@ def main() -> None:
             shutil.rmtree(parameters["wheels"], ignore_errors=True)
     except (MakeError, OSError) as error:
         module.fail_json(msg=f"mirror_report: {error}")
-    module.exit_json(changed=changed, outdated=changed, present=bool(present), kept=kept)
+    module.exit_json(changed=changed, outdated=changed, present=bool(present), needs_spark=spark)
 
 
 if __name__ == "__main__":
