@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
-import pytest
 from faults import FAULTS, RECORDS
 from labkit.answers import classes, parity
-from labkit.controller import wait
 
 
 def test_before_the_damage_all_is_verified(faulty, whole):
@@ -85,20 +81,3 @@ def test_the_next_run_lists_duplicates_and_foreign_records_as_accounted(lab, fau
     assert accounted >= {"duplicate", "extra"}
     row = parity(document, faulty.topic("missing"), faulty.flow)
     assert classes(row) == {"missing": FAULTS["missing"].expected["missing"]}
-
-
-@pytest.mark.long
-def test_a_pair_of_classes_alone_is_told_apart(lab, faulty, damaged):
-    """The result does not depend on faults of other topics."""
-    del damaged
-    lab.desk.run("mirror-report", "baseline", "--flow", faulty.flow, "--renew")
-    # Where a mirror keeps no partitions, a baseline leaves out the whole minute of its time.
-    minute = time.time() // 60
-    wait("the next minute", lambda: time.time() // 60 > minute)
-    faulty.fill(["missing", "duplicated"])
-    faulty.damage(["missing", "duplicated"])
-    _, document = lab.report("run", "--flow", faulty.flow)
-    found = {row["source_topic"]: classes(row) for row in document["parity"] if classes(row)}
-    assert found == {
-        faulty.topic(fault): dict(FAULTS[fault].expected) for fault in ("missing", "duplicated")
-    }
