@@ -115,6 +115,7 @@ class Memory:
     def _forget(self) -> None:
         self.sides: dict[str, Side] = {}
         self.older: list[int] = []
+        self.gap: list[int] = []
         self.kept_from: int | None = None
         self.limits: int | None = None
         self.untold: set[Finding] = set()
@@ -239,10 +240,13 @@ class Memory:
 
     def read(self, now: int) -> None:
         """Read what is new, and compare."""
-        events = {(self.flow, "reset", "critical") for side in SIDES if self._renewed(side, now)}
-        self.untold |= events
+        renewed = [side for side in SIDES if self._renewed(side, now)]
+        self.untold |= {(self.flow, "reset", "critical") for _ in renewed}
+        unread = self.sides["source"].unread if "source" in self.sides else 0
         for side in SIDES:
             self._read(side, now)
+        if "source" in renewed or self.sides["source"].unread > unread:
+            self.gap = self.topic.target.ends
         removed = self._removed(now)
         self._compare()
         # What is in a bucket that differs is of one of its classes.
@@ -266,7 +270,7 @@ class Memory:
         elif known is not None:
             self.sides[side].gone_at = known.gone_at
         if side == "target":
-            self.older, self.kept_from, self.limits = [], None, None
+            self.older, self.gap, self.kept_from, self.limits = [], [], None, None
         self._forget_numbers()
         return True
 
@@ -428,8 +432,11 @@ class Memory:
         for (where, content), number in foreign.items():
             older = (r for r in self._there("target", where) if self._is_older(r))
             known = min(number, sum(record.content == content for record in older))
-            counts[where]["extra"] += number - known
+            left = (r for r in self._there("target", where) if r.offset < self._end_of_gap(r))
+            unseen = min(number - known, sum(record.content == content for record in left))
+            counts[where]["extra"] += number - known - unseen
             counts[where]["older"] += known
+            counts[where]["unverifiable"] += unseen
         for where, count in counts.items():
             before = self.found.get(where)
             new = {
@@ -440,6 +447,10 @@ class Memory:
             }
             halves[where] += sum(count[name] for name in ("missing", "extra", *ACROSS))
             self.found[where] = Found(wrong[where], count, new, halves[where])
+
+    def _end_of_gap(self, record: Record) -> int:
+        """Below it a record of the target may be the copy of one that left the source unread."""
+        return self.gap[record.partition] if record.partition < len(self.gap) else 0
 
     def _there(self, side: str, where: Where) -> list[Record]:
         """What is still there of a bucket."""
@@ -512,11 +523,10 @@ class Memory:
         wrong = sum(said[name] for name in (*CRITICAL, "unverifiable", "expired"))
         wrong += said["reordered"] if self.topic.keeps_partitions else 0
         compared = max(0, len(source) - wrong)
+        said["unmatched"] += min(said["unverifiable"], max(0, len(target) - len(source)))
         if status == "in_flight":
             said["in_flight"] += len(source)
-        elif status == "unverifiable":
-            said["unmatched"] += max(0, len(target) - len(source))
-        elif status != "skipped":
+        elif status not in {"unverifiable", "skipped"}:
             # A bucket that is in flight again keeps what was found; the rest waits.
             said["verified" if self.due[where] else "in_flight"] += compared
         return said, status

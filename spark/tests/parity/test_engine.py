@@ -225,6 +225,28 @@ def test_records_that_expired_unread_are_unverifiable(scenario: FaultyTopics) ->
     assert found.status == "unverifiable"
 
 
+def test_copies_of_unread_records_dated_ahead_are_unverifiable_and_later_ones_extra(
+    mirror: Mirror,
+) -> None:
+    topic, ahead = mirror.topic("ahead"), round(time.time() - T0 / 1000) + 1800
+    mirror.produce(topic, 60)
+    mirror.copy(topic)
+    assert only(mirror.run()).status == "verified"
+    mirror.produce(topic, 30, start=ahead)
+    mirror.copy_since(topic, T0 + ahead * 1000)
+    copies = [record for record in mirror.read(0, topic) if record.timestamp >= T0 + ahead * 1000]
+    gone = {TopicPartition(topic, p): -1 for p in range(3)}
+    mirror.admins[0].delete_records(gone)
+    found = only(mirror.run())
+    assert (found.status, counts(found)) == ("unverifiable", {"unverifiable": 30})
+    mirror.write(copies[0], value=b"of somebody else")
+    mirror.producers[1].flush()
+    assert counts(only(mirror.run())) == {"unverifiable": 30, "extra": 1}
+    mirror.produce(topic, 30, start=ahead + 30)
+    mirror.copy_since(topic, T0 + (ahead + 30) * 1000)
+    assert counts(only(mirror.run())) == {"unverifiable": 30}, "the one is accounted"
+
+
 def test_a_baseline_leaves_out_what_lies_before_it(scenario: FaultyTopics) -> None:
     found = scenario.of(0, "old")
     assert (found.source_records, found.target_records) == (60, 60)

@@ -21,8 +21,7 @@ ACCOUNTABLE = (*REPORTED_ONCE, BY_LANE)
 SAMPLES = 20
 
 # Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
-# of which the oldest does. ``unmatched_records``: what buckets that cannot be decided hold more of
-# on the target.
+# of which the oldest does. ``unmatched_records``: what cannot be verified and the target alone has.
 ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
     "older_records", "replaced_records", *CLASSES,

@@ -25,11 +25,12 @@ KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 # Offsets that decide, per partition. Of the source: ``position``, the next to mirror; ``boundary``,
 # below which records are on what was read of the target (null: below ``position``); ``required``,
 # below which a record may have been copied before the baseline. Of the target:
-# ``first``, the first digested, and ``older``, below which records may be copies of what the source
-# had lost when it was first read. Null: there is no such offset.
+# ``first``, the first digested, ``older``, below which records may be copies of what the source had
+# lost when it was first read, and ``gap``, likewise of what left the source unread later on. Null:
+# there is no such offset.
 POSITIONS_SCHEMA = (
     "flow string, side string, origin string, partition int, position bigint, boundary bigint, "
-    "required bigint, first bigint, older bigint"
+    "required bigint, first bigint, older bigint, gap bigint"
 )
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")

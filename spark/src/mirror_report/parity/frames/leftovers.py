@@ -84,12 +84,12 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
     """All that matches becomes one row per bucket: the rest grows with what is wrong."""
     wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
-    sums = ("n_source", "n_target", "n_older", "in_flight", "explained", "lost", "optional",
-            "foreign", "duplicate", "reordered")  # fmt: skip
+    sums = ("n_source", "n_target", "n_older", "n_gap", "in_flight", "explained", "lost",
+            "optional", "foreign", "duplicate", "reordered")  # fmt: skip
     return (
         counted.withColumns(
             {name: F.when(wrong, F.col(name)) for name in names}
-            | {"n_older": _where(wrong, "n_older")}
+            | {name: _where(wrong, name) for name in ("n_older", "n_gap")}
         )
         .groupBy(*BUCKET, *names)
         .agg(
@@ -128,6 +128,7 @@ def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
         F.count_if(F.col("below") & (F.col("offset") < F.col("required"))).alias("n_optional"),
         F.count_if((F.col("side") == "target") & ~F.col("counts")).alias("n_sought"),
         F.count_if(on_target & (F.col("offset") < F.col("older"))).alias("n_older"),
+        F.count_if(on_target & (F.col("offset") < F.col("gap"))).alias("n_gap"),
         *(F.min(name).alias(name) for name in same),
         F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
         F.max(F.when(on_target, F.col("sample"))).alias("target"),
@@ -207,6 +208,8 @@ def _named(paired: DataFrame) -> DataFrame:
     """Give what does not match the names of its classes."""
     unpaired = F.least("lost", "optional")
     older = F.least("foreign", "n_older")
+    # Where nothing is hidden by its time; what was repeated is seen to be no copy of what is gone.
+    of_gap = F.least(F.col("foreign") - older, F.col("n_gap"))
     repeated = F.least("duplicate", F.col("n_older") - older)
     too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
     unknown = _where(F.col("allowed_from_ms").isNull(), "alone")
@@ -219,14 +222,14 @@ def _named(paired: DataFrame) -> DataFrame:
                 "duplicate": F.col("duplicate") - repeated,
                 "halves": total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
                 "reordered": F.col("reordered") + F.col(DISPLACED),
-                "extra": F.col("foreign") - older,
+                "extra": F.col("foreign") - older - of_gap,
                 "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
                 "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
-                "balance": F.col("balance") - unknown + F.col("unseen"),
-                "unseen": F.col("unseen") + unknown,
+                "balance": F.col("balance") - unknown + F.col("unseen") + of_gap,
+                "unseen": F.col("unseen") + unknown + of_gap,
             }
         )
-        .drop(DISPLACED, "lost", "foreign", "alone", "optional", "explained", "n_older")
+        .drop(DISPLACED, "lost", "foreign", "alone", "optional", "explained", "n_older", "n_gap")
         .drop("source_hidden", "target_hidden", "allowed_from_ms")
     )
 

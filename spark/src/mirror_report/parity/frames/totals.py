@@ -89,8 +89,7 @@ def _numbers_of_records() -> dict[str, str]:
         "skipped_records": "sum(skipped)",
         "older_records": "sum(older)",
         "replaced_records": f"sum({REPLACED})",
-        "unmatched_records": "sum(if(status = 'unverifiable', greatest(n_target - n_source, 0L),"
-        " 0L))",
+        "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
     }
 
 

@@ -43,9 +43,12 @@ def position_rows(
                 some = [{**row, "boundary": ends.get(row["partition"], 0)} for row in some]
         else:
             some = [
-                {"partition": p, "first": begun.first.get(p), "older": begun.older.get(p)}
-                for p in begun.sought.keys() | begun.older.keys()
-            ]
+                {
+                    "partition": p, "first": begun.first.get(p), "older": begun.older.get(p),
+                    "gap": begun.gap.get(p),
+                }
+                for p in begun.sought.keys() | begun.older.keys() | begun.gap.keys()
+            ]  # fmt: skip
         rows += [{"flow": flow, "side": side, "origin": origin} | row for row in some]
     return rows
 

@@ -105,12 +105,19 @@ def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
 
 
 def plan_side(
-    done: SidePlan, now: SideNow, manifest: Manifest, *, rebuild: bool, recreated: bool
+    done: SidePlan,
+    now: SideNow,
+    manifest: Manifest,
+    *,
+    rebuild: bool,
+    recreated: bool,
+    lost: bool = False,
 ) -> None:
     """Add what one side needs.
 
     :param rebuild: the whole log has to be read again, because the other side was recreated.
     :param recreated: a log of either side is another one than before.
+    :param lost: records have left the source unread since the last run.
     """
     before, change = manifest.sides.get(now.key), changed(now, manifest)
     reset = isinstance(change, str)
@@ -128,6 +135,11 @@ def plan_side(
     state = replace(state, **_baseline_offsets(now, before, change, recreated=recreated))
     if now.side == "target":
         state = _with_retention(state, now, known)
+        if lost:
+            # Those that are dated ahead of the clock are known by nothing else.
+            state = replace(state, gap={p: log.end for p, log in now.snapshot.partitions.items()})
+        elif before is not None and not change:
+            state = replace(state, gap=before.gap)
         done.removals += _removals(now, known, state) if known is not None else []
     done.begin[now.key] = state
     done.reopened += _reopened(now, before, change)

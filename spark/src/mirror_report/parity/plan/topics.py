@@ -203,8 +203,10 @@ def _plan_sides(
     rebuild = sealed and (deleted or any(changes))
     # What may have been copied before the baseline is in logs that are no longer there.
     recreated = deleted or any(isinstance(change, str) for change in changes)
-    for side in sides:
-        plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated)
+    gaps = len(done.gaps)
+    for side in sorted(sides, key=lambda side: side.side):
+        lost = side.side == "target" and len(done.gaps) > gaps
+        plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated, lost=lost)
 
 
 def behind(

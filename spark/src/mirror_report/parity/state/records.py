@@ -114,7 +114,7 @@ class Unreadable:
 # Fields of :class:`SideState` that come from a baseline: two of the source, two of the target.
 BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
 # Fields of :class:`SideState` that hold an offset per partition.
-OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start")
+OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start", "gap")
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ class SideState:
         been copied before it; ``untouched``: from here on none was.
     :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
     :param older: target: ends when the source was first read and had lost its beginning.
+    :param gap: target: ends when records were last found to have left the source unread.
     """
 
     topic_id: str
@@ -142,3 +143,4 @@ class SideState:
     untouched: Mapping[int, int] = field(default_factory=dict)
     sought: Mapping[int, int] = field(default_factory=dict)
     older: Mapping[int, int] = field(default_factory=dict)
+    gap: Mapping[int, int] = field(default_factory=dict)
