@@ -15,6 +15,10 @@ import yaml
 from tests.loading import ROOT
 
 Computed = dict[str, dict[str, Any]]
+FACTS = {
+    "ansible.builtin.set_fact": {"{{ item.key }}": "{{ item.value }}", "cacheable": True},
+    "loop": "{{ facts | default({}) | dict2items }}",
+}
 
 
 def needed(role: Path) -> list[Path]:
@@ -31,7 +35,7 @@ def compute(
 
     :param roles: the role, after those whose variables and filters it has besides.
     :param shown: name -> expression.
-    :param hosts: host -> its variables, beside the defaults of the roles.
+    :param hosts: host -> its variables, beside the defaults of the roles; ``facts`` are its facts.
     :returns: host -> name -> what was computed.
     """
     everything = list(dict.fromkeys(path for role in roles for path in needed(role)))
@@ -41,7 +45,10 @@ def compute(
         "gather_facts": False,
         "vars": {"role_path": str(roles[-1])},
         "vars_files": [str(f) for role in everything for f in sorted(role.glob("vars/**/*.yml"))],
-        "tasks": [{"ansible.builtin.debug": {"var": "computed"}, "vars": {"computed": computed}}],
+        "tasks": [
+            FACTS,
+            {"ansible.builtin.debug": {"var": "computed"}, "vars": {"computed": computed}},
+        ],
     }
     (directory / "play.yml").write_text(yaml.safe_dump([play]))
     (directory / "hosts").write_text("\n".join(hosts))
@@ -63,5 +70,5 @@ def compute(
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.JSONDecoder().raw_decode
-    texts = {name: done.stdout.split(f"ok: [{name}] => ", 1)[1] for name in hosts}
+    texts = {name: done.stdout.rsplit(f"ok: [{name}] => ", 1)[1] for name in hosts}
     return {name: read(text)[0]["computed"] for name, text in texts.items()}
