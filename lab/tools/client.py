@@ -75,12 +75,12 @@ def admin(connection: Mapping[str, Any]) -> Any:
     return KafkaAdminClient(**settings(connection))
 
 
-def producer(connection: Mapping[str, Any]) -> Any:
+def producer(connection: Mapping[str, Any], *, idempotent: bool = True) -> Any:
     """Idempotent producer: what it acknowledges is on the source once, and only once."""
     return KafkaProducer(
         **settings(connection),
         acks="all",
-        enable_idempotence=True,
+        enable_idempotence=idempotent,
         batch_size=262144,
         linger_ms=20,
         max_request_size=2097152,

@@ -19,6 +19,9 @@ Headers = tuple[tuple[str, bytes | None], ...]
 SEQUENCE_HEADER = "sequence"
 SEQUENCE = re.compile(rb"[0-9a-f]{8}-\d+-\d+")
 SAMPLES = 5
+KINDS = 20
+"""Of records; the first :data:`PLAIN_KINDS` have no headers."""
+PLAIN_KINDS = 14
 KEYS = 1000
 # Values are slices of one random pool: incompressible, and far cheaper than new random bytes.
 POOL = b"".join(hashlib.blake2b(b"%d" % n).digest() for n in range(2048))
@@ -80,8 +83,8 @@ def make(sequence: str, number: int, timestamp_ms: int) -> Record:
     :param sequence: ``<run>-<process>-<number>``.
     :param number: chooses the kind, the key and the bytes.
     """
-    kind = number % 20
-    key: bytes | None = b"key-%04d" % (number // 20 % KEYS)
+    kind = number % KINDS
+    key: bytes | None = b"key-%04d" % (number // KINDS % KEYS)
     headers: Headers = ()
     start = number * 7919 % (len(POOL) // 2)
     mark = sequence.encode()

@@ -31,13 +31,14 @@ from kafka.admin import (
     ResourcePatternFilter,
     ResourceType,
 )
-from kafka.errors import CoordinatorNotAvailableError, KafkaError
+from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 from ledger import Record
 
 EARLIEST = -2
 LATEST = -1
 COORDINATOR_SECONDS = 60
+DELETION_SECONDS = 60
 
 
 class Probe:
@@ -67,9 +68,19 @@ class Probe:
         wanted = {name: {"replication_factor": 1, **spec} for name, spec in topics.items()}
         self._admin(cluster).create_topics(wanted, wait_for_metadata=True)
 
-    def delete(self, cluster: str, topics: list[str]) -> None:
-        """Delete topics."""
-        self._admin(cluster).delete_topics(topics)
+    def create_again(self, cluster: str, topics: dict[str, dict[str, Any]]) -> None:
+        """Delete topics, which takes an old cluster a while, and create them."""
+        self._admin(cluster).delete_topics(list(topics))
+        deadline = time.monotonic() + DELETION_SECONDS
+        while True:
+            try:
+                self.create(cluster, topics)
+            except TopicAlreadyExistsError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
     def _offsets(self, cluster: str, topics: list[str], spec: int) -> Offsets:
         known = self.topics(cluster)

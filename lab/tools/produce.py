@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import client
-from ledger import Acknowledged, Record, checksum, make, to_line
+from ledger import KINDS, PLAIN_KINDS, Acknowledged, Record, checksum, make, to_line
 
 PROGRESS_SECONDS = 5.0
 IN_FLIGHT = 20000
@@ -48,6 +48,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--duration", type=float, help="seconds; default: no end")
     parser.add_argument("--rate", type=float, help="records a second in all; default: no bound")
     parser.add_argument("--keys", type=int, help="every record gets one of so many keys")
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="neither headers nor idempotence: topics in formats before 0.11 take none",
+    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--connection", default="-", help="JSON file; -: standard input")
     return parser.parse_args(arguments)
@@ -56,8 +61,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 class Writer:
     """One producer, its open futures and its log."""
 
-    def __init__(self, connection: dict[str, Any], log: Path) -> None:
-        self.producer = client.producer(connection)
+    def __init__(self, connection: dict[str, Any], log: Path, *, idempotent: bool) -> None:
+        self.producer = client.producer(connection, idempotent=idempotent)
         self.log = log.open("w", encoding="ascii")
         self.open: deque[tuple[Any, str, Record]] = deque()
         self.acknowledged = 0
@@ -105,7 +110,8 @@ class Writer:
 def work(options: argparse.Namespace, connection: dict[str, Any], process: int) -> int:
     """Write one process's share; returns the exit status."""
     stop = Stop()
-    writer = Writer(connection, options.directory / f"{options.run}-{process}.tsv")
+    log = options.directory / f"{options.run}-{process}.tsv"
+    writer = Writer(connection, log, idempotent=not options.plain)
     share = options.processes
     limit = None
     if options.count is not None:
@@ -122,8 +128,10 @@ def work(options: argparse.Namespace, connection: dict[str, Any], process: int) 
             time.sleep(0.01)
             continue
         sequence = f"{options.run}-{process}-{number}"
-        topic = options.topic[number // 20 % len(options.topic)]
-        record = make(sequence, number, int(time.time() * 1000))
+        topic = options.topic[number // KINDS % len(options.topic)]
+        # The first kinds have no headers.
+        kind = number // PLAIN_KINDS * KINDS + number % PLAIN_KINDS if options.plain else number
+        record = make(sequence, kind, int(time.time() * 1000))
         if options.keys:
             record = replace(record, key=b"key-%04d" % (number % options.keys))
         writer.send(topic, sequence, record)

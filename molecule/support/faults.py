@@ -135,8 +135,7 @@ class Faulty:
             if self.faults[fault].recreated
         }
         if again:
-            lab.probe({"do": "delete", "cluster": "east", "topics": list(again)})
-            lab.probe({"do": "create", "cluster": "east", "topics": again})
+            lab.probe({"do": "create_again", "cluster": "east", "topics": again})
         self._produce(chosen, times=3)
         copies = [
             {

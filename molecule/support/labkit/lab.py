@@ -94,7 +94,7 @@ class Lab(Site):
         """Start a producer; options are those of ``lab/tools/produce.py``."""
         arguments = [part for topic in topics for part in ("--topic", topic)]
         for name, value in options.items():
-            arguments += [f"--{name}", str(value)]
+            arguments += [f"--{name}", *([] if value is True else [str(value)])]
         directory = f"{ACKS}/{cluster}/{topics[0]}"
         return Production(self.desk, self.connection(cluster), arguments, directory)
 

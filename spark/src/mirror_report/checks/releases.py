@@ -29,15 +29,13 @@ ALTERS_ONE_SETTING = (2, 3)
 WRITE_IS_ENOUGH = (2, 8)
 
 
-def judge(flow: Flow, releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
-    """What follows from the releases of a flow's clusters.
+def clusters(releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
+    """What clusters do not tell, once per cluster.
 
     :param releases: alias of a cluster -> its release, as far as it could be asked.
     """
     found = []
-    for alias in dict.fromkeys((flow.source, flow.target)):
-        if (release := releases.get(alias)) is None:
-            continue
+    for alias, release in releases.items():
         untold = [what for since, what in TOLD_FROM if release < since]
         if release < OLDEST:
             found.append(
@@ -46,7 +44,6 @@ def judge(flow: Flow, releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
                     f"{alias} answers as Kafka {named(release)} does: clusters below "
                     f"{named(OLDEST)} are not supported",
                     f"Upgrade {alias}",
-                    flow=flow.name,
                     severity="critical",
                 )
             )
@@ -57,15 +54,17 @@ def judge(flow: Flow, releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
                     f"{alias} answers as Kafka {named(release)} does, and cannot be asked: "
                     + "; ".join(untold),
                     f"What it does not tell is reported as unknown. Upgrade {alias} to have it",
-                    flow=flow.name,
                     count=len(untold),
                 )
             )
-    return found + _settings(flow, releases.get(flow.target))
+    return found
 
 
-def _settings(flow: Flow, release: tuple[int, ...] | None) -> list[Finding]:
-    """An engine that would fail at setting a topic's settings."""
+def settings(flow: Flow, release: tuple[int, ...] | None) -> list[Finding]:
+    """A flow that would fail at setting a topic's settings.
+
+    :param release: of its target; ``None``: it could not be asked.
+    """
     sets = flow.engine.syncs_topic_configs and flow.sync_topic_configs
     if release is None or not sets or release >= ALTERS_ONE_SETTING:
         return []

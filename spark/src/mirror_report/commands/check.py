@@ -6,7 +6,7 @@ It changes nothing.
 import contextlib
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from mirror_report.checks import certificates, permissions, preflight, releases, sysconfig
@@ -55,8 +55,11 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
                     *check_flow(settings, clients, flow, observed),
                     *_before_start(clients, flow, observed),
                 ]
-            # By now most brokers have been asked for something.
-            found += releases.judge(flow, _releases(clients, flow))
+        # By now most brokers have been asked for something.
+        known = _releases(clients, shared.aliases(flows))
+        found += releases.clusters(known)
+        for flow in flows:
+            found += releases.settings(flow, known.get(flow.target))
         found += ending_certificates(settings, clients, flows)
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)
@@ -72,10 +75,10 @@ def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
     return found
 
 
-def _releases(clients: Clients, flow: Flow) -> dict[str, tuple[int, ...]]:
-    """Releases of a flow's clusters, as far as they can be asked."""
+def _releases(clients: Clients, aliases: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Releases of clusters, as far as they can be asked."""
     found = {}
-    for alias in (flow.source, flow.target):
+    for alias in aliases:
         # Why it cannot be asked is said by what else is asked of it.
         with contextlib.suppress(ReportError):
             found[alias] = clients.get(alias).release()

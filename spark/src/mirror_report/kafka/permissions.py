@@ -2,7 +2,8 @@
 
 A broker lists authorized operations of what exists and may be described. For a name that does not
 exist it still refuses a request before that: so creating, growing and altering are asked for
-with ``validate_only``.
+with ``validate_only``, and writing idempotently by asking for a producer's number, of which brokers
+have enough.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from kafka.protocol.admin import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
+from kafka.protocol.producer import InitProducerIdRequest
 
 from mirror_report.kafka import groups
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, DeniedError, explained
@@ -208,6 +210,11 @@ def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Ac
             code = client.admin._manager.run(_broker_configs, client.admin, broker)
             if code in (0, *_REFUSED):
                 allowed["DESCRIBE_CONFIGS"] = code == 0
+    if "IDEMPOTENT_WRITE" in wanted:
+        with contextlib.suppress(KafkaError):
+            code = client.admin._manager.run(_producer_id, client.admin)
+            if code in (0, *_REFUSED):
+                allowed["IDEMPOTENT_WRITE"] = code == 0
     return Access(operations=allowed)
 
 
@@ -217,6 +224,13 @@ async def _broker_configs(admin: Any, broker: int) -> int:
         node_id=broker,
     )
     return int(answer.results[0].error_code)
+
+
+async def _producer_id(admin: Any) -> int:
+    request = InitProducerIdRequest(
+        transactional_id=None, transaction_timeout_ms=REQUEST_TIMEOUT_MS
+    )
+    return int((await admin._manager.send(request)).error_code)
 
 
 def _every(kind: str, allowed: Iterable[str]) -> dict[str, bool]:
