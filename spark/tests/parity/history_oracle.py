@@ -474,7 +474,10 @@ class Memory:
                 count["expired" if self._allows(content) else "deleted_early"] += number
         for content, number in (target - source).items():
             if source[content]:
-                count["duplicate"] += number
+                older = (self._is_older(r) for r in of_target if r.content == content)
+                known = min(number, sum(older))
+                count["duplicate"] += number - known
+                count["older"] += known
             elif blind["source"]:
                 count["unverifiable"] += number
             else:

@@ -260,12 +260,16 @@ class History(RuleBasedStateMachine):
 
     @rule(moment=st.sampled_from(MOMENTS), left=st.integers(0, 6))
     def killed_report(self, moment: str, left: int) -> None:
-        """A run that dies somewhere changes nothing of what the next one tells."""
+        """A run that dies before its report is there changes nothing of what the next one tells."""
         self._stop()
+        before = self._reports()
         with dying(moment, left), contextlib.suppress(KilledError):
             self._hold(*self._call("run", "--json"))
             return
         self.told["killed"] += 1
+        for made in self._reports() - before:
+            text = made.read_text()
+            self._hold(json.loads(text)["verdict"]["exit_code"], text)
         self._hold(*self._call("run", "--json"))
 
     @rule()
@@ -283,6 +287,10 @@ class History(RuleBasedStateMachine):
             self.stage.commit(topic)
         self.report()
         self.report()
+
+    def _reports(self) -> set[Path]:
+        """Reports that are there; what is in one has been told."""
+        return set(self.configuration.with_suffix("").glob("reports/2*.json"))
 
     def _stop(self) -> None:
         """The mirror has no process while the report looks; brokers have removed what they may."""
