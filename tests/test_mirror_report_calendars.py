@@ -6,15 +6,28 @@ from typing import Any
 
 import pytest
 
+from tests.loading import load
 from tests.playing import run_module
 
+MODULE = "roles/mirror_report/library/mirror_report_calendars.py"
 DAY = 86_400
+ANSWER = """
+  Original form: yearly
+    Next elapse: Fri 2027-01-01 00:00:00 UTC
+{label:>15}: Sat 2028-01-01 00:00:00 UTC
+       From now: 1 year 1 month left
+"""
 
 
 def judged(**calendars: str) -> dict[str, Any]:
     """Run the module as Ansible does."""
-    module = "roles/mirror_report/library/mirror_report_calendars.py"
-    return run_module(module, {"calendars": calendars})
+    return run_module(MODULE, {"calendars": calendars})
+
+
+@pytest.mark.parametrize("label", ["Iter. #2", "Iteration #2"])
+def test_times_are_read_as_each_systemd_writes_them(label: str) -> None:
+    found = load(MODULE, "calendars").times(ANSWER.format(label=label))
+    assert [time.year for time in found] == [2027, 2028]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ ITERATIONS = 3000
 # Where the times that are looked at begin: so many reach the pause of a weekend, even if a calendar
 # elapses every minute of the other days.
 FRIDAY = "2021-01-01 00:00:00 UTC"
-TIME = re.compile(r"(?:Next elapse|Iter\. #\d+): \w+ (\S+ \S+) UTC$", re.MULTILINE)
+# As systemd 252 (Iter.) and 257 (Iteration) write it.
+TIME = re.compile(r"(?:Next elapse|Iter(?:\.|ation) #\d+): \w+ (\S+ \S+) UTC$", re.MULTILINE)
 
 Run = Callable[[Sequence[str]], tuple[int, str, str]]
 
