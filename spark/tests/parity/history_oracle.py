@@ -79,12 +79,16 @@ class Side:
 
 @dataclass
 class Baseline:
-    """Offsets from which on a topic counts, by side; and what is accepted of its source."""
+    """Offsets from which on a topic counts, by side; and what is accepted of its source.
+
+    :param before: below them the target may hold copies of what counts of the source.
+    """
 
     born: dict[str, int]
     offsets: dict[str, list[int]]
     accepted: list[int]
     older: list[int] = field(default_factory=list)
+    before: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -115,6 +119,7 @@ class Memory:
     def _forget(self) -> None:
         self.sides: dict[str, Side] = {}
         self.older: list[int] = []
+        self.before: list[int] = []
         self.gap: list[int] = []
         self.kept_from: int | None = None
         self.limits: int | None = None
@@ -143,8 +148,17 @@ class Memory:
             {"source": begin, "target": list(target.starts) if full else target.ends},
             accepted,
             target.ends if full and any(begin) else [],
+            [] if full else self._before(begin),
         )
         lag.born = dict(self.baseline.born)
+
+    def _before(self, begin: list[int]) -> list[int]:
+        """Ends of the target's partitions that have copies of records from some offsets on."""
+        topic = self.topic
+        ahead = [end > start for end, start in zip(topic.source.ends, begin, strict=True)]
+        if not topic.keeps_partitions:
+            ahead = [any(ahead)] * len(topic.target.ends)
+        return [end if may else 0 for end, may in zip(topic.target.ends, ahead, strict=False)]
 
     def positions(self, otherwise: list[int]) -> list[int]:
         """Committed positions, and where the mirror begins without one."""
@@ -245,6 +259,8 @@ class Memory:
         unread = self.sides["source"].unread if "source" in self.sides else 0
         for side in SIDES:
             self._read(side, now)
+        if renewed:
+            self.before = []
         if "source" in renewed or self.sides["source"].unread > unread:
             self.gap = self.topic.target.ends
         removed = self._removed(now)
@@ -284,7 +300,7 @@ class Memory:
             first = [*first, *[0] * (len(log.starts) - len(first))]
             first = [min(pair) for pair in zip(first, log.ends, strict=True)]
             if side == "target":
-                self.older = self.baseline.older
+                self.older, self.before = self.baseline.older, self.baseline.before
         return Side(log.born, first, list(first), list(log.starts))
 
     def _read(self, side: str, now: int) -> None:
@@ -448,6 +464,16 @@ class Memory:
             halves[where] += sum(count[name] for name in ("missing", "extra", *ACROSS))
             self.found[where] = Found(wrong[where], count, new, halves[where])
 
+    def _copied_before(self, where: Where) -> Counter[Content]:
+        """What the target had of a bucket before the baseline, and has still."""
+        log = self.topic.target
+        some = (
+            self._record("target", partition, offset, log.partitions[partition][offset])
+            for partition, end in enumerate(self.before)
+            for offset in range(log.starts[partition], end)
+        )
+        return Counter(record.content for record in some if record.where == where)
+
     def _end_of_gap(self, record: Record) -> int:
         """Below it a record of the target may be the copy of one that left the source unread."""
         return self.gap[record.partition] if record.partition < len(self.gap) else 0
@@ -467,7 +493,7 @@ class Memory:
         source, target = (Counter(r.content for r in some) for some in (of_source, of_target))
         blind = {side: self._gap(side, where) or self._gone(side, where) for side in SIDES}
         count: Counter[str] = Counter()
-        for content, number in (source - target).items():
+        for content, number in (source - target - self._copied_before(where)).items():
             if not blind["target"]:
                 lost[where, content] = number
             else:
