@@ -135,9 +135,8 @@ class Store:
         path = self.directory / "lock"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            handle = os.fdopen(
-                open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8"
-            )
+            # Unbuffered: what a full disk refuses is not tried again when it is closed.
+            handle = os.fdopen(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+", 0)
         except OSError as error:
             raise StateError(
                 f"{path} cannot be opened: {error.strerror}",
@@ -148,24 +147,21 @@ class Store:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 handle.seek(0)
-                holder = handle.read().strip() or "another process"
+                holder = handle.read().decode(errors="replace").strip() or "another process"
                 raise LockedError(
                     f"{self.directory} is in use: {holder}",
                     "Wait for it to end, or watch it with `journalctl -fu mirror-report`",
                 ) from None
-            handle.seek(0)
-            handle.truncate()
-            handle.write(
-                f"process {os.getpid()}, since "
-                f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}\n"
-            )
-            handle.flush()
+            since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            try:
+                handle.truncate(0)
+                handle.write(f"process {os.getpid()}, since {since}\n".encode())
+            except OSError as error:
+                raise unwritable(path, error) from error
             try:
                 yield
             finally:
-                handle.seek(0)
-                handle.truncate()
-                handle.flush()
+                handle.truncate(0)
 
     def write_report(self, name: str, text: str) -> Path:
         """Publish one rendered report, readable by the report's group."""
@@ -317,7 +313,8 @@ def alone(path: Path) -> Iterator[None]:
 
 def unwritable(path: Path, error: OSError) -> StateError:
     """What is said of a file of the state that cannot be written."""
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     return StateError(
         f"{path} cannot be written: {error.strerror}",
-        "Run as root or as the report's user, and check the free space",
+        "Free some space there" if full else "Run as root or as the report's user",
     )
