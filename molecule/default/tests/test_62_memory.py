@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from labkit.controller import wait
 from labkit.hosts import Unit
+from labkit.memory import MIB, Limit
 
 # Prints its OOM score, waits for a file, then allocates so many megabytes at once: step by step the
 # kernel makes room for minutes, with code of other programs that they soon need again.
@@ -20,42 +19,14 @@ while not os.path.exists(sys.argv[2]):
 held = b"x" * (int(sys.argv[1]) * 1_000_000)
 print("HELD", flush=True)
 """
-MIB = 1024 * 1024
 LEFT = 80
 """Mebibytes of the host that are free."""
-
-
-class Limit:
-    """The memory of a container as a whole, by either kind of control groups."""
-
-    def __init__(self, container):
-        ask = ["podman", "inspect", "--format={{.State.Pid}}", container]
-        pid = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
-        groups = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
-        paths = {names: path for _, names, path in (line.split(":", 2) for line in groups)}
-        root = Path("/sys/fs/cgroup")
-        first = "memory" in paths
-        path = (paths["memory"] if first else paths[""]).strip("/")
-        # systemd in the container may have made groups of its own below.
-        path = re.sub(r"(libpod-[0-9a-f]{64}[^/]*).*", r"\1", path)
-        self.group = root / "memory" / path if first else root / path
-        self.name = "memory.limit_in_bytes" if first else "memory.max"
-        self.unlimited = "-1" if first else "max"
-
-    def held(self):
-        """Bytes that processes hold; what the kernel can take back does not count."""
-        stat = (self.group / "memory.stat").read_text(encoding="utf-8")
-        return int(re.search(r"^(?:total_rss|anon) (\d+)$", stat, re.MULTILINE)[1])
-
-    def set(self, text):
-        """Limit it."""
-        (self.group / self.name).write_text(str(text), encoding="utf-8")
 
 
 @pytest.fixture
 def limit(lab):
     """The limit of the mirror's host; none afterwards, as before."""
-    limit = Limit(lab.mirror.container)
+    limit = Limit(lab.mirror)
     yield limit
     limit.set(limit.unlimited)
 
