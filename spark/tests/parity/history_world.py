@@ -117,6 +117,8 @@ class Stage:
         )  # fmt: skip
         for partition, content in written:
             topic.log(side).partitions[partition].append(content)
+        if side == "target":
+            self._expire(topic)
 
     # -- what the mirror does ---------------------------------------------------------------------
 
@@ -210,11 +212,13 @@ class Stage:
         topic.limit_ms = limit_ms
         value = CENTURY if limit_ms is None else str(limit_ms)
         self.clusters.world.configure("target", topic.name, retention_ms=value)
+        self._expire(topic)
 
-    def expire(self, topic: Mirrored) -> None:
+    def _expire(self, topic: Mirrored) -> None:
         """Wait until the target's broker has removed what it may not keep: whole segments.
 
-        Nothing ends a segment here but this.
+        Nothing ends a segment here but this. It removes them at a time of its own, so nothing else
+        happens before it has.
         """
         if topic.limit_ms is None:
             return

@@ -293,10 +293,9 @@ class History(RuleBasedStateMachine):
         return set(self.configuration.with_suffix("").glob("reports/2*.json"))
 
     def _stop(self) -> None:
-        """The mirror has no process while the report looks; brokers have removed what they may."""
+        """The mirror has no process while the report looks."""
         for topic in self.topics.values():
             self.stage.crash(topic)
-            self.stage.expire(topic)
 
     def _call(self, *arguments: str) -> tuple[int, str]:
         """Exit status and output of a command."""
