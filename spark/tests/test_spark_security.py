@@ -22,6 +22,7 @@ ENCRYPTED = {
 }
 FILES = {"spark.io.encryption.enabled": "true"}
 TLS = {"spark.ssl.rpc.enabled": "true", "spark.ssl.rpc.trustStore": "/etc/spark/trust.jks"}
+JMX = "-Dcom.sun.management.jmxremote"
 FAR = "spark://h:7077"
 
 
@@ -64,6 +65,16 @@ def test_a_cluster_may_encrypt_by_tls_instead() -> None:
         (FAR, {"spark.ssl.rpc.keyStorePassword": "hushhush"}, "mirror_report_spark_secrets"),
         (FAR, {"spark.hadoop.fs.s3a.secret.key": "hushhush"}, "mirror_report_spark_secrets"),
         (FAR, {"spark.driver.extraJavaOptions": "-Da.b.password=hushhush"}, "holds a secret"),
+        (
+            "local[*]",
+            {"spark.driver.extraJavaOptions": f"{JMX}.port=9 {JMX}.authenticate=false"},
+            "nobody has to log in",
+        ),
+        (
+            FAR,
+            {"spark.executor.extraJavaOptions": "-agentlib:jdwp=transport=dt_socket"},
+            "nobody has to log in",
+        ),
     ],
 )
 def test_what_would_let_others_in_or_show_a_secret_is_refused(
@@ -81,6 +92,7 @@ def test_what_would_let_others_in_or_show_a_secret_is_refused(
         ("local[*]", {**AUTHENTICATED, **ENCRYPTED, "spark.io.encryption.enabled": False}),
         (FAR, {**AUTHENTICATED, **ENCRYPTED, **FILES}),
         (FAR, TLS),
+        (FAR, {"spark.driver.extraJavaOptions": f"{JMX}.port=9 {JMX}.authenticate=true"}),
         (FAR, {"spark.ssl.rpc.keyStore": "/etc/spark/key.jks", "spark.executor.memory": "1g"}),
     ],
 )

@@ -27,6 +27,10 @@ _ELSEWHERE = {"spark.io.encryption.enabled": "true"}
 _HIDDEN_NAME = re.compile(
     r"(secret|password|passphrase|token|(access|secret)\.?key|jaas\.config)$", re.IGNORECASE
 )
+# Whoever connects to such a port runs code.
+_OPEN_PORT = re.compile(
+    r"-Dcom\.sun\.management\.jmxremote\.authenticate=false|jdwp", re.IGNORECASE
+)
 _HIDDEN_OPTION = re.compile(r"-D\S*(secret|password|passphrase|token)=", re.IGNORECASE)
 
 
@@ -77,6 +81,11 @@ def problems(master: str, properties: Mapping[str, Any]) -> list[str]:
             found.append(
                 f"{where}: {name} holds a secret, which would stand in the report's configuration "
                 "and among Spark's arguments; put it into mirror_report_spark_secrets"
+            )
+        elif _OPEN_PORT.search(str(value)):
+            found.append(
+                f"{where}: {name} opens a JMX or debugging port at which nobody has to log in; "
+                "leave it out, or let -Dcom.sun.management.jmxremote.authenticate be true"
             )
         elif not _is(value, fixed.get(name, value)):
             found.append(
