@@ -504,6 +504,6 @@ def test_operation_on_the_cluster_is_asked_where_it_is_not_listed(
 
 def test_what_a_cluster_does_not_list_and_cannot_be_asked_is_unknown(granted: Lab) -> None:
     with without(granted, *rows("psrc", "cluster", "kafka-cluster", "DESCRIBE")):
-        needed = rows("psrc", "cluster", "kafka-cluster", "IDEMPOTENT_WRITE")
+        needed = rows("psrc", "cluster", "kafka-cluster", "CLUSTER_ACTION")
         (found,) = granted.check("mm1", needed)
-    assert "IDEMPOTENT_WRITE on the cluster (Kafka does not say)" in found.message
+    assert "CLUSTER_ACTION on the cluster (Kafka does not say)" in found.message
