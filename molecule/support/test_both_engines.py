@@ -1,18 +1,25 @@
 """Both engines beside each other: every record arrives, also after kills, and a group can go on.
 
-Scenarios link to this file; their conftest has the units as ``mm1`` and ``mm2``.
+Scenarios link to this file.
 """
 
 from __future__ import annotations
 
 import pytest
-from labkit.answers import classes, complete, parity
+from labkit.answers import changed, classes, complete, parity
 from labkit.controller import wait
 from labkit.kills import kill_rounds
 
 # Engine -> flow, which is also a topic, the topic of kills, and what stands before their copies.
 FLOWS = {"mm1": ("payments", "payments.killed", ""), "mm2": ("orders", "killed", "east.")}
 engine = pytest.mark.parametrize("engine", FLOWS)
+
+
+def test_a_second_run_changes_nothing(lab, mm1, mm2, outputs):
+    running = [unit.pid for unit in (mm1, mm2)]
+    outputs.append(lab.playbook("site.yml").stdout)
+    assert changed(outputs[-1]) == {host.name: 0 for host in lab.hosts}
+    assert [unit.pid for unit in (mm1, mm2)] == running
 
 
 @engine

@@ -84,7 +84,11 @@ def test_lag_is_told_on_a_full_disk(lab, disk, measured):
     disk.fill(0)
     lab.produce("orders", count=COUNT)
     lab.wait_mirrored("orders", ["orders"])
-    done = lab.desk.run("mirror-report", "lag", "--flow", "orders", check=False)
+    status, document = lab.report("lag", "--flow", "orders")
     lab.desk.run("rm", FILLER)
-    measured(status=done.status, said=done.text[-400:])
-    assert "orders" in done.stdout
+    measured(status=status, findings=document["findings"])
+    rows = [row for row in document["lag"] if row["topic"] == "orders"]
+    assert sum(row["log_end"] for row in rows) == lab.ends("east", ["orders"])["orders"]
+    assert {row["lag_records"] for row in rows} == {0}
+    unknown = [each for each in document["findings"] if each["severity"] == "unknown"]
+    assert {each["kind"] for each in unknown} <= {"state"}, unknown

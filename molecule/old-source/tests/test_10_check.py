@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from labkit.answers import changed
 from labkit.permissions import Checks, named
 
 # What a cluster does not tell its release for, so the model cannot list it.
@@ -19,13 +18,6 @@ def checks(lab):
     checks = Checks(lab)
     yield checks
     checks.end()
-
-
-def test_a_second_run_changes_nothing(lab, mm1, mm2, outputs):
-    running = [unit.pid for unit in (mm1, mm2)]
-    outputs.append(lab.playbook("site.yml").stdout)
-    assert {host: number for host, number in changed(outputs[-1]).items() if number} == {}
-    assert [unit.pid for unit in (mm1, mm2)] == running
 
 
 def test_the_release_is_named_with_what_its_brokers_do_not_tell(lab):

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from test_digest import BATCH
 
 from mirror_report.model import CLASSES
-from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING
+from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING, STATUSES
 from mirror_report.parity.frames import classify, compare, digest, judge, totals
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.sql import table
@@ -321,6 +321,7 @@ class Step:
     :param seen: what classification reads, if it is something else.
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
+    :param untold: numbers of the steps whose report was not written.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
         :data:`classify.CANDIDATES_SCHEMA`.
     """
@@ -334,14 +335,19 @@ class Step:
     required: Mapping[int, int] = field(default_factory=dict)
     first: int | None = None
     older: int | None = None
+    untold: tuple[str, ...] = ()
 
 
 @dataclass
 class Outcome:
-    """What one step said of one mirror: before classification, by it, and after it."""
+    """What one step said of one mirror: before classification, by it, after it, and later.
+
+    ``later``: as a second run finds it, if nothing has changed and nothing is classified again.
+    """
 
     before: dict[str, Any]
     after: dict[str, Any]
+    later: dict[str, Any]
     classified: list[dict[str, Any]]
     samples: list[dict[str, Any]]
 
@@ -360,6 +366,8 @@ def scenarios() -> dict[str, list[Step]]:
     twice = Step([*source, *target, *target[:4]], at)
     two_missing = Step([*source, *target[2:]], at)
     late = Record("f", "source", 0, 99, (b"k", b"late", 3, None))
+    twice_once = Step([*source, *target, target[0], target[3]], at)
+    unmirrored = Step([late, *twice_once.records], at, untold=("0",))
     gap = 5 * MINUTE
     altered_one = [altered(target[0], value=b"?"), *target[1:]]
     many, copies, _ = whole(120)
@@ -424,6 +432,7 @@ def scenarios() -> dict[str, list[Step]]:
             two_missing, two_missing, Step([*source, late, *target[2:]], at),
             Step([*source, *target], at),
         ],
+        "two copies that nobody was told of, then not due": [twice_once, unmirrored],
         "source expired": [
             Step([*source[6:], *target], at, {"source_gap": gap}, hidden=("source_gap",))
         ],
@@ -480,11 +489,15 @@ def compared(
     digests = compare.with_lanes(digest.digest(records), kept)
     buckets = compare.by_bucket(digests, mirrored).persist()
 
-    def judged(results: list[dict[str, Any]]) -> DataFrame:
-        return judge.judge(buckets, known, table(spark, judge.RESULTS_SCHEMA, results), run_id)
+    def judged(results: list[dict[str, Any]], told: bool = False) -> DataFrame:
+        old = table(spark, judge.RESULTS_SCHEMA, results)
+        if told:
+            return judge.judge(buckets, known, old, f"after {run_id}")
+        untold = {flow: step.untold for flow, step in steps.items()}
+        return judge.judge(buckets, known, old, run_id, untold)
 
-    def summary(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        found = summaries.by_topic(totals.summarise(judged(results), MINUTE).collect())
+    def summary(results: list[dict[str, Any]], told: bool = False) -> dict[str, dict[str, Any]]:
+        found = summaries.by_topic(totals.summarise(judged(results, told), MINUTE).collect())
         return {row["flow"]: row for row in found}
 
     chosen = table(
@@ -509,9 +522,10 @@ def compared(
     results = {tuple(row[name] for name in BUCKET): row for row in [*earlier, *classified]}
     before, after = summary(earlier), summary(list(results.values()))
     earlier[:] = results.values()
+    later = summary(earlier, told=True)
     return {
         flow: Outcome(
-            before[flow], after[flow],
+            before[flow], after[flow], later[flow],
             sorted((row for row in classified if row["flow"] == flow),
                    key=lambda row: row["bucket"]),
             [row for row in samples if row["flow"] == flow],
@@ -574,6 +588,32 @@ def test_each_fault_is_found_and_nothing_else(
     assert (after["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (after["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
     assert after["newest_due_ms"] == 2 * MINUTE + 29
+
+
+def test_what_the_next_run_would_say_is_foretold(outcomes: dict[str, list[Outcome]]) -> None:
+    foretold = ("source_records", "verified_records", "in_flight_records", "skipped_records",
+                "verified_through_ms", *CLASSES, *(f"accounted_{name}" for name in ACCOUNTABLE),
+                *(f"buckets_{name}" for name in STATUSES))  # fmt: skip
+    for name, steps in outcomes.items():
+        for step in steps:
+            then = summaries.as_next(step.after)
+            assert {n: then[n] for n in foretold} == {n: step.later[n] for n in foretold}, name
+            hours = {lane: [hour[:2] for hour in known["hours"]]
+                     for lane, known in then["lanes"].items()}  # fmt: skip
+            assert hours == {lane: [hour[:2] for hour in known["hours"]]
+                             for lane, known in step.later["lanes"].items()}, name  # fmt: skip
+
+
+def test_a_copy_of_what_is_not_due_is_accounted_and_in_flight_afterwards(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    untold, undue = outcomes["two copies that nobody was told of, then not due"]
+    assert (untold.after["duplicate"], untold.after["buckets_next_verified"]) == (2, 3)
+    assert (undue.after["duplicate"], undue.after["buckets_mismatch"]) == (2, 1)
+    then = summaries.as_next(undue.after)
+    assert (then["duplicate"], then["accounted_duplicate"]) == (0, 2)
+    assert (then["buckets_verified"], then["buckets_in_flight"]) == (2, 1)
+    assert then["in_flight_records"] == 11
 
 
 @pytest.mark.parametrize("kind", ORDERS)
@@ -703,7 +743,7 @@ def test_duplicates_are_new_once_and_accounted_afterwards(
 ) -> None:
     first, second, third = outcomes["twice"]
     assert (first.after["duplicate"], first.after["accounted_duplicate"]) == (4, 0)
-    assert first.after["buckets_accountable"] == first.after["buckets_mismatch"] == 3
+    assert first.after["buckets_mismatch"] == first.after["buckets_next_verified"] == 3
     assert first.after["verified_through_next_ms"] == 3 * MINUTE
     assert second.classified == [], "an unchanged bucket is not classified again"
     assert (second.after["duplicate"], second.after["accounted_duplicate"]) == (0, 4)

@@ -2,8 +2,8 @@
 
 A broker lists authorized operations of what exists and may be described. For a name that does not
 exist it still refuses a request before that: so creating, growing and altering are asked for
-with ``validate_only``, and writing idempotently by asking for a producer's number, of which brokers
-have enough.
+with ``validate_only``. Writing idempotently, a permission below 2.8, is asked for by requesting a
+producer id, which nobody uses.
 """
 
 import contextlib

@@ -26,7 +26,7 @@ ADDED = (
     "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
     "older_records", "replaced_records", *CLASSES,
     *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
-    *(f"buckets_{name}" for name in (*STATUSES, "accountable")), "candidates",
+    *(f"buckets_{when}{name}" for when in ("", "next_") for name in STATUSES), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
 OLDEST = ("in_flight_since_ms",)

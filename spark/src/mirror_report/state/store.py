@@ -138,10 +138,7 @@ class Store:
             # Unbuffered: what a full disk refuses is not tried again when it is closed.
             handle = os.fdopen(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+", 0)
         except OSError as error:
-            raise StateError(
-                f"{path} cannot be opened: {error.strerror}",
-                "Run as root or as the report's user",
-            ) from error
+            raise unwritable(path, error) from error
         with handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -51,10 +51,10 @@ def judge(
     :param run_id: the present run.
     :param unreported: flow -> runs whose report was not written: what they found is new still.
     :returns: the buckets with due, candidate (its records have to be classified, or again, if it is
-        settled), settled, status (``skipped``: nothing of the bucket was compared), accountable
-        (the next run will call it verified) and the count of each class and of :data:`BESIDE`; of
-        :data:`ACCOUNTABLE` what is reported once counts while it is new, and is ``accounted_*``
-        afterwards.
+        settled), settled, status (``skipped``: nothing of the bucket was compared), next_status
+        (what the next run calls it if nothing changes) and the count of each class and of
+        :data:`BESIDE`; of :data:`ACCOUNTABLE` what is reported once counts while it is new, and is
+        ``accounted_*`` afterwards.
     """
     known = _with_results(buckets, topics, results, run_id, unreported)
     return _with_status(_with_counts(_with_candidates(_with_due(known))))
@@ -132,20 +132,27 @@ def _with_counts(state: DataFrame) -> DataFrame:
 
 
 def _with_status(counted: DataFrame) -> DataFrame:
-    """Status of a bucket, and whether the next run will call it verified if nothing changes."""
-    status = derived(
+    lasting = f"if({KEEPS_ORDER}, {BY_LANE}, 0L)"
+    return derived(
         counted,
         {
-            "status": f"case when {_sum((*LASTING, *ACCOUNTABLE))} > 0 then 'mismatch'"
-            " when unverifiable > 0 then 'unverifiable'"
-            " when due and skipped + older > 0 and n_source <= skipped then 'skipped'"
-            " when due and (equal or settled) and in_flight = 0 then 'verified'"
-            " else 'in_flight' end"
+            "status": _status((*LASTING, *ACCOUNTABLE)),
+            "next_status": _status((*LASTING, lasting)),
         },
     )
-    lasting = f"({_sum(LASTING)} + if({KEEPS_ORDER}, {BY_LANE}, 0L) > 0)"
-    return derived(
-        status, {"accountable": f"status = 'mismatch' and not {lasting} and unverifiable = 0"}
+
+
+def _status(wrong: Collection[str]) -> str:
+    """The status of a bucket.
+
+    :param wrong: what makes it a mismatch.
+    """
+    return (
+        f"case when {_sum(wrong)} > 0 then 'mismatch'"
+        " when unverifiable > 0 then 'unverifiable'"
+        " when due and skipped + older > 0 and n_source <= skipped then 'skipped'"
+        " when due and (equal or settled) and in_flight = 0 then 'verified'"
+        " else 'in_flight' end"
     )
 
 

@@ -208,8 +208,9 @@ def _named(paired: DataFrame) -> DataFrame:
     """Give what does not match the names of its classes."""
     unpaired = F.least("lost", "optional")
     older = F.least("foreign", "n_older")
-    # Where nothing is hidden by its time; what was repeated is seen to be no copy of what is gone.
+    # Copies of unread records that are dated ahead: no bucket is known to have lost them.
     of_gap = F.least(F.col("foreign") - older, F.col("n_gap"))
+    # What the target holds twice may be a copy of what the source has lost, too.
     repeated = F.least("duplicate", F.col("n_older") - older)
     too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
     unknown = _where(F.col("allowed_from_ms").isNull(), "alone")

@@ -12,21 +12,21 @@ HOUR_MS = 3_600_000
 STRIP_HOURS = 48
 # Classes whose records are not verified although their bucket was compared.
 UNCOMPARED = (*LASTING, "unverifiable", "expired", "skipped")
-SEVERITY = f"cast(array_position(array({', '.join(map(repr, STATUSES))}), status) as int) - 1"
-
+SEVERITIES = f"array({', '.join(map(repr, STATUSES))})"
 
 # Classifying that only met records newer than the digests has decided nothing yet.
-DUE = "due and not (settled and status = 'in_flight')"
+_DECIDED = "due and not (settled and {status} = 'in_flight')"
+_BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
 NUMBERS_OF_CLASSES = {
     **{name: f"sum({name})" for name in CLASSES},
     **{f"accounted_{name}": f"sum(accounted_{name})" for name in ACCOUNTABLE},
 }
 NUMBERS_OF_BUCKETS = {
     **{f"buckets_{name}": f"count_if(status = '{name}')" for name in STATUSES},
-    "buckets_accountable": "count_if(accountable)",
+    **{f"buckets_next_{name}": f"count_if(next_status = '{name}')" for name in STATUSES},
     "candidates": "count_if(candidate)",
-    "worst": f"max({SEVERITY})",
-    "worst_next": f"max(if(accountable, 0, {SEVERITY}))",
+    "worst": f"max(cast(array_position({SEVERITIES}, status) as int)) - 1",
+    "worst_next": f"max(cast(array_position({SEVERITIES}, next_status) as int)) - 1",
 }
 
 
@@ -57,13 +57,12 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
 
 def _with_first_bad(judged: DataFrame) -> DataFrame:
     """Of each topic the first bucket that is not verified, now and in the next run; and hours."""
-    bad = f"{DUE} and status not in ('verified', 'skipped')"
     topic = "over (partition by flow, topic)"
     return derived(
         judged,
         {
-            "first_bad": f"min(if({bad}, bucket, null)) {topic}",
-            "first_bad_next": f"min(if({bad} and not accountable, bucket, null)) {topic}",
+            "first_bad": f"min(if({_BAD.format(status='status')}, bucket, null)) {topic}",
+            "first_bad_next": f"min(if({_BAD.format(status='next_status')}, bucket, null)) {topic}",
             "hour": f"bucket - pmod(bucket, {HOUR_MS})",
         },
     )
@@ -72,7 +71,9 @@ def _with_first_bad(judged: DataFrame) -> DataFrame:
 def _numbers_of_records() -> dict[str, str]:
     out_of_order = f"if({KEEPS_ORDER}, {BY_LANE}, 0L)"
     compared = f"greatest(n_source - ({' + '.join((out_of_order, *UNCOMPARED))}), 0L)"
-    settled, still_open = (f"status = 'mismatch' and {kind}" for kind in ("settled", "not settled"))
+    settled, still_open = (
+        f"status = 'mismatch' and {kind}" for kind in ("due and settled", "not (due and settled)")
+    )
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
     verified = " ".join(
@@ -95,9 +96,10 @@ def _numbers_of_records() -> dict[str, str]:
 
 def _times(bucket_ms: int) -> dict[str, str]:
     verified = f"status = 'verified' and {_before('first_bad')}"
-    verified_next = f"(status = 'verified' or accountable) and {_before('first_bad_next')}"
+    verified_next = f"next_status = 'verified' and {_before('first_bad_next')}"
+    decided = _DECIDED.format(status="status")
     return {
-        "newest_due_ms": f"max(if({DUE}, coalesce(ts_max, bucket), null))",
+        "newest_due_ms": f"max(if({decided}, coalesce(ts_max, bucket), null))",
         "verified_through_ms": f"max(if({verified}, bucket + {bucket_ms}L, null))",
         "verified_through_next_ms": f"max(if({verified_next}, bucket + {bucket_ms}L, null))",
         "in_flight_since_ms": "min(if(status = 'in_flight' and n_source > 0, bucket, null))",

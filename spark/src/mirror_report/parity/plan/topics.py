@@ -204,6 +204,7 @@ def _plan_sides(
     # What may have been copied before the baseline is in logs that are no longer there.
     recreated = deleted or any(isinstance(change, str) for change in changes)
     gaps = len(done.gaps)
+    # The source first: what it lost unread may have copies on the target.
     for side in sorted(sides, key=lambda side: side.side):
         lost = side.side == "target" and len(done.gaps) > gaps
         plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated, lost=lost)

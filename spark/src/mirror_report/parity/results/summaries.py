@@ -64,9 +64,8 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
         }
         for lane, known in row["lanes"].items()
     }
-    following["buckets_verified"] += following["buckets_accountable"]
-    following["buckets_mismatch"] -= following["buckets_accountable"]
-    following["buckets_accountable"] = 0
+    for name in STATUSES:
+        following[f"buckets_{name}"] = following[f"buckets_next_{name}"]
     following["verified_through_ms"] = following["verified_through_next_ms"]
     return following
 
