@@ -65,7 +65,8 @@ class Side:
 
     :param born: which of the topics of this name it is; ``first``: where reading began.
     :param following: next offset to read; ``start``: first offset there at the last run.
-    :param gone_at: until when records were written that were gone before they were read.
+    :param unread: partition -> records that were gone before they were read; ``gone_at``: until
+        when they were written.
     """
 
     born: int
@@ -73,7 +74,7 @@ class Side:
     following: list[int]
     start: list[int]
     seen: dict[tuple[int, int], Record] = field(default_factory=dict)
-    unread: int = 0
+    unread: Counter[int] = field(default_factory=Counter)
     gone_at: int | None = None
 
 
@@ -256,12 +257,12 @@ class Memory:
         """Read what is new, and compare."""
         renewed = [side for side in SIDES if self._renewed(side, now)]
         self.untold |= {(self.flow, "reset", "critical") for _ in renewed}
-        unread = self.sides["source"].unread if "source" in self.sides else 0
+        unread = self.sides["source"].unread.total() if "source" in self.sides else 0
         for side in SIDES:
             self._read(side, now)
         if renewed:
             self.before = []
-        if "source" in renewed or self.sides["source"].unread > unread:
+        if "source" in renewed or self.sides["source"].unread.total() > unread:
             self.gap = self.topic.target.ends
         removed = self._removed(now)
         self._compare()
@@ -321,7 +322,7 @@ class Memory:
                 known.gone_at = now
                 self.untold.add((self.flow, "unverifiable", "warning"))
                 if side == "source":
-                    known.unread += start - begin
+                    known.unread[partition] += start - begin
                     if fresh:
                         known.first[partition] = start
             for offset in range(max(begin, start), end):
@@ -530,17 +531,22 @@ class Memory:
         """Status, numbers, and records that are due."""
         total: Counter[str] = Counter()
         buckets: Counter[str] = Counter()
+        unread: Counter[int] = Counter()
+        for partition, count in self.sides["source"].unread.items():
+            unread[partition if self.topic.keeps_partitions else -1] += count
+        gone = unread.total()
         for where in self.source.keys() | self.target.keys():
             counts, status = self._bucket(where)
+            # What the target alone has of a lane may be what is gone: each record counts once.
+            unread[where[1]] -= counts.pop("unmatched")
             total.update(counts)
             buckets[status] += 1
-        unread = self.sides["source"].unread
-        total["unverifiable"] += max(0, unread - total.pop("unmatched", 0))
+        total["unverifiable"] += (+unread).total()
         total["deleted_early"] += self.early
         total["source"] = sum(map(len, self.source.values()))
         total["target"] = sum(map(len, self.target.values()))
         settled = total["source"] - total["in_flight"]
-        due = max(total["verified"], settled) + unread
+        due = max(total["verified"], settled) + gone
         total = +total
         return self._status(total, buckets), dict(total), due
 
