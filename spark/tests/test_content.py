@@ -129,7 +129,7 @@ def test_lanes_add_up_to_their_topic() -> None:
         [
             lane(0, missing=2, verified_through_ms=9, source_records=5),
             lane(10, duplicate=1, missing=1, verified_through_ms=None, source_records=6,
-                 hours=hours, buckets_mismatch=1, buckets_next_verified=1),
+                 hours=hours, buckets_mismatch=1, next_buckets_verified=1),
             lane(2, verified_through_ms=7),
         ]
     )  # fmt: skip

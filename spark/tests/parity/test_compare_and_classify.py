@@ -461,6 +461,10 @@ def scenarios() -> dict[str, list[Step]]:
             Step([*source, *target[4:]], at, seen=[*source[10:], *target[4:]],
                  hidden=("source_gone",))
         ],
+        "twice and gone": [
+            Step([*source, *twice_once.records[30:]], at,
+                 seen=[*source[10:], *twice_once.records[30:]], hidden=("source_gone",))
+        ],
         "altered and gone": [
             Step([*source, *altered_one], at,
                  seen=[record for record in altered_one if record.bucket],
@@ -608,7 +612,7 @@ def test_a_copy_of_what_is_not_due_is_accounted_and_in_flight_afterwards(
     outcomes: dict[str, list[Outcome]],
 ) -> None:
     untold, undue = outcomes["two copies that nobody was told of, then not due"]
-    assert (untold.after["duplicate"], untold.after["buckets_next_verified"]) == (2, 3)
+    assert (untold.after["duplicate"], untold.after["next_buckets_verified"]) == (2, 3)
     assert (undue.after["duplicate"], undue.after["buckets_mismatch"]) == (2, 1)
     then = summaries.as_next(undue.after)
     assert (then["duplicate"], then["accounted_duplicate"]) == (0, 2)
@@ -743,8 +747,8 @@ def test_duplicates_are_new_once_and_accounted_afterwards(
 ) -> None:
     first, second, third = outcomes["twice"]
     assert (first.after["duplicate"], first.after["accounted_duplicate"]) == (4, 0)
-    assert first.after["buckets_mismatch"] == first.after["buckets_next_verified"] == 3
-    assert first.after["verified_through_next_ms"] == 3 * MINUTE
+    assert first.after["buckets_mismatch"] == first.after["next_buckets_verified"] == 3
+    assert first.after["next_verified_through_ms"] == 3 * MINUTE
     assert second.classified == [], "an unchanged bucket is not classified again"
     assert (second.after["duplicate"], second.after["accounted_duplicate"]) == (0, 4)
     assert second.after["buckets_verified"] == 3

@@ -14,7 +14,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -319,7 +318,7 @@ class History(RuleBasedStateMachine):
         for memory in self.memories.values():
             memory.told()
         found = told(status, json.loads(printed))
-        assert asdict(found) == asdict(expected)
+        assert found == expected, f"\nsaid:     {found}\nexpected: {expected}"
         self.told.update(["report", *(kind for _, kind, _ in found.findings)])
         self.told.update(status for status, _ in found.topics.values())
 

@@ -20,13 +20,15 @@ ACCOUNTABLE = (*REPORTED_ONCE, BY_LANE)
 # Records of a class of a topic that are shown.
 SAMPLES = 20
 
+# What the next run may say otherwise although nothing has changed.
+FORETOLD = ("verified_records", "in_flight_records", *(f"buckets_{name}" for name in STATUSES))
 # Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
 # of which the oldest does. ``unmatched_records``: what cannot be verified and the target alone has.
 ADDED = (
-    "source_records", "target_records", "verified_records", "in_flight_records", "skipped_records",
-    "older_records", "replaced_records", *CLASSES,
+    "source_records", "target_records", "skipped_records", "older_records", "replaced_records",
+    *CLASSES,
     *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
-    *(f"buckets_{when}{name}" for when in ("", "next_") for name in STATUSES), "candidates",
+    *FORETOLD, *(f"next_{name}" for name in FORETOLD), "candidates",
 )  # fmt: skip
-NEWEST = ("newest_due_ms", "verified_through_ms", "verified_through_next_ms")
+NEWEST = ("newest_due_ms", "verified_through_ms", "next_verified_through_ms")
 OLDEST = ("in_flight_since_ms",)

@@ -17,16 +17,22 @@ SEVERITIES = f"array({', '.join(map(repr, STATUSES))})"
 # Classifying that only met records newer than the digests has decided nothing yet.
 _DECIDED = "due and not (settled and {status} = 'in_flight')"
 _BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
+NUMBERS_OF_RECORDS = {
+    "source_records": "sum(n_source)",
+    "target_records": "sum(n_target)",
+    "skipped_records": "sum(skipped)",
+    "older_records": "sum(older)",
+    "replaced_records": f"sum({REPLACED})",
+    "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
+}
 NUMBERS_OF_CLASSES = {
     **{name: f"sum({name})" for name in CLASSES},
     **{f"accounted_{name}": f"sum(accounted_{name})" for name in ACCOUNTABLE},
 }
 NUMBERS_OF_BUCKETS = {
-    **{f"buckets_{name}": f"count_if(status = '{name}')" for name in STATUSES},
-    **{f"buckets_next_{name}": f"count_if(next_status = '{name}')" for name in STATUSES},
     "candidates": "count_if(candidate)",
     "worst": f"max(cast(array_position({SEVERITIES}, status) as int)) - 1",
-    "worst_next": f"max(cast(array_position({SEVERITIES}, next_status) as int)) - 1",
+    "next_worst": f"max(cast(array_position({SEVERITIES}, next_status) as int)) - 1",
 }
 
 
@@ -39,14 +45,17 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         records: struct of the hour's start in milliseconds, its worst status and the one the next
         run will see, both as indexes of ``STATUSES`` there.
     """
-    numbers = _numbers_of_records() | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
+    numbers = (
+        NUMBERS_OF_RECORDS | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
+        | _by_status("status") | {f"next_{k}": v for k, v in _by_status("next_status").items()}
+    )  # fmt: skip
     by_hour = _with_first_bad(judged).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
     rank = "dense_rank() over (partition by flow, topic order by hour desc)"
     by_lane = {
         **{name: f"sum({name})" for name in ADDED},
         **{name: f"max({name})" for name in NEWEST},
         **{name: f"min({name})" for name in OLDEST},
-        "hours": "sort_array(collect_list(if(newest, struct(hour, worst, worst_next), null)))",
+        "hours": "sort_array(collect_list(if(newest, struct(hour, worst, next_worst), null)))",
     }
     return (
         derived(by_hour, {"newest": f"{rank} <= {STRIP_HOURS}"})
@@ -62,46 +71,47 @@ def _with_first_bad(judged: DataFrame) -> DataFrame:
         judged,
         {
             "first_bad": f"min(if({_BAD.format(status='status')}, bucket, null)) {topic}",
-            "first_bad_next": f"min(if({_BAD.format(status='next_status')}, bucket, null)) {topic}",
+            "next_first_bad": f"min(if({_BAD.format(status='next_status')}, bucket, null)) {topic}",
             "hour": f"bucket - pmod(bucket, {HOUR_MS})",
         },
     )
 
 
-def _numbers_of_records() -> dict[str, str]:
+def _by_status(status: str) -> dict[str, str]:
+    """The numbers of :data:`FORETOLD`.
+
+    :param status: column that has the status of a bucket.
+    """
     out_of_order = f"if({KEEPS_ORDER}, {BY_LANE}, 0L)"
     compared = f"greatest(n_source - ({' + '.join((out_of_order, *UNCOMPARED))}), 0L)"
     settled, still_open = (
-        f"status = 'mismatch' and {kind}" for kind in ("due and settled", "not (due and settled)")
+        f"{status} = 'mismatch' and {kind}" for kind in ("due and settled", "not (due and settled)")
     )
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
     verified = " ".join(
         f"when {state} then {compared}"
-        for state in ("status = 'verified'", settled, "status = 'unverifiable' and equal and due")
-    )
+        for state in (
+            f"{status} = 'verified'", settled, f"{status} = 'unverifiable' and equal and due"
+        )
+    )  # fmt: skip
     return {
-        "source_records": "sum(n_source)",
-        "target_records": "sum(n_target)",
         "verified_records": f"sum(case {verified} - {on_its_way} else 0L end)",
-        "in_flight_records": "sum(case when status = 'in_flight' then n_source"
+        "in_flight_records": f"sum(case when {status} = 'in_flight' then n_source"
         f" when {still_open} then {compared}"
         f" when {settled} then {on_its_way} else 0L end)",
-        "skipped_records": "sum(skipped)",
-        "older_records": "sum(older)",
-        "replaced_records": f"sum({REPLACED})",
-        "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
+        **{f"buckets_{name}": f"count_if({status} = '{name}')" for name in STATUSES},
     }
 
 
 def _times(bucket_ms: int) -> dict[str, str]:
     verified = f"status = 'verified' and {_before('first_bad')}"
-    verified_next = f"next_status = 'verified' and {_before('first_bad_next')}"
+    verified_next = f"next_status = 'verified' and {_before('next_first_bad')}"
     decided = _DECIDED.format(status="status")
     return {
         "newest_due_ms": f"max(if({decided}, coalesce(ts_max, bucket), null))",
         "verified_through_ms": f"max(if({verified}, bucket + {bucket_ms}L, null))",
-        "verified_through_next_ms": f"max(if({verified_next}, bucket + {bucket_ms}L, null))",
+        "next_verified_through_ms": f"max(if({verified_next}, bucket + {bucket_ms}L, null))",
         "in_flight_since_ms": "min(if(status = 'in_flight' and n_source > 0, bucket, null))",
     }
 

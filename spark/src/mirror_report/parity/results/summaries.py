@@ -9,6 +9,7 @@ from mirror_report.model import CLASSES, Sample, TopicParity
 from mirror_report.parity import (
     ACCOUNTABLE,
     ADDED,
+    FORETOLD,
     HARMLESS,
     NEWEST,
     OLDEST,
@@ -64,9 +65,8 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
         }
         for lane, known in row["lanes"].items()
     }
-    for name in STATUSES:
-        following[f"buckets_{name}"] = following[f"buckets_next_{name}"]
-    following["verified_through_ms"] = following["verified_through_next_ms"]
+    following |= {name: following[f"next_{name}"] for name in FORETOLD}
+    following["verified_through_ms"] = following["next_verified_through_ms"]
     return following
 
 
