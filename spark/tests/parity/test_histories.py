@@ -370,11 +370,16 @@ def test_reports_tell_what_is_so(play: Callable[..., Counter[str]]) -> None:
 def test_reports_tell_what_is_so_through_hundreds_of_steps(
     play: Callable[..., Counter[str]],
 ) -> None:
-    counted = play(max_examples=16, stateful_step_count=25)
-    print(counted)
-    assert counted["report"] >= 60, "enough was told"
-    for kind in (
+    wanted = {
         "missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "duplicate", "extra",
         "deleted_early", "unverifiable", "reset", "truncated", "verified", "mismatch", "killed",
-    ):  # fmt: skip
-        assert counted[kind], f"{kind} was among them"
+    }  # fmt: skip
+    counted = play(max_examples=16, stateful_step_count=25)
+    for _ in range(4):
+        # Chance may leave out a kind; then some more are played.
+        if not wanted - counted.keys():
+            break
+        counted += play(max_examples=4, stateful_step_count=25)
+    print(counted)
+    assert counted["report"] >= 60, "enough was told"
+    assert not wanted - counted.keys(), "all of them were told"
