@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -127,6 +129,32 @@ def broker(
     finally:
         node.process.kill()
         node.process.wait(30)
+
+
+def routes_of(trips: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Round trip in milliseconds -> a listener for a broker, and the port of a proxy to it."""
+    ports = free_ports(2 * len(trips))
+    return dict(zip(trips, zip(ports[::2], ports[1::2], strict=True), strict=True))
+
+
+@contextmanager
+def proxies(routes: Mapping[int, tuple[int, int]]) -> Iterator[dict[int, str]]:
+    """Running proxies; gives the address of the broker behind each.
+
+    :param routes: :func:`routes_of`.
+    """
+    program = Path(__file__).with_name("proxy.py")
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for trip, (listener, port) in routes.items():
+            argv = [sys.executable, str(program), str(port), str(listener), str(trip / 1000)]
+            started.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *argv]))
+            wait_for("a proxy", functools.partial(answers, port), 30)
+        yield {trip: f"127.0.0.1:{port}" for trip, (_, port) in routes.items()}
+    finally:
+        for process in started:
+            process.kill()
+            process.wait(30)
 
 
 def answers(port: int) -> bool:

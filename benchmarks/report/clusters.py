@@ -19,6 +19,7 @@ from common import MeasurementError
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
+from trials import Trial
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -26,7 +27,6 @@ PARTITIONS = 6
 ENVIRONMENT = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx512m"}
 # A host has what pip compiled.
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
-Trial = dict[str, float]
 
 
 @dataclass

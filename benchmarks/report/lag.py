@@ -6,9 +6,10 @@ import signal
 from contextlib import closing
 from typing import Any
 
-from clusters import PARTITIONS, Lab, Trial, commit, create
+from clusters import PARTITIONS, Lab, commit, create
 from common import Node, properties_text, wait_for
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from trials import Trial
 
 TOPICS = [f"lag-{number}" for number in range(200)]
 RECORDS = 10  # of each partition, before and after the mirrors stopped

@@ -23,12 +23,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
-from clusters import HERE, ROOT, Lab, Trial, commit
-from common import RELEASE, MeasurementError, answers, broker, free_ports, wait_for
+from clusters import ROOT, Lab, commit
+from common import RELEASE, MeasurementError, broker, free_ports, proxies, routes_of
 from lag import lag
+from trials import Trial, Trials, spread
 
 AGAINST = ", against"  # what follows the name of a variant of another checkout
 INCREMENT = 600
@@ -152,20 +154,6 @@ def ratios(scenario: Scenario, trials: Mapping[str, Sequence[Trial]]) -> dict[st
     return found
 
 
-def spread(
-    trials: Mapping[str, Sequence[Trial]], record_bytes: int
-) -> dict[str, dict[str, list[float]]]:
-    """Least, median and greatest of each number of each variant, and of ``cpu_s_per_gb``."""
-    found = {}
-    for name, some in trials.items():
-        extended = [{**trial, **_per_gb(trial, record_bytes)} for trial in some]
-        found[name] = {
-            key: [round(f(trial[key] for trial in extended), 3) for f in (min, median, max)]
-            for key in (extended[0] if extended else ())
-        }
-    return found
-
-
 def _per_gb(trial: Trial, record_bytes: int) -> Trial:
     """Processor seconds for a gigabyte of values, where records and processor time were counted."""
     if not {"cpu_s", "records_per_s"} <= trial.keys():
@@ -184,22 +172,19 @@ def laboratory(options: argparse.Namespace) -> Iterator[list[Lab]]:
         subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
         kafka = directory / RELEASE
         trips = [int(variant) for variant in SCENARIOS["distance"].variants]
-        ports = free_ports(2 * len(trips))
-        seen = dict(zip(ports[::2], ports[1::2], strict=True))
+        routes = routes_of(trips)
         credentials, pem = certified(directory / "credentials")
         ports = free_ports(2)
-        source = stack.enter_context(broker(kafka, directory / "east", seen, tls=(ports[0], pem)))
+        source = stack.enter_context(
+            broker(kafka, directory / "east", dict(routes.values()), tls=(ports[0], pem))
+        )
         target = stack.enter_context(broker(kafka, directory / "west", tls=(ports[1], pem)))
         lab = Lab(
             kafka, cache / "jars", directory, source, target,
             (f"localhost:{ports[0]}", f"localhost:{ports[1]}"), credentials,
             options.records, options.record_bytes,
         )  # fmt: skip
-        for trip, (listener, port) in zip(trips, seen.items(), strict=True):
-            argv = [sys.executable, str(HERE / "proxy.py"), str(port), str(listener)]
-            stack.enter_context(_ending(subprocess.Popen([*argv, str(trip / 1000)])))
-            wait_for("a proxy", functools.partial(answers, port), 30)
-            lab.via[trip] = f"127.0.0.1:{port}"
+        lab.via.update(stack.enter_context(proxies(routes)))
         labs = [lab]
         if options.against is not None:
             labs.append(
@@ -228,15 +213,6 @@ def certified(directory: Path) -> tuple[Path, Path]:
     return directory, pem
 
 
-@contextmanager
-def _ending(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait(30)
-
-
 def main() -> int:
     """Run the trials that the command line asks for and that the output does not hold yet."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -256,10 +232,18 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers and proxies end with us
     scenario = SCENARIOS[options.scenario]
     shape = {"records": options.records, "record_bytes": options.record_bytes}
-    known = json.loads(options.output.read_text()) if options.output.exists() else {}
-    if known.get("shape", shape) != shape:
-        parser.error(f"{options.output} holds trials of {known['shape']}")
-    trials: dict[str, list[Trial]] = known.get("trials", {})
+
+    def worked_out(trials: Mapping[str, Sequence[Trial]]) -> dict[str, Any]:
+        extended = {
+            name: [{**trial, **_per_gb(trial, options.record_bytes)} for trial in some]
+            for name, some in trials.items()
+        }
+        return {"ratios": ratios(scenario, trials), "spread": spread(extended)}
+
+    try:
+        trials = Trials(options.output, shape, worked_out)
+    except ValueError as error:
+        parser.error(str(error))
     names = options.variants or scenario.variants
     with laboratory(options) as labs:
         turns = [labs, labs[::-1]]  # or who comes first has the machine as the other left it
@@ -268,18 +252,7 @@ def main() -> int:
         ):
             lab = turns[number % 2][place]
             variant = name if lab is labs[0] else f"{name}{AGAINST}"
-            done = trials.setdefault(variant, [])
-            if len(done) > number:
-                continue
-            load = os.getloadavg()[0]
-            trial = {key: round(value, 3) for key, value in scenario.measure(lab, name).items()}
-            done.append({**trial, "load_before": load})
-            print(number + 1, variant, done[-1], flush=True)
-            document = {
-                "ratios": ratios(scenario, trials), "shape": shape,
-                "spread": spread(trials, options.record_bytes), "trials": trials,
-            }  # fmt: skip
-            options.output.write_text(json.dumps(document, indent=1) + "\n")
+            trials.take(variant, number, functools.partial(scenario.measure, lab, name))
     return 0
 
 

@@ -1,0 +1,156 @@
+"""How a mirror is started: as Kafka's documentation does it, or as the role's unit does."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
+
+import yaml  # noqa: E402
+from mirror_model.instances import mirrormaker_instance  # noqa: E402
+from mirror_model.render import to_java_properties  # noqa: E402
+
+RELEASES = {"mm1": "kafka_2.13-3.9.2", "mm2": "kafka_2.13-4.3.1"}
+ROLE_DEFAULTS = yaml.safe_load((ROOT / "roles/mirrormaker/defaults/main.yml").read_text())
+NAME = "mirrormaker"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What is to be mirrored.
+
+    :param alias: name of the source; of each trial another, so that it begins at the beginning.
+    :param source: address of the source as the mirror sees it; ``target`` likewise.
+    """
+
+    engine: str
+    alias: str
+    topic: str
+    source: str
+    target: str
+
+    @property
+    def target_topic(self) -> str:
+        """Where its copies are."""
+        return self.topic if self.engine == "mm1" else f"{self.alias}.{self.topic}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an inventory sets of a mirror, beside clusters and flow.
+
+    :param consumer: properties of the client that reads, ``producer`` of the one that writes; null
+        removes a default.
+    :param parallel: streams or tasks; ``None``: the default.
+    :param heap: as the inventory spells it; empty: the default.
+    :param jvm: Java's options of the garbage collector; empty: those of Kafka's script.
+    """
+
+    consumer: Mapping[str, Any] = field(default_factory=dict)
+    producer: Mapping[str, Any] = field(default_factory=dict)
+    parallel: int | None = None
+    heap: str = ""
+    jvm: str = ""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A command and its environment."""
+
+    command: list[str]
+    environment: dict[str, str]
+
+
+def stock(flow: Flow, kafka: Path, directory: Path) -> Start:
+    """The least that Kafka's documentation asks for; everything else is Kafka's default."""
+    script = kafka / RELEASES[flow.engine] / "bin"
+    environment = {"LOG_DIR": str(directory / "logs")}
+    if flow.engine == "mm1":
+        files = {
+            "consumer.properties": {
+                "bootstrap.servers": flow.source, "group.id": flow.alias,
+                "auto.offset.reset": "earliest",
+            },
+            "producer.properties": {"bootstrap.servers": flow.target},
+        }  # fmt: skip
+        _write(files, directory)
+        arguments = [
+            f"{script}/kafka-mirror-maker.sh", "--consumer.config",
+            f"{directory}/consumer.properties", "--producer.config",
+            f"{directory}/producer.properties", "--include", re.escape(flow.topic),
+        ]  # fmt: skip
+        return Start(arguments, environment)
+    factors = (
+        "replication.factor", "offset-syncs.topic.replication.factor",
+        "checkpoints.topic.replication.factor", "heartbeats.topic.replication.factor",
+        "offset.storage.replication.factor", "config.storage.replication.factor",
+        "status.storage.replication.factor",
+    )  # fmt: skip
+    properties = {
+        "clusters": f"{flow.alias},west",
+        f"{flow.alias}.bootstrap.servers": flow.source,
+        "west.bootstrap.servers": flow.target,
+        f"{flow.alias}->west.enabled": True,
+        f"{flow.alias}->west.topics": flow.topic,
+        # There is one broker.
+        **dict.fromkeys(factors, 1),
+    }
+    _write({"mm2.properties": properties}, directory)
+    command = [f"{script}/connect-mirror-maker.sh", f"{directory}/mm2.properties"]
+    return Start([*command, "--clusters", "west"], environment)
+
+
+def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> Start:
+    """What the role's unit starts, from an inventory with these settings."""
+    described: dict[str, Any] = {
+        "name": "bench", "engine": flow.engine, "source": flow.alias, "target": "west",
+        "topics": [flow.topic],
+    }  # fmt: skip
+    instance: dict[str, Any] = {"hosts": ["here"], "flows": ["bench"]}
+    if settings.heap:
+        instance["heap"] = settings.heap
+    if flow.engine == "mm1":
+        described["group_id"] = flow.alias
+        instance["consumer_properties"] = dict(settings.consumer)
+        instance["producer_properties"] = dict(settings.producer)
+        if settings.parallel is not None:
+            instance["num_streams"] = settings.parallel
+    else:
+        described["properties"] = {f"consumer.{k}": v for k, v in settings.consumer.items()}
+        instance["worker_properties"] = {f"producer.{k}": v for k, v in settings.producer.items()}
+        if settings.parallel is not None:
+            described["tasks_max"] = settings.parallel
+    clusters = {
+        flow.alias: {"bootstrap_servers": [flow.source]},
+        "west": {"bootstrap_servers": [flow.target]},
+    }
+    made = mirrormaker_instance(clusters, [described], {NAME: instance}, NAME, {"brokers": 1})
+    _write(made["files"], directory)
+    environment = {
+        "KAFKA_HEAP_OPTS": f"-Xms{made['heap']} -Xmx{made['heap']}",
+        "KAFKA_OPTS": " ".join(ROLE_DEFAULTS["mirrormaker_jvm_options"]),
+        "LOG_DIR": str(directory / "logs"),
+    }
+    if settings.jvm:
+        environment["KAFKA_JVM_PERFORMANCE_OPTS"] = f"-server {settings.jvm}"
+    variables = {
+        name: str(value).replace(f"/etc/{NAME}", str(directory))
+        for name, value in made["environment"].items()
+    }
+    script = kafka / RELEASES[flow.engine] / "bin" / made["script"]
+    words = " ".join(made["arguments"]).split()
+    return Start(
+        [str(script), *(re.sub(r"\$\{(\w+)\}", lambda m: variables[m[1]], each) for each in words)],
+        environment,
+    )
+
+
+def _write(files: Mapping[str, Mapping[str, Any]], directory: Path) -> None:
+    for name, properties in files.items():
+        (directory / name).write_text(to_java_properties(properties))

@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""How fast mirrors copy, near and far: as Kafka starts them, as this package does, and peers.
+
+Two single-node brokers, proxies that delay every byte, and one mirror at a time run on loopback
+and end with this program. Variants of a scenario take turns, trial by trial; what was measured
+stays in the output file, so a run that was ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
+
+from common import MeasurementError, Node, broker, proxies, routes_of, wait_for
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from mirror import content, engines
+from mirror.engines import Flow, Settings, Start
+from mirror.process import Copying
+from mirror_model.tuned import PRODUCER_DEFAULTS
+from trials import Trial, Trials, spread
+
+HERE = Path(__file__).resolve().parent
+TRIPS = (0, 10, 50, 150)
+PLACES = {
+    "near": (None, None),
+    **{f"read_{trip}": (trip, None) for trip in TRIPS},
+    **{f"write_{trip}": (None, trip) for trip in TRIPS},
+}
+"""Name -> round trips in milliseconds to the source and to the target; ``None``: no proxy."""
+
+
+@dataclass
+class Lab:
+    """Both clusters, and the topic that is mirrored.
+
+    :param kafka: where the releases lie.
+    :param source: round trip -> address as seen from so far; ``None``: itself. ``target`` likewise.
+    :param box: seconds of copying after which a trial ends.
+    """
+
+    kafka: Path
+    directory: Path
+    source: dict[int | None, str]
+    target: dict[int | None, str]
+    records: int
+    record_bytes: int
+    compression: str
+    box: float
+    topic: str = "load"
+    digests: array[int] = field(default_factory=lambda: array("Q"))
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def fill(self) -> None:
+        """Write what is mirrored, once."""
+        if self.digests:
+            return
+        address = self.source[None]
+        create(address, self.topic)
+        content.fill(address, self.topic, self.records, self.record_bytes, self.compression)
+        self.digests = content.digests(address, self.topic, ends(address, self.topic))
+
+
+def create(address: str, topic: str) -> None:
+    """Create a topic that takes large records, and whose files go at once when it is deleted."""
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    configs = {"max.message.bytes": "8000000", "file.delete.delay.ms": "1000"}
+    admin.create_topics([NewTopic(topic, content.PARTITIONS, 1, topic_configs=configs)])
+    admin.close()
+
+
+def delete(address: str, topic: str) -> None:
+    """Delete a topic, and wait until it is gone."""
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    admin.delete_topics([topic])
+    wait_for(f"the end of {topic}", lambda: topic not in admin.list_topics(), 60)
+    admin.close()
+
+
+def ends(address: str, topic: str) -> list[int]:
+    """Log end offsets by partition."""
+    consumer = KafkaConsumer(bootstrap_servers=address)
+    parts = [TopicPartition(topic, number) for number in range(content.PARTITIONS)]
+    found = consumer.end_offsets(parts)
+    consumer.close()
+    return [found[part] for part in parts]
+
+
+def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Trial:
+    """Copy the topic with a mirror, and compare.
+
+    :param settings: of an instance that the model renders; ``None``: as Kafka comes.
+    """
+    lab.fill()
+    read, write = PLACES[place]
+    alias = f"t{next(lab.numbers)}"
+    flow = Flow(
+        "mm1" if engine == "librdkafka" else engine, alias, lab.topic, lab.source[read],
+        lab.target[write],
+    )  # fmt: skip
+    directory = lab.directory / alias
+    directory.mkdir()
+    if engine == "librdkafka":
+        addresses = [flow.source, flow.target, flow.topic, alias]
+        start = Start([sys.executable, str(HERE / "loop.py"), *addresses], {})
+    elif settings is None:
+        start = engines.stock(flow, lab.kafka, directory)
+    else:
+        start = engines.rendered(flow, lab.kafka, directory, settings)
+    if flow.target_topic == lab.topic:
+        create(lab.target[None], lab.topic)
+    node = Node(start.command, directory / "log", **start.environment)
+    copying = Copying(lab.target[None], flow.target_topic, node, lab.records, lab.box)
+    try:
+        trial = copying.watch()
+        copying.end()
+    finally:
+        node.process.kill()
+        node.process.wait(30)
+    copies = content.digests(lab.target[None], flow.target_topic, copying.ends)
+    delete(lab.target[None], flow.target_topic)
+    per_record = trial.pop("cpu_s_per_record")
+    found = content.compared(lab.digests, copies)
+    if trial["boxed"]:
+        found.pop("lost")
+    elif found["lost"]:
+        raise MeasurementError(f"{engine} lost {found['lost']:.0f} records")
+    return {**trial, "cpu_s_per_gb": per_record / lab.record_bytes * 1e9, **found}
+
+
+def perf(lab: Lab, tool: str) -> Trial:
+    """Kafka's own tools, which only read or only write."""
+    lab.fill()
+    script = f"{lab.kafka}/{engines.RELEASES['mm2']}/bin/kafka-{tool}-perf-test.sh"
+    if tool == "consumer":
+        command = [
+            script, "--bootstrap-server", lab.source[None], "--topic", lab.topic, "--messages",
+            str(lab.records), "--hide-header", "--timeout", "60000",
+        ]  # fmt: skip
+        # Times, megabytes, their rate, records and theirs, ...; the last is the rate of fetching.
+        pattern = r", ([\d.]+)$"
+    else:
+        create(lab.target[None], lab.topic)
+        producer = PRODUCER_DEFAULTS | {"bootstrap.servers": lab.target[None]}
+        command = [
+            script, "--topic", lab.topic, "--num-records", str(lab.records), "--record-size",
+            str(lab.record_bytes), "--throughput", "-1", "--producer-props",
+            *(f"{key}={value}" for key, value in producer.items()),
+        ]  # fmt: skip
+        pattern = r"records sent, ([\d.]+) records/sec"
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True,
+        env={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx1g"},
+    )  # fmt: skip
+    if tool == "producer":
+        delete(lab.target[None], lab.topic)
+    lines = [line for line in done.stdout.splitlines() if re.search(pattern, line)]
+    found = re.search(pattern, lines[-1]) if lines else None
+    if found is None:
+        raise MeasurementError(f"{tool}: {done.stdout[-1000:]} {done.stderr[-1000:]}")
+    return {"records_per_s": float(found[1])}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What takes a turn.
+
+    :param engine: an engine, ``librdkafka``, or ``consumer`` and ``producer``: a tool of Kafka.
+    :param settings: ``None``: as Kafka comes.
+    """
+
+    engine: str
+    place: str = "near"
+    settings: Settings | None = None
+
+    def measure(self, lab: Lab) -> Trial:
+        """Take one trial."""
+        if self.engine in {"consumer", "producer"}:
+            return perf(lab, self.engine)
+        return mirror(lab, self.engine, self.place, self.settings)
+
+
+def named(places: Sequence[str], **ways: Settings | None) -> dict[str, Variant]:
+    """Each engine, each way, at each place: ``mm1.stock.near``."""
+    return {
+        f"{engine}.{way}.{place}": Variant(engine, place, settings)
+        for place, engine, (way, settings) in itertools.product(
+            places, engines.RELEASES, ways.items()
+        )
+    }
+
+
+TOOLS = {name: Variant(name) for name in ("consumer", "producer", "librdkafka")}
+# Everything that stands between stock and what is rendered, one by one.
+NO_CONSUMER = {
+    "fetch.max.wait.ms": None, "fetch.min.bytes": None, "max.poll.records": None,
+    "receive.buffer.bytes": None,
+}  # fmt: skip
+G1 = "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
+KEYS = {
+    "stock": None,
+    "rendered": Settings(),
+    "heap_2g": Settings(heap="2g"),
+    "one_task": Settings(parallel=1),
+    "parallel_gc": Settings(jvm="-XX:+UseParallelGC"),
+    "parallel_gc_2g": Settings(jvm="-XX:+UseParallelGC", heap="2g"),
+    "regions_8m": Settings(jvm=f"{G1} -XX:G1HeapRegionSize=8m"),
+    "no_pause_goal": Settings(jvm="-XX:+UseG1GC"),
+    **{
+        f"buffer_{mebibytes}m": Settings(producer={"buffer.memory": mebibytes << 20})
+        for mebibytes in (8, 16, 32)
+    },
+    "no_consumer_defaults": Settings(consumer=NO_CONSUMER),
+    "one_task_no_consumer_defaults": Settings(consumer=NO_CONSUMER, parallel=1),
+    **{f"no_{key}": Settings(consumer={key: None}) for key in NO_CONSUMER},
+}
+SCENARIOS: dict[str, dict[str, Variant]] = {
+    "places": {
+        **named(["near", "read_0", "read_50", "write_0", "write_50"], stock=None,
+                rendered=Settings()),
+        **TOOLS,
+    },
+    "far": named([f"{way}_{trip}" for way in ("read", "write") for trip in (10, 150)],
+                 rendered=Settings()),
+    "near": {**named(["near"], stock=None, rendered=Settings()), **TOOLS},
+    "mm1_keys": {f"mm1.{name}.near": Variant("mm1", "near", way) for name, way in KEYS.items()},
+    "mm2_keys": {f"mm2.{name}.near": Variant("mm2", "near", way) for name, way in KEYS.items()},
+}  # fmt: skip
+
+
+def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
+    """Medians of a run divided by others of the same run.
+
+    Of each way and place by stock's there (``_of_stock``), of each far place by the same through a
+    proxy that does not delay (``_of_0_ms``), and near by the serial bound: as fast as both perf
+    tools one after the other.
+    """
+
+    def middle(name: str, number: str) -> float | None:
+        some = trials.get(name)
+        return median(trial[number] for trial in some) if some and number in some[0] else None
+
+    found: dict[str, float] = {}
+
+    def divide(name: str, above: float | None, below: float | None) -> None:
+        if above is not None and below:
+            found[name] = round(above / below, 3)
+
+    rates = [middle(tool, "records_per_s") for tool in ("consumer", "producer")]
+    serial = 1 / sum(1 / rate for rate in rates if rate) if all(rates) else None
+    for name in trials:
+        engine, _, rest = name.partition(".")
+        way, _, place = rest.rpartition(".")
+        rate = middle(name, "records_per_s")
+        if way and way != "stock":
+            for number in ("records_per_s", "cpu_s_per_gb", "peak_mib", "first_record_s"):
+                divide(f"{name}.{number}_of_stock", middle(name, number),
+                       middle(f"{engine}.stock.{place}", number))  # fmt: skip
+        if place not in {"", "near"}:
+            side = place.partition("_")[0]
+            divide(f"{name}.rate_of_near", rate, middle(f"{engine}.{way}.near", "records_per_s"))
+            divide(f"{name}.rate_of_0_ms", rate,
+                   middle(f"{engine}.{way}.{side}_0", "records_per_s"))  # fmt: skip
+        if place == "near" or name == "librdkafka":
+            divide(f"{name}.rate_of_serial_bound", rate, serial)
+    return found
+
+
+@contextmanager
+def laboratory(options: argparse.Namespace) -> Iterator[Lab]:
+    """Both clusters, each with proxies before it."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.scratch)))
+        for release in engines.RELEASES.values():
+            archive = Path(options.cache) / "archives" / f"{release}.tgz"
+            subprocess.run(["tar", "-xzf", str(archive), "-C", str(directory)], check=True)
+        sides: list[dict[int | None, str]] = []
+        for side in ("east", "west"):
+            routes = routes_of(TRIPS)
+            kafka = directory / engines.RELEASES["mm2"]
+            address = stack.enter_context(
+                broker(kafka, directory / side, dict(routes.values()), heap="1g")
+            )
+            far = stack.enter_context(proxies(routes))
+            sides.append({None: address, **dict(far.items())})
+        yield Lab(
+            directory, directory, sides[0], sides[1], options.records, options.record_bytes,
+            options.compression, options.box,
+        )  # fmt: skip
+
+
+def main() -> int:
+    """Take the trials that the command line asks for and that the output does not hold yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
+    parser.add_argument("--cache", type=Path, default=os.environ.get("MIRROR_LAB_CACHE", default))
+    parser.add_argument("--scenario", choices=SCENARIOS, required=True)
+    parser.add_argument("--variants", nargs="+", help="some of the scenario's, default all")
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--record-bytes", type=int, default=1024)
+    parser.add_argument("--compression", choices=["none", "gzip", "zstd", "lz4"], default="none",
+                        help="of the source's batches")  # fmt: skip
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--box", type=float, default=60, help="seconds of copying per trial")
+    parser.add_argument("--scratch", type=Path, help="where topics lie while it runs")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers and proxies end with us
+    shape: dict[str, Any] = {
+        "records": options.records, "record_bytes": options.record_bytes,
+        "compression": options.compression, "box": options.box,
+    }  # fmt: skip
+    try:
+        trials = Trials(
+            options.output, shape, lambda some: {"ratios": ratios(some), "spread": spread(some)}
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    variants = SCENARIOS[options.scenario]
+    with laboratory(options) as lab:
+        for number, name in itertools.product(
+            range(options.trials), options.variants or list(variants)
+        ):
+            trials.take(name, number, functools.partial(variants[name].measure, lab))
+            time.sleep(1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
