@@ -53,8 +53,8 @@ def play(directory: Path, case: dict[str, Any], **more: Any) -> str:
 @pytest.mark.parametrize(
     ("case", "given", "acceptance"),
     [
-        (MIRROR, {"mirrormaker_environment": {"JMX_PORT": "9010"}},
-         "jmx-without-authentication:mirrormaker"),
+        pytest.param(MIRROR, {"mirrormaker_environment": {"JMX_PORT": "9010"}},
+                     "jmx-without-authentication:mirrormaker", marks=pytest.mark.long),
         (MIRROR, {"mirrormaker_jvm_options": [OPEN]}, "jmx-without-authentication:mirrormaker"),
         (BROKER, {"kafka_broker_jvm_options": [OPEN]}, "jmx-without-authentication-of-broker:east"),
     ],

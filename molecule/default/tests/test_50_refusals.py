@@ -67,6 +67,7 @@ def test_a_calendar_that_starts_no_reports_is_refused_before_anything_changes(
     assert "*:0/5" in message
 
 
+@pytest.mark.long
 def test_a_timer_without_a_next_trigger_is_started_again(lab, outputs):
     timers = [Unit(lab.mirror, f"mirror-report{which}.timer") for which in ("", "-lag")]
     for timer in timers:

@@ -25,6 +25,7 @@ def test_what_is_lost_does_not_wait_for_the_end_of_a_backlog(mirror: Mirror) -> 
     assert mirror.store.load("parity")["boundaries"] == {"flow": {topic: []}}
 
 
+@pytest.mark.long
 def test_what_is_lost_is_found_under_a_backlog_that_only_grows(mirror: Mirror) -> None:
     topic = mirror.topic("growing")
     found, backlog = [], []

@@ -237,9 +237,13 @@ def series(
 
 
 @pytest.mark.parametrize(
-    "rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["short", "long"]
+    ("engine", "rounds"),
+    [
+        ("mm1", SHORT),
+        pytest.param("mm1", LONG, marks=pytest.mark.long),
+        pytest.param("mm2", LONG, marks=pytest.mark.long),
+    ],
 )
-@pytest.mark.parametrize("engine", ["mm1", "mm2"])
 def test_no_loss_after_a_baseline_stays_unreported_and_none_is_made_up(
     series: Factory, tmp_path: Path, engine: str, rounds: int
 ) -> None:

@@ -225,6 +225,7 @@ def test_records_that_expired_unread_are_unverifiable(scenario: FaultyTopics) ->
     assert found.status == "unverifiable"
 
 
+@pytest.mark.long
 def test_copies_of_unread_records_dated_ahead_are_unverifiable_and_later_ones_extra(
     mirror: Mirror,
 ) -> None:

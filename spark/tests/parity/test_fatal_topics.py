@@ -72,9 +72,7 @@ def poisoned(mirror: Mirror, request: pytest.FixtureRequest) -> Mirror:
     return mirror
 
 
-CODECS = pytest.mark.parametrize(
-    "poisoned", ["gzip", pytest.param("zstd", marks=pytest.mark.long)], indirect=True
-)
+CODECS = pytest.mark.parametrize("poisoned", ["gzip", "zstd"], indirect=True)
 
 
 def run(mirror: Mirror, directory: Path, heap: str) -> tuple[int, dict[str, Any], str]:
@@ -109,6 +107,7 @@ def verified(document: dict[str, Any]) -> dict[str, tuple[str, int]]:
     }
 
 
+@pytest.mark.long
 @CODECS
 @pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 def test_a_record_larger_than_the_heap_is_named_and_remembered_and_the_others_are_judged(
@@ -146,6 +145,7 @@ def test_a_record_of_a_million_headers_is_compared_within_the_default_heap(
     assert {row.lag_records for row in result.rows} == {0}
 
 
+@pytest.mark.long
 @CODECS
 def test_lag_is_known_of_all_and_takes_no_memory(poisoned: Mirror) -> None:
     result = measure_lag(poisoned.settings, poisoned.store)
