@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import sys
 from importlib.machinery import SourceFileLoader
@@ -69,6 +70,23 @@ def test_a_command_without_results_counts_once(
     gate: ModuleType, status: int, expected: tuple[int, int]
 ) -> None:
     assert gate.judge(gate.Stage("s", ["true"]), status) == gate.Tally(*expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_shards_together_are_every_stage_once(gate: ModuleType, count: int) -> None:
+    stages = [*gate.unit_stages(everything=True), *gate.scenario_stages(everything=True)]
+    dealt = [
+        stage.name
+        for number in range(count)
+        for stage in gate.dealt(stages, *gate.shard(f"{number + 1}/{count}"))
+    ]
+    assert sorted(dealt) == sorted(stage.name for stage in stages)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "one/2", "1/0", ""])
+def test_what_is_no_shard_is_refused(gate: ModuleType, text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="write 1/2 and 2/2"):
+        gate.shard(text)
 
 
 def test_stages_that_begin_first_exist(gate: ModuleType) -> None:
