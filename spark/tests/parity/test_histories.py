@@ -218,6 +218,13 @@ class History(RuleBasedStateMachine):
             self.stage.delete(topic, side, at, start + math.ceil(share * (end - start)))
 
     @rule(flow=FLOWS)
+    def truncate(self, flow: str) -> None:
+        """Remove from the source what the mirror has not copied yet, and all before it."""
+        topic = self.topics[flow]
+        partition, _ = self._place(topic)
+        self.stage.delete(topic, "source", partition, topic.source.ends[partition])
+
+    @rule(flow=FLOWS)
     def retention(self, flow: str) -> None:
         """Shorten the retention of the target, or take that back."""
         topic = self.topics[flow]
