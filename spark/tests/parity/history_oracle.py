@@ -199,11 +199,7 @@ class Memory:
                 self._lose(partition, position, start, accepted[partition])
         # Without a baseline nobody knows where the mirror began, once the log begins elsewhere.
         begun = topic.committed if recorded is None else positions
-        # Where nothing is left, nothing waits.
-        lag.last = [
-            (position if position is None or start < end else end, end)
-            for position, start, end in zip(begun, log.starts, log.ends, strict=True)
-        ]
+        lag.last = list(zip(begun, log.ends, strict=True))
         return self._of_offsets(changed, positions)
 
     def _lose(self, partition: int, position: int, start: int, accepted: int) -> None:
