@@ -27,7 +27,7 @@ gate = @command -v /usr/bin/python3 >/dev/null || lab/bootstrap; exec tests/gate
 test: ## the gate: lint, types, unit tests, scenarios
 	$(gate)
 
-test-all: ## the gate with everything that takes long; SHARD=1/2 and then 2/2 run half of it each
+test-all: ## the gate with everything that takes long; SHARD=1/2 and then 2/2 run a part each
 	$(gate) --all$(if $(SHARD), --shard $(SHARD))
 
 molecule: bootstrap ## one scenario: make molecule SCENARIO=default
