@@ -289,12 +289,18 @@ def _each(change: Callable[[Record], Record]) -> Callable[[list[Record]], list[R
 
 
 def _swapped(records: list[Record]) -> list[Record]:
-    """First and last exchange their values."""
-    first, *between, last = records
+    """The first and the last that differs from it in key and value exchange their values."""
+    first, *others = records
+    # With one key, each would be the other's copy at another time.
+    at = max(
+        n for n, other in enumerate(others) if other.key != first.key and other.value != first.value
+    )
+    last = others[at]
     return [
         dataclasses.replace(first, value=last.value),
-        *between,
+        *others[:at],
         dataclasses.replace(last, value=first.value),
+        *others[at + 1 :],
     ]
 
 

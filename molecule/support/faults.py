@@ -47,7 +47,7 @@ class Fault:
     recreated: bool = False
 
 
-# Originals this far apart have other keys and other timestamps.
+# Among so many originals are several keys.
 APART = 30
 FAULTS: dict[str, Fault] = {
     "missing": Fault({"missing": 7}, skip=7),

@@ -512,9 +512,9 @@ class Memory:
         if not any(blind.values()):
             count["reordered"] += late(of_source, of_target)
         if self._hidden(where):
-            # What the counts of both sides leave unexplained.
+            # What the counts of both sides leave unexplained; they agree, and something differs.
             read = len(self.source[where]) - len(self.target[where])
-            seen = len(of_source) - len(of_target) + count["unverifiable"]
+            seen = len(of_source) - len(of_target) + count.pop("unverifiable", 0)
             leftovers = any(place == where for place, _ in (*lost, *foreign))
             count["unverifiable"] = abs(read - seen) or int(not leftovers and not +count)
         return count

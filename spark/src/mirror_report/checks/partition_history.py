@@ -188,13 +188,14 @@ def through(
     found: dict[Place, int] = {}
     for name, topic in source.topics.items():
         for number in topic.partitions:
-            position = positions.get(name, {}).get(number)
-            if position is not None:
-                following = drained.get((name, number)) or history.at((name, number)).next_offset(
-                    position
-                )
-                if following > position:
-                    found[name, number] = following
+            position, place = positions.get(name, {}).get(number), (name, number)
+            if position is None:
+                continue
+            # Of a log that holds nothing, nobody knows what went with its beginning.
+            known = drained.get(place, 0) > topic.partitions[number].log_start
+            following = drained[place] if known else history.at(place).next_offset(position)
+            if following > position:
+                found[place] = following
     return found
 
 
