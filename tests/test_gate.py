@@ -83,6 +83,12 @@ def test_shards_together_are_every_stage_once(gate: ModuleType, count: int) -> N
     assert sorted(dealt) == sorted(stage.name for stage in stages)
 
 
+def test_no_shard_has_the_longer_stage_of_every_turn(gate: ModuleType) -> None:
+    stages = range(8)
+    assert gate.dealt(stages, 1, 2) == [0, 3, 4, 7]
+    assert gate.dealt(stages, 2, 2) == [1, 2, 5, 6]
+
+
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "one/2", "1/0", ""])
 def test_what_is_no_shard_is_refused(gate: ModuleType, text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="write 1/2 and 2/2"):

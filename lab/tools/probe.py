@@ -290,18 +290,16 @@ def _each(change: Callable[[Record], Record]) -> Callable[[list[Record]], list[R
 
 def _swapped(records: list[Record]) -> list[Record]:
     """The first and the last that differs from it in key and value exchange their values."""
-    first, *others = records
+    first, swapped = records[0], list(records)
     # With one key, each would be the other's copy at another time.
-    at = max(
-        n for n, other in enumerate(others) if other.key != first.key and other.value != first.value
+    at, last = next(
+        (at, other)
+        for at, other in reversed([*enumerate(records)])
+        if other.key != first.key and other.value != first.value
     )
-    last = others[at]
-    return [
-        dataclasses.replace(first, value=last.value),
-        *others[:at],
-        dataclasses.replace(last, value=first.value),
-        *others[at + 1 :],
-    ]
+    swapped[0] = dataclasses.replace(first, value=last.value)
+    swapped[at] = dataclasses.replace(last, value=first.value)
+    return swapped
 
 
 def _exchanged(records: list[Record]) -> list[Record]:

@@ -512,7 +512,7 @@ class Memory:
         if not any(blind.values()):
             count["reordered"] += late(of_source, of_target)
         if self._hidden(where):
-            # What the counts of both sides leave unexplained; they agree, and something differs.
+            # What the counts of both sides leave unexplained: one at least, where no class does.
             read = len(self.source[where]) - len(self.target[where])
             seen = len(of_source) - len(of_target) + count.pop("unverifiable", 0)
             leftovers = any(place == where for place, _ in (*lost, *foreign))

@@ -191,9 +191,10 @@ def through(
             position, place = positions.get(name, {}).get(number), (name, number)
             if position is None:
                 continue
-            # Of a log that holds nothing, nobody knows what went with its beginning.
-            known = drained.get(place, 0) > topic.partitions[number].log_start
-            following = drained[place] if known else history.at(place).next_offset(position)
+            following = history.at(place).next_offset(position)
+            # Where the log begins behind the position, records went that were never mirrored.
+            if place in drained and topic.partitions[number].log_start <= position:
+                following = drained[place]
             if following > position:
                 found[place] = following
     return found
