@@ -17,6 +17,8 @@ CACHE = Path(
     os.environ.get("MIRROR_LAB_CACHE")
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-mirror-lab"
 )
+# What takes longer hangs: on a busy machine a run of the site takes minutes.
+HUNG_SECONDS = 1800
 ENVIRONMENT = {
     **os.environ,
     "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),

@@ -8,7 +8,7 @@ import secrets
 import subprocess
 from pathlib import Path
 
-from labkit.controller import ENVIRONMENT, ROOT, TOOLS, Result
+from labkit.controller import ENVIRONMENT, HUNG_SECONDS, ROOT, TOOLS, Result
 
 
 class Host:
@@ -22,7 +22,9 @@ class Host:
         """Compose the command line that runs ``argv`` on this host."""
         return [str(ROOT / "lab/enter"), self.container, *argv]
 
-    def run(self, *argv: str, stdin: str = "", check: bool = True, timeout: float = 300) -> Result:
+    def run(
+        self, *argv: str, stdin: str = "", check: bool = True, timeout: float = HUNG_SECONDS
+    ) -> Result:
         """Run a command as root; its standard error is part of the message if it fails."""
         done = subprocess.run(
             self.command(*argv),

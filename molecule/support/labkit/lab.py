@@ -10,7 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit.controller import ACKS, ENVIRONMENT, PYTHON, ROOT, TOOLS, Result, wait
+from labkit.controller import (
+    ACKS,
+    ENVIRONMENT,
+    HUNG_SECONDS,
+    PYTHON,
+    ROOT,
+    TOOLS,
+    Result,
+    wait,
+)
 from labkit.site import Site, Variables
 from labkit.tools import Prober, Production, acknowledged
 
@@ -153,7 +162,7 @@ class Lab(Site):
             check=False,
             cwd=ROOT,
             env=environment,
-            timeout=600,
+            timeout=HUNG_SECONDS,
         )
         result = Result(done.returncode, done.stdout, done.stderr)
         if check:
