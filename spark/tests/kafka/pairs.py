@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from mirror_report.config import Settings
@@ -83,8 +83,16 @@ class Pair:
         produce(self.source, self.topic, count, partition)
 
     def mirror(self, count: int) -> None:
-        """Copy exactly so many records and commit behind them."""
-        consumer = self.consumer()
+        """Copy exactly so many records and commit behind them, as one that never joined the group.
+
+        A consumer of kafka-python that joins was seen to poll for ever, rebalancing, and get none.
+        """
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.source, group_id=self.group,
+            auto_offset_reset="earliest", enable_auto_commit=False,
+        )  # fmt: skip
+        numbers = consumer.partitions_for_topic(self.topic)
+        consumer.assign([TopicPartition(self.topic, number) for number in numbers])
         producer = KafkaProducer(bootstrap_servers=self.target, acks="all")
         left = count
         try:

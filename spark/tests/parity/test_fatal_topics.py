@@ -92,7 +92,7 @@ def run(mirror: Mirror, directory: Path, heap: str) -> tuple[int, dict[str, Any]
     (directory / "state").mkdir(exist_ok=True)
     done = subprocess.run(
         [sys.executable, "-m", "mirror_report.cli", "--config", str(config), "run", "--json"],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=1800, check=False,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
     )  # fmt: skip
     assert done.stdout, done.stderr[-3000:]

@@ -250,7 +250,7 @@ def whole_run(secured: Secured, free_port: int) -> Watched:
         watcher = threading.Thread(target=keep_observing)
         watcher.start()
         try:
-            out, err = process.communicate(timeout=300)
+            out, err = process.communicate(timeout=1800)
         finally:
             process.kill()
             ended.set()
