@@ -326,3 +326,6 @@ def test_a_flow_of_which_no_group_was_examined_says_why() -> None:
         assert (finding.kind, finding.severity, finding.flow) == ("no_groups", "warning", FLOW.name)
         assert why in finding.message
         assert finding.action
+    finding = failover.none_examined(FLOW, ["app-1", "b"])
+    assert "nothing of app-1, b is committed on west yet" in finding.message
+    assert f"after {FLOW.checkpoint_seconds} s" in finding.action

@@ -24,9 +24,18 @@ def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Fi
     return found
 
 
-def none_examined(flow: Flow) -> Finding:
-    """What to say of a flow of which no group was examined."""
-    if not flow.engine.syncs_groups:
+def none_examined(flow: Flow, waiting: Sequence[str] = ()) -> Finding:
+    """What to say of a flow of which no group was examined.
+
+    :param waiting: groups that it would sync and of which nothing is on the target yet.
+    """
+    if waiting:
+        why = f"nothing of {', '.join(waiting)} is committed on {flow.target} yet"
+        action = (
+            f"Ask again after {flow.checkpoint_seconds} s, the interval of checkpoints; "
+            f"mirror-report check --flow {flow.name} tells what the mirror lacks"
+        )
+    elif not flow.engine.syncs_groups:
         why = f"{flow.engine.title} takes no groups along"
         action = (
             f"Before its groups move, set their offsets on {flow.target} by hand, for example by "

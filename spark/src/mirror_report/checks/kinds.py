@@ -284,7 +284,7 @@ TABLE: Mapping[str, Kind] = {
     ),
     "no_groups": Kind(
         "warning",
-        "no consumer group of the source matches, or none was examined",
+        "no consumer group of the source matches, or none was examined, or none is on the target",
         "Correct `consumer_groups`, or grant DESCRIBE on the groups. MirrorMaker 1 takes no "
         "groups along: set their offsets by hand before they move.",
     ),

@@ -89,8 +89,10 @@ def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) 
             groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
             rows += groups.rows
             findings += groups.findings
-            if not groups.findings and all(row.state == "not_synced" for row in groups.rows):
-                findings.append(failover.none_examined(flow))
+            places = [place for row in groups.rows for place in row.partitions]
+            if not groups.findings and all(place.state == "not_synced" for place in places):
+                waiting = [row.group for row in groups.rows if row.partitions]
+                findings.append(failover.none_examined(flow, waiting))
     return GroupsDocument(SCHEMA_VERSION, verdict(findings), rows, findings)
 
 
