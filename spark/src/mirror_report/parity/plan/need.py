@@ -84,7 +84,7 @@ def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bo
         return True
     moved = manifest.positions.get(flow, {}) != relevant_positions(manifest, plan, snapshot)
     return moved and any(
-        topic.get("buckets_in_flight")
+        topic.get("buckets_in_flight") or topic.get("now", {}).get("in_flight_records")
         for name in plan.snapshots
         for topic in manifest.summaries.get(name, {}).values()
     )
