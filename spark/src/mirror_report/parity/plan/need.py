@@ -13,6 +13,9 @@ from mirror_report.parity.state import Manifest, Removal
 
 # Nothing new for so long: Spark is started all the same, to read again what was verified.
 VERIFY_AGAIN_IDLE_MS = 86_400_000
+# What may be told otherwise once a position is past it: a minute that differs may have records in
+# flight as well.
+OPEN = ("in_flight", "unverifiable", "mismatch")
 
 
 def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> bool:
@@ -84,9 +87,10 @@ def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bo
         return True
     moved = manifest.positions.get(flow, {}) != relevant_positions(manifest, plan, snapshot)
     return moved and any(
-        topic.get("buckets_in_flight") or topic.get("now", {}).get("in_flight_records")
+        topic.get("now", {}).get(f"buckets_{status}")
         for name in plan.snapshots
         for topic in manifest.summaries.get(name, {}).values()
+        for status in OPEN
     )
 
 
