@@ -83,14 +83,11 @@ class Pair:
         produce(self.source, self.topic, count, partition)
 
     def mirror(self, count: int) -> None:
-        """Copy exactly so many records and commit behind them, as one that never joined the group.
+        """Copy exactly so many records and commit behind them, without joining the group.
 
-        A consumer of kafka-python that joins was seen to poll for ever, rebalancing, and get none.
+        A join of kafka-python 3.0.12 can leave a consumer that polls for ever without partitions.
         """
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.source, group_id=self.group,
-            auto_offset_reset="earliest", enable_auto_commit=False,
-        )  # fmt: skip
+        consumer = self.consumer()
         numbers = consumer.partitions_for_topic(self.topic)
         consumer.assign([TopicPartition(self.topic, number) for number in numbers])
         producer = KafkaProducer(bootstrap_servers=self.target, acks="all")
@@ -114,10 +111,13 @@ class Pair:
             producer.close()
             consumer.close(autocommit=False)
 
-    def consumer(self) -> Any:
-        """Join the mirror's group."""
+    def consumer(self, *topics: str) -> Any:
+        """Read as the mirror's group.
+
+        :param topics: what it joins the group for; none: it does not join.
+        """
         return KafkaConsumer(
-            self.topic, bootstrap_servers=self.source, group_id=self.group,
+            *topics, bootstrap_servers=self.source, group_id=self.group,
             auto_offset_reset="earliest", enable_auto_commit=False,
         )  # fmt: skip
 
@@ -138,7 +138,7 @@ def produce(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
 def member(pair: Pair) -> Iterator[threading.Event]:
     """A live member of the group; it commits once the event it yields is set."""
     stop, commits = threading.Event(), threading.Event()
-    consumer = pair.consumer()
+    consumer = pair.consumer(pair.topic)
 
     def hold() -> None:
         while not stop.is_set():
