@@ -69,9 +69,10 @@ def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[C
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:
-    """Positions to keep of a flow: of the topics that are judged in this run those of now."""
-    flow = snapshot.flow.name
-    mine = [name for topic in plan.judged for via, name in topic.feeds if via == flow]
+    """Positions to keep of a flow: those of now of the topics that this run judges and reads."""
+    flow, deferred = snapshot.flow.name, plan.deferred_topics
+    judged = (topic for topic in plan.judged if topic.key not in deferred)
+    mine = [name for topic in judged for via, name in topic.feeds if via == flow]
     there = {
         name: parts
         for name, parts in manifest.positions.get(flow, {}).items()
