@@ -69,7 +69,7 @@ def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[C
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:
-    """Positions to keep of a flow: those of now of the topics that this run judges and reads."""
+    """Positions to keep of a flow: those of now of the topics that are judged and not deferred."""
     flow, deferred = snapshot.flow.name, plan.deferred_topics
     judged = (topic for topic in plan.judged if topic.key not in deferred)
     mine = [name for topic in judged for via, name in topic.feeds if via == flow]
