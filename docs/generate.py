@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from mirror_report.checks.kinds import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402
 from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
+
+DISTANCES_MS = (10, 50, 150)
+DEFAULT_MBIT = next(key.default for key in schema.DISTANCE if key.name == "bandwidth_mbit")
 
 PAGE = ROOT / "docs/variables.md"
 REPORT = ROOT / "docs/report"
@@ -143,8 +147,20 @@ def properties_table(properties: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def distances_table(properties: Callable[[tuned.Distance], dict[str, Any]]) -> list[str]:
+    """One table of tuned defaults that follow from how far a cluster is."""
+    far = [tuned.Distance(trip, DEFAULT_MBIT) for trip in DISTANCES_MS]
+    columns = [properties(tuned.Distance()), *map(properties, far)]
+    titles = ["near", *(f"{distance.round_trip_ms} ms" for distance in far)]
+    lines = [f"| Property | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
+    for name in sorted(columns[0]):
+        values = [code(column[name]) for column in columns]
+        lines.append(f"| `{name}` | {' | '.join(values)} |")
+    return [*lines, ""]
+
+
 def model_pages() -> list[str]:
-    """The five variables of the site."""
+    """The five variables of the site; far clusters with the default bandwidth."""
     flags = ", ".join(engines.ENGINES)
     lines = ["## The site", "", "### kafka_clusters", ""]
     lines += ["A map of alias to cluster. An alias is made of letters, digits, `_` and `-`.", ""]
@@ -158,17 +174,20 @@ def model_pages() -> list[str]:
     lines += ["and the user: `mirrormaker` or `mirrormaker-<small letters and digits>`, at most"]
     lines += [f"{schema.LONGEST_INSTANCE_NAME} characters.", ""]
     lines += keys_table(engines.instance_keys())
+    lines += ["A distance (`mirrormaker_instances.<name>.distance.<alias>`):", ""]
+    lines += keys_table(schema.DISTANCE)
     lines += ["Keys of `mm1_options`:", "", "| Option | Default | Meaning |", "|---|---|---|"]
     for name, (value, doc) in mm1.OPTIONS.items():
         lines.append(f"| `{name}` | {code(value)} | {doc} |")
-    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer of engine mm1:", ""]
+    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumers of both engines:", ""]
+    lines += distances_table(tuned.consumer)
+    lines += ["Tuned defaults of the producers of both engines:", ""]
+    lines += distances_table(tuned.producer)
+    lines += ["Further tuned defaults of the consumer of engine mm1:", ""]
     lines += properties_table(mm1.CONSUMER_DEFAULTS)
-    lines += ["Tuned defaults of the producer of both engines:", ""]
-    lines += properties_table(tuned.PRODUCER_DEFAULTS)
     for title, properties in (
         ("workers of engine mm2 (`<target>.`)", mm2.WORKER_DEFAULTS),
         ("flows of engine mm2 (`<source>-><target>.`)", mm2.FLOW_DEFAULTS),
-        ("source's consumer of engine mm2", tuned.CONSUMER_DEFAULTS),
     ):
         lines += [f"Tuned defaults of the {title}:", ""]
         lines += properties_table(properties)

@@ -21,7 +21,7 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -35,7 +35,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from mirror import content, engines
 from mirror.engines import Flow, Settings, Start
 from mirror.process import Copying
-from mirror_model.tuned import PRODUCER_DEFAULTS
+from mirror_model import tuned
 from trials import Trial, Trials, spread
 
 HERE = Path(__file__).resolve().parent
@@ -124,6 +124,7 @@ def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Tria
     elif settings is None:
         start = engines.stock(flow, lab.kafka, directory)
     else:
+        settings = replace(settings, round_trips=PLACES[place])
         start = engines.rendered(flow, lab.kafka, directory, settings)
     if flow.target_topic == lab.topic:
         create(lab.target[None], lab.topic)
@@ -159,7 +160,7 @@ def perf(lab: Lab, tool: str) -> Trial:
         pattern = r", ([\d.]+)$"
     else:
         create(lab.target[None], lab.topic)
-        producer = PRODUCER_DEFAULTS | {"bootstrap.servers": lab.target[None]}
+        producer = tuned.producer(tuned.Distance()) | {"bootstrap.servers": lab.target[None]}
         command = [
             script, "--topic", lab.topic, "--num-records", str(lab.records), "--record-size",
             str(lab.record_bytes), "--throughput", "-1", "--producer-props",
@@ -209,28 +210,50 @@ def named(places: Sequence[str], **ways: Settings | None) -> dict[str, Variant]:
 
 
 TOOLS = {name: Variant(name) for name in ("consumer", "producer", "librdkafka")}
-# Everything that stands between stock and what is rendered, one by one.
-NO_CONSUMER = {
-    "fetch.max.wait.ms": None, "fetch.min.bytes": None, "max.poll.records": None,
-    "receive.buffer.bytes": None,
-}  # fmt: skip
 G1 = "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
+PARALLEL_GC = "-XX:+UseParallelGC"
+MIB = 1 << 20
+# What was rendered before, and each of its keys taken away or made smaller.
+BEFORE = Settings(
+    consumer={
+        "fetch.max.bytes": None, "max.partition.fetch.bytes": None, "max.poll.records": 4000,
+        "receive.buffer.bytes": MIB,
+    },
+    producer={"buffer.memory": 64 * MIB, "send.buffer.bytes": None},
+    heap="1g",
+)  # fmt: skip
+
+
+def without(settings: Settings, *keys: str) -> Settings:
+    """Settings without some properties of the consumer."""
+    return replace(settings, consumer={**settings.consumer, **dict.fromkeys(keys)})
+
+
 KEYS = {
     "stock": None,
-    "rendered": Settings(),
-    "heap_2g": Settings(heap="2g"),
-    "one_task": Settings(parallel=1),
-    "parallel_gc": Settings(jvm="-XX:+UseParallelGC"),
-    "parallel_gc_2g": Settings(jvm="-XX:+UseParallelGC", heap="2g"),
-    "regions_8m": Settings(jvm=f"{G1} -XX:G1HeapRegionSize=8m"),
-    "no_pause_goal": Settings(jvm="-XX:+UseG1GC"),
+    "before": BEFORE,
+    "before_heap_2g": replace(BEFORE, heap="2g"),
+    "before_one_task": replace(BEFORE, parallel=1),
+    "before_parallel_gc": replace(BEFORE, jvm=PARALLEL_GC),
+    "before_regions_8m": replace(BEFORE, jvm=f"{G1} -XX:G1HeapRegionSize=8m"),
+    "before_no_pause_goal": replace(BEFORE, jvm="-XX:+UseG1GC"),
     **{
-        f"buffer_{mebibytes}m": Settings(producer={"buffer.memory": mebibytes << 20})
-        for mebibytes in (8, 16, 32)
+        f"before_buffer_{size}m": replace(
+            BEFORE, producer={**BEFORE.producer, "buffer.memory": size * MIB}
+        )
+        for size in (8, 16, 32)
     },
-    "no_consumer_defaults": Settings(consumer=NO_CONSUMER),
-    "one_task_no_consumer_defaults": Settings(consumer=NO_CONSUMER, parallel=1),
-    **{f"no_{key}": Settings(consumer={key: None}) for key in NO_CONSUMER},
+    **{
+        f"before_no_{key}": without(BEFORE, key)
+        for key in ("max.poll.records", "receive.buffer.bytes", "fetch.min.bytes")
+    },
+    "rendered": Settings(),
+    "rendered_heap_1g": Settings(heap="1g"),
+    "rendered_parallel_gc": Settings(jvm=PARALLEL_GC),
+    "rendered_buffer_8m": Settings(producer={"buffer.memory": 8 * MIB}),
+    "rendered_poll_4000": Settings(consumer={"max.poll.records": 4000}),
+    "rendered_fetch_stock": without(Settings(), "fetch.max.bytes", "max.partition.fetch.bytes"),
+    **{f"rendered_parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
 SCENARIOS: dict[str, dict[str, Variant]] = {
     "places": {

@@ -93,6 +93,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     ),
     "positions.by_partition": lambda c: c.places,
     "positions.waiting": lambda c: c.waiting,
+    "preflight.distance": lambda c: preflight.distance(c.flow, "east", 80.4),
     "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
     "preflight.internal_names": lambda c: preflight.internal_names(c.flow),
     "preflight.internal_topics": lambda c: preflight.internal_topics(

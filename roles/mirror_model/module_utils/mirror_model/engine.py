@@ -35,6 +35,8 @@ class Engine:
     :param fill: flow -> what the engine fills in beyond the schema's defaults.
     :param unmirrored: patterns of topics that it leaves out by itself.
     :param prefix: what stands before a topic's name on the target.
+    :param memory: (clusters, flows of one owner, owner) -> the heap in mebibytes that its clients
+        may take by their properties.
     :param several_flows: whether one owner runs several flows.
     :param creates_topics: whether it creates topics on the target; otherwise somebody else has to.
     :param oldest: the first release in which it works.
@@ -59,6 +61,7 @@ class Engine:
     fill: Callable[[Flow], Mapping[str, Any]] = lambda _: {}
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
+    memory: Callable[[Clusters, Sequence[Flow], Owner], float] = lambda *_: 1024
     several_flows: bool = False
     creates_topics: bool = False
     oldest: str = "0.0.0"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
 from .engines import ENGINES, flow_of
@@ -75,10 +76,10 @@ def _process(
         for alias in aliases
         for file, content in kafka_credentials(clusters, alias, "mirror").items()
     }
+    heap = owner.settings["heap"] or tuned.heap(engine.memory(clusters, chosen, owner))
     return {
-        **result, "heap": owner.settings["heap"], "memory_max": memory_max(owner.settings["heap"]),
-        "flows": chosen, "target": target,
-        "description": description_of(chosen), "credentials": credentials,
+        **result, "heap": heap, "memory_max": memory_max(heap), "flows": chosen,
+        "target": target, "description": description_of(chosen), "credentials": credentials,
         **rendered, "identity": identity,
     }  # fmt: skip
 
@@ -89,8 +90,7 @@ def memory_max(heap: str) -> str:
     :param heap: as an inventory spells it: ``512m``, ``2g``.
     :returns: mebibytes as systemd's ``MemoryMax`` takes them: ``2048M``.
     """
-    mebibytes = int(heap[:-1]) * (1024 if heap[-1].lower() == "g" else 1)
-    return f"{mebibytes * 3 // 2 + BESIDE_HEAP_MIB}M"
+    return f"{tuned.heap_mib(heap) * 3 // 2 + BESIDE_HEAP_MIB}M"
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:

@@ -57,6 +57,11 @@ def mirror_report_model(
             "hosts": owner.hosts,
             "sysconfig": f"{sysconfig_directory}/{owner.name}",
             "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
+            "round_trips_ms": {
+                alias: far["round_trip_ms"]
+                for alias, far in owner.settings["distance"].items()
+                if alias in (flow["source"], flow["target"])
+            },
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
         }

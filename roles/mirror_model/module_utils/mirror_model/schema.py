@@ -142,7 +142,14 @@ INSTANCE = (
         "Another number upgrades or goes back.", pattern=r"[0-9]+\.[0-9]+\.[0-9]+",
     ),
     Key("num_streams", "whole", "Consumer threads per host.", 1),
-    Key("heap", "text", "Java heap, as `512m` or `2g`.", "1g", pattern=HEAP),
+    Key(
+        "distance", "map", "How far clusters are from these hosts, by alias; a cluster that is not "
+        "named is near.", {},
+    ),
+    Key(
+        "heap", "text", "Java heap, as `512m` or `2g`; by default what the clients' properties may "
+        "take (docs/sizing.md).", pattern=HEAP,
+    ),
     Key("mm1_options", "properties", "MirrorMaker 1's command line options.", {}),
     Key(
         "consumer_properties", "properties", "Consumer properties in Kafka's own names; null "
@@ -155,6 +162,17 @@ INSTANCE = (
     Key(
         "worker_properties", "properties", "Worker properties in Kafka's own names; null "
         "removes a default.", {},
+    ),
+)  # fmt: skip
+
+DISTANCE = (
+    Key(
+        "round_trip_ms", "whole", "Milliseconds between a request and its answer, as `ping` shows "
+        "them.", required=True,
+    ),
+    Key(
+        "bandwidth_mbit", "whole", "What the mirror may use of the link, in megabits per second.",
+        1000,
     ),
 )  # fmt: skip
 

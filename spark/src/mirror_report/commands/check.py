@@ -91,6 +91,8 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         *preflight.takeover(flow, observed.target, observed.positions, observed.group),
         *preflight.idle_tasks(flow, observed.source),
     ]
+    for alias in (flow.source, flow.target):
+        found += preflight.distance(flow, alias, clients.get(alias).round_trip_ms())
     if flow.engine.creates_topics and observed.target_brokers is not None:
         found += preflight.replication_factors(flow, observed.target_brokers)
     try:

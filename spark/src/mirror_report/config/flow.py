@@ -67,6 +67,8 @@ class Flow:
         that of its workers on the target.
     :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
     :param parallelism: streams or tasks the flow may use.
+    :param round_trips_ms: alias of a cluster -> milliseconds of a round trip that the mirror's
+        properties are made for; one that is missing is near.
     :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
@@ -96,6 +98,7 @@ class Flow:
     sysconfig: str | None = None
     accept: tuple[str, ...] = ()
     parallelism: int = 1
+    round_trips_ms: Mapping[str, int] = field(default_factory=dict)
     replication_policy: str = "identity"
     separator: str = "."
     consumer_groups: tuple[str, ...] = ()

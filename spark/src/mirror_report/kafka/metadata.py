@@ -1,6 +1,7 @@
 """What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
 from mirror_report.model import ClusterSnapshot, TopicSnapshot
 
+ROUND_TRIPS = 5
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
@@ -54,6 +56,16 @@ class ClusterClient:
         """Number of registered brokers, those that are away included."""
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return len(self.admin.describe_cluster()["brokers"])
+
+    def round_trip_ms(self) -> float:
+        """The shortest of some round trips to a broker, in milliseconds, its own work included."""
+        shortest = math.inf
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            for _ in range(ROUND_TRIPS):
+                begun = time.perf_counter()
+                self.admin.describe_cluster()
+                shortest = min(shortest, time.perf_counter() - begun)
+        return shortest * 1000
 
     def listeners(self) -> dict[str, tuple[str, int]]:
         """How each running broker is called -> host and port by which clients reach it."""

@@ -18,12 +18,14 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "offset.commit.interval.ms": (10000, "How often flushed positions are committed."),
     "rebalance.listener.args": (None, "Argument of the rebalance listener's constructor."),
 }
-CONSUMER_DEFAULTS = tuned.CONSUMER_DEFAULTS | {
+CONSUMER_DEFAULTS = {
     "enable.auto.commit": False,
     "heartbeat.interval.ms": 3000,
     "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
     "session.timeout.ms": 10000,
 }
+# The process without records, and how often what a producer buffers is in memory.
+BASE_MIB, HELD = 128, 1
 CLIENTS = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
 
 
@@ -53,10 +55,11 @@ def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any
     :param owner: what runs it.
     :returns: consumer properties, producer properties; secrets as references.
     """
+    source, target = (tuned.distance(owner.settings, flow[side]) for side in ("source", "target"))
     sides = (
-        ("consumer", flow["source"], CONSUMER_DEFAULTS,
+        ("consumer", flow["source"], tuned.consumer(source) | CONSUMER_DEFAULTS,
          {"group.id": flow["group_id"], "auto.offset.reset": flow["start"]}),
-        ("producer", flow["target"], tuned.PRODUCER_DEFAULTS, {"client.id": flow["group_id"]}),
+        ("producer", flow["target"], tuned.producer(target), {"client.id": flow["group_id"]}),
     )  # fmt: skip
     consumer, producer = (
         layered(
@@ -97,6 +100,14 @@ def render(
         "identity": {"source": flow["source"], "group_id": flow["group_id"]},
         "positions": f"group {flow['group_id']} on {flow['source']}",
     }
+
+
+def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
+    """The heap in mebibytes that the clients may take: one producer, a consumer per stream."""
+    [flow] = flows
+    consumer, producer = clients(clusters, flow, owner)
+    streams: int = owner.settings["num_streams"]
+    return BASE_MIB + streams * tuned.fetched_mib(consumer) + HELD * tuned.buffered_mib(producer)
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -241,6 +252,7 @@ ENGINE = Engine(
     fill=fill,
     group=group,
     judge=judge,
+    memory=memory,
     render=render,
     permissions=permissions,
     report_permissions=report_permissions,

@@ -48,6 +48,8 @@ def findings(
     topics.judge_topics(found)
     for engine in ENGINES.values():
         engine.judge(found, [f for f in found.flows.values() if f["engine"] == engine.name])
+    if not found.errors:
+        owners.judge_heaps(found)
     secrets.judge_secrets(found)
     owners.judge_versions(found, advisories)
     owners.judge_groups(found, groups)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import tuned
 from ..advisories import kafka_advisories
 from ..engines import ENGINES, engine_of, instance_keys
 from ..inventory import Inventory, Owner, instance_of
 from ..kafka_names import line_of, release
 from ..keys import check_map, suggestion
-from ..schema import INSTANCE_NAME, LONGEST_INSTANCE_NAME
+from ..schema import DISTANCE, INSTANCE_NAME, LONGEST_INSTANCE_NAME
 from .flows import judge_foreign_keys
 
 
@@ -47,6 +48,7 @@ def _judge_owner(
         found.absent.append(owner)
         return
     found.owners.append(owner)
+    _judge_distances(found, owner)
     if not owner.hosts:
         found.refuse(f"{owner.path}.hosts: is empty; name hosts, or set state to absent")
     for flow in owner.flows:
@@ -73,6 +75,35 @@ def _judge_owner(
                 f"own {owner.kind.name}"
             )
         judge_foreign_keys(found, owner.path, written, instance_keys(), engine)
+
+
+def _judge_distances(found: Inventory, owner: Owner) -> None:
+    """Refuse distances of clusters that the owner has nothing to do with."""
+    distances = owner.settings["distance"]
+    flows = found.flows_of(owner)
+    known = {flow[side] for flow in flows for side in ("source", "target")}
+    for alias, distance in distances.items():
+        path = f"{owner.path}.distance.{alias}"
+        if alias not in known and len(flows) == len(owner.flows):
+            found.refuse(f"{path}: no flow of it reads or writes '{alias}'; "
+                         f"{suggestion(alias, known)}")  # fmt: skip
+        check_map(path, distance, DISTANCE, found.refuse)
+
+
+def judge_heaps(found: Inventory) -> None:
+    """Warn of heaps that cannot hold what the properties of their clients allow."""
+    for owner in found.owners:
+        flows, heap = found.flows_of(owner), owner.settings["heap"]
+        if not heap or not flows or len(flows) < len(owner.flows):
+            continue
+        if not {flow[side] for flow in flows for side in ("source", "target")} <= found.sound:
+            continue
+        needed = engine_of(flows[0]).memory(found.clusters, flows, owner)
+        if tuned.heap_mib(heap) < needed:
+            found.warn(
+                f"{owner.path}.heap: {heap} cannot hold what its clients may take, {needed:.0f} "
+                "MiB; remove it, or lower fetch.max.bytes and buffer.memory (docs/sizing.md)"
+            )
 
 
 def judge_placement(found: Inventory) -> None:

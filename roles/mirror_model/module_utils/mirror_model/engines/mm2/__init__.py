@@ -57,6 +57,7 @@ ENGINE = Engine(
     prefix=topics.prefix,
     unmirrored=topics.unmirrored,
     judge=judge.judge,
+    memory=render.memory,
     render=render.render,
     permissions=permissions.permissions,
     report_permissions=permissions.report_permissions,

@@ -36,22 +36,47 @@ def _connection(
     )  # fmt: skip
 
 
+def _of_connector(flow: Flow, line: str) -> dict[str, Any]:
+    """Properties of a flow but its consumer's; a key of a connector may look like one of those."""
+    return {
+        key: value
+        for key, value in flow["properties"].items()
+        if key in settable.connector_keys(line) or not key.startswith("consumer.")
+    }
+
+
+def consumer(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str, Any]:
+    """The properties of the consumer that reads the source of a flow, beside its connection."""
+    of_connector = _of_connector(flow, line)
+    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
+    cluster = cluster_of(clusters, flow["source"])["properties"]
+    return layered(
+        tuned.consumer(tuned.distance(owner.settings, flow["source"])),
+        {"auto.offset.reset": flow["start"]},
+        kafka_names.of_client(cluster, "consumer", line),
+        within(of_consumer, "consumer."),
+    )
+
+
+def producer(clusters: Clusters, target: str, owner: Owner, line: str) -> dict[str, Any]:
+    """The properties of the workers' producers, beside their connection."""
+    return layered(
+        tuned.producer(tuned.distance(owner.settings, target)),
+        kafka_names.of_client(cluster_of(clusters, target)["properties"], "producer", line),
+        within(owner.settings["worker_properties"], "producer."),
+    )
+
+
 def _flow(
     clusters: Clusters,
     flow: Flow,
+    owner: Owner,
     line: str,
     factor: int,
 ) -> dict[str, Any]:
     """The keys of one flow: its connectors and the consumer that reads its source."""
     source, target = flow["source"], flow["target"]
     cluster = cluster_of(clusters, source)["properties"]
-    # Some keys of a connector look like a client's: consumer.poll.timeout.ms.
-    of_connector = {
-        key: value
-        for key, value in flow["properties"].items()
-        if key in settable.connector_keys(line) or not key.startswith("consumer.")
-    }
-    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
     groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
     connector = layered(
         {
@@ -73,20 +98,14 @@ def _flow(
             "sync.group.offsets.enabled": bool(groups),
             "groups": groups or None,
         },
-        of_connector,
+        _of_connector(flow, line),
     )
     if str(connector.get("emit.offset-syncs.enabled", True)).lower() == "false":
         # Kafka refuses to start when more is said about a topic that is not to be written.
         connector = {k: v for k, v in connector.items() if not k.startswith("offset-syncs.")}
-    consumer = layered(
-        tuned.CONSUMER_DEFAULTS,
-        {"auto.offset.reset": flow["start"]},
-        kafka_names.of_client(cluster, "consumer", line),
-        within(of_consumer, "consumer."),
-    )
     return (
         _under(f"{source}->{target}", connector)
-        | _under(f"{source}.consumer", consumer)
+        | _under(f"{source}.consumer", consumer(clusters, flow, owner, line))
         | _under(f"{source}.admin", layered(kafka_names.of_client(cluster, "admin", line)))
         | {
             f"{target}->{source}.enabled": False,
@@ -96,11 +115,11 @@ def _flow(
 
 
 def _worker(
-    clusters: Clusters, target: str, own: Properties, line: str, factor: int
+    clusters: Clusters, target: str, owner: Owner, line: str, factor: int
 ) -> dict[str, Any]:
     """The keys of the Connect workers, which live on the target, and of their clients."""
+    own = owner.settings["worker_properties"]
     cluster = cluster_of(clusters, target)["properties"]
-    defaults = {"producer": tuned.PRODUCER_DEFAULTS}
     of_worker = {
         key: value
         for key, value in own.items()
@@ -113,10 +132,10 @@ def _worker(
         ),
     )
     for client in kafka_names.CLIENTS:
-        properties = layered(
-            defaults.get(client, {}),
-            kafka_names.of_client(cluster, client, line),
-            within(own, f"{client}."),
+        properties = (
+            producer(clusters, target, owner, line)
+            if client == "producer"
+            else layered(kafka_names.of_client(cluster, client, line), within(own, f"{client}."))
         )
         rendered |= _under(f"{target}.{client}", properties)
     return rendered
@@ -168,10 +187,27 @@ def properties_of(
     for alias in aliases:
         providers, connection = _connection(clusters, alias, owner, line)
         rendered |= providers | _under(alias, connection)
-    rendered |= _worker(clusters, target, own, line, factor)
+    rendered |= _worker(clusters, target, owner, line, factor)
     for flow in flows:
-        rendered |= _flow(clusters, flow, line, factor)
+        rendered |= _flow(clusters, flow, owner, line, factor)
     return rendered
+
+
+def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
+    """The heap in mebibytes that the clients may take: each task has a consumer and a producer.
+
+    Connect keeps the record that it read until its copy is acknowledged, beside the producer's own.
+    """
+    line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
+    hosts = max(1, len(owner.hosts))
+    written = producer(clusters, flows[0]["target"], owner, line)
+    taken = 0.0
+    for flow in flows:
+        own = layered(written, within(flow["properties"], "producer.override."))
+        read = consumer(clusters, flow, owner, line)
+        tasks = -(-flow["tasks_max"] // hosts)
+        taken += tasks * (tuned.fetched_mib(read) + settings.HELD * tuned.buffered_mib(own))
+    return settings.BASE_MIB + taken
 
 
 def render(
