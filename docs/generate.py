@@ -150,7 +150,7 @@ def properties_table(properties: dict[str, Any]) -> list[str]:
 def distances_table(properties: Callable[[tuned.Distance], dict[str, Any]]) -> list[str]:
     """One table of tuned defaults that follow from how far a cluster is."""
     far = [tuned.Distance(trip, DEFAULT_MBIT) for trip in DISTANCES_MS]
-    columns = [properties(tuned.Distance()), *map(properties, far)]
+    columns = [properties(tuned.NEAR), *map(properties, far)]
     titles = ["near", *(f"{distance.round_trip_ms} ms" for distance in far)]
     lines = [f"| Property | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
     for name in sorted(columns[0]):

@@ -160,7 +160,7 @@ def perf(lab: Lab, tool: str) -> Trial:
         pattern = r", ([\d.]+)$"
     else:
         create(lab.target[None], lab.topic)
-        producer = tuned.producer(tuned.Distance()) | {"bootstrap.servers": lab.target[None]}
+        producer = tuned.producer(tuned.NEAR) | {"bootstrap.servers": lab.target[None]}
         command = [
             script, "--topic", lab.topic, "--num-records", str(lab.records), "--record-size",
             str(lab.record_bytes), "--throughput", "-1", "--producer-props",

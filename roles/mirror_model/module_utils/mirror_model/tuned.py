@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .keys import Properties
+from .keys import Properties, defaults_of, filled
+from .schema import DISTANCE
 
 MIB = 1 << 20
 # Heaps are rendered in steps, so that a small change of a property restarts nothing.
@@ -23,8 +24,8 @@ class Distance:
     :param bandwidth_mbit: what the mirror may send over the link, megabits per second.
     """
 
-    round_trip_ms: int = 1
-    bandwidth_mbit: int = 10_000
+    round_trip_ms: int
+    bandwidth_mbit: int
 
     @property
     def on_the_way(self) -> int:
@@ -32,12 +33,16 @@ class Distance:
         return self.round_trip_ms * self.bandwidth_mbit * 125
 
 
+NEAR = Distance(1, 10_000)
+
+
 def distance(owned: Mapping[str, Any], alias: str) -> Distance:
     """How far a cluster is, by an owner's settings; near, if they say nothing.
 
     :param owned: every key of the owner.
     """
-    return Distance(**owned["distance"].get(alias, {}))
+    written = owned["distance"].get(alias)
+    return Distance(**filled(written, defaults_of(DISTANCE))) if written else NEAR
 
 
 def consumer(source: Distance) -> dict[str, Any]:

@@ -34,7 +34,9 @@ def judge_instances(found: Inventory, instances: Any, hosts: Sequence[str]) -> N
             )
             continue
         before = len(found.errors)
-        if check_map(path, instance, instance_keys(), found.refuse) and len(found.errors) == before:
+        if check_map(path, instance, instance_keys(), found.refuse):
+            _judge_distances(found, path, instance.get("distance"))
+        if len(found.errors) == before:
             _judge_owner(found, instance_of(instances, name), instance, hosts)
 
 
@@ -48,7 +50,7 @@ def _judge_owner(
         found.absent.append(owner)
         return
     found.owners.append(owner)
-    _judge_distances(found, owner)
+    _judge_aliases(found, owner)
     if not owner.hosts:
         found.refuse(f"{owner.path}.hosts: is empty; name hosts, or set state to absent")
     for flow in owner.flows:
@@ -77,17 +79,23 @@ def _judge_owner(
         judge_foreign_keys(found, owner.path, written, instance_keys(), engine)
 
 
-def _judge_distances(found: Inventory, owner: Owner) -> None:
+def _judge_distances(found: Inventory, path: str, distances: Any) -> None:
+    for alias, distance in distances.items() if isinstance(distances, Mapping) else ():
+        check_map(f"{path}.distance.{alias}", distance, DISTANCE, found.refuse)
+
+
+def _judge_aliases(found: Inventory, owner: Owner) -> None:
     """Refuse distances of clusters that the owner has nothing to do with."""
-    distances = owner.settings["distance"]
     flows = found.flows_of(owner)
+    if len(flows) < len(owner.flows):
+        return
     known = {flow[side] for flow in flows for side in ("source", "target")}
-    for alias, distance in distances.items():
-        path = f"{owner.path}.distance.{alias}"
-        if alias not in known and len(flows) == len(owner.flows):
-            found.refuse(f"{path}: no flow of it reads or writes '{alias}'; "
-                         f"{suggestion(alias, known)}")  # fmt: skip
-        check_map(path, distance, DISTANCE, found.refuse)
+    for alias in owner.settings["distance"]:
+        if alias not in known:
+            found.refuse(
+                f"{owner.path}.distance.{alias}: no flow of it reads or writes '{alias}'; "
+                f"{suggestion(alias, known)}"
+            )
 
 
 def judge_heaps(found: Inventory) -> None:
