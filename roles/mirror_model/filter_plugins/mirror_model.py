@@ -24,6 +24,7 @@ FILTERS = {
     "mirror_model_findings": "judge.findings",
     "mirror_permissions": "permissions.mirror_permissions",
     "mirror_report_model": "report.mirror_report_model",
+    "mirror_socket_buffers": "instances.mirror_socket_buffers",
     "mirror_topic_flows": "report.mirror_topic_flows",
     "mirrormaker_instance": "instances.mirrormaker_instance",
     "to_environment_file": "render.to_environment_file",

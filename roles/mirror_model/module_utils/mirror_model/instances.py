@@ -6,7 +6,7 @@ from typing import Any
 from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES, flow_of
+from .engines import ENGINES, flow_of, instances_of, placed
 from .inventory import Owner, instance_of
 from .keys import Clusters, ModelError, member
 
@@ -91,6 +91,27 @@ def memory_max(heap: str) -> str:
     :returns: mebibytes as systemd's ``MemoryMax`` takes them: ``2048M``.
     """
     return f"{tuned.heap_mib(heap) * 3 // 2 + BESIDE_HEAP_MIB}M"
+
+
+def mirror_socket_buffers(
+    flows: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], host: str
+) -> dict[str, int]:
+    """How large the buffers of a host's sockets have to grow to fill the links to far clusters.
+
+    :param flows: ``mirror_flows``.
+    :param instances: ``mirrormaker_instances``.
+    :param host: whose instances.
+    :returns: ``receive`` and ``send`` in bytes, 0 where everything is near. The kernel keeps about
+        half of a buffer for itself (``net.ipv4.tcp_adv_win_scale``), so they are twice what is on
+        the way.
+    """
+    found = {"receive": 0, "send": 0}
+    for flow, _, owner in placed(flows, instances_of(instances)):
+        for side, way in (("source", "receive"), ("target", "send")):
+            if host in owner.hosts and flow[side] in owner.settings["distance"]:
+                far = tuned.distance(owner.settings, flow[side])
+                found[way] = max(found[way], 2 * far.on_the_way)
+    return found
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
