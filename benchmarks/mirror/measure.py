@@ -253,6 +253,12 @@ KEYS = {
     "rendered_buffer_8m": Settings(producer={"buffer.memory": 8 * MIB}),
     "rendered_poll_4000": Settings(consumer={"max.poll.records": 4000}),
     "rendered_fetch_stock": without(Settings(), "fetch.max.bytes", "max.partition.fetch.bytes"),
+    "rendered_buffer_64m": Settings(producer={"buffer.memory": 64 * MIB}),
+    "rendered_receive_1m": Settings(consumer={"receive.buffer.bytes": MIB}),
+    "rendered_fetch_1m": Settings(consumer={"max.partition.fetch.bytes": MIB}),
+    "rendered_fetch_1m_of_50m": Settings(
+        consumer={"max.partition.fetch.bytes": MIB, "fetch.max.bytes": 50 * MIB}
+    ),
     **{f"rendered_parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
 SCENARIOS: dict[str, dict[str, Variant]] = {

@@ -33,7 +33,7 @@ class Distance:
         return self.round_trip_ms * self.bandwidth_mbit * 125
 
 
-NEAR = Distance(1, 10_000)
+NEAR = Distance(1, 1000)
 
 
 def distance(owned: Mapping[str, Any], alias: str) -> Distance:
