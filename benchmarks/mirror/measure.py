@@ -261,6 +261,34 @@ KEYS = {
     ),
     **{f"rendered_parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
+# What reading from far away depends on.
+READ_KEYS = {
+    "rendered": Settings(),
+    "receive_stock": without(Settings(), "receive.buffer.bytes"),
+    **{
+        f"receive_{size}m": Settings(consumer={"receive.buffer.bytes": size * MIB})
+        for size in (1, 4)
+    },
+    **{
+        f"fetch_{size}m": Settings(
+            consumer={"max.partition.fetch.bytes": size * MIB, "fetch.max.bytes": 50 * MIB}
+        )
+        for size in (1, 4, 8)
+    },
+    "poll_4000": Settings(consumer={"max.poll.records": 4000}),
+    **{f"parallel_{number}": Settings(parallel=number) for number in (2, 3, 6)},
+}
+# What writing far away depends on.
+WRITE_KEYS = {
+    "rendered": Settings(),
+    **{
+        f"batch_{size}k_buffer_{buffer}m": Settings(
+            producer={"batch.size": size << 10, "buffer.memory": buffer * MIB}
+        )
+        for size, buffer in ((640, 64), (960, 48), (960, 64), (960, 96))
+    },
+    **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
+}
 SCENARIOS: dict[str, dict[str, Variant]] = {
     "places": {
         **named(["near", "read_0", "read_50", "write_0", "write_50"], stock=None,
@@ -270,6 +298,8 @@ SCENARIOS: dict[str, dict[str, Variant]] = {
     "far": named([f"{way}_{trip}" for way in ("read", "write") for trip in (10, 150)],
                  rendered=Settings()),
     "near": {**named(["near"], stock=None, rendered=Settings()), **TOOLS},
+    "read_keys": named(["read_0", "read_50"], **READ_KEYS),
+    "write_keys": named(["write_0", "write_50"], **WRITE_KEYS),
     "mm1_keys": {f"mm1.{name}.near": Variant("mm1", "near", way) for name, way in KEYS.items()},
     "mm2_keys": {f"mm2.{name}.near": Variant("mm2", "near", way) for name, way in KEYS.items()},
 }  # fmt: skip
