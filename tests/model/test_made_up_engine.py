@@ -254,7 +254,7 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
         "topics": ["orders", r"payments\..*"], "topics_exclude": [], "start": "earliest",
         "include": r"(?!(?:hidden)$)(?:orders|payments\..*)", "group_id": "copier-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "sysconfig": "/etc/sysconfig/mirrormaker",
-        "accept": [], "parallelism": 3,
+        "accept": [], "round_trips_ms": {}, "parallelism": 3,
     }  # fmt: skip
     assert [flow["engine"] for flow in model["flows"]] == ["copier", "copier", "mm1"]
 

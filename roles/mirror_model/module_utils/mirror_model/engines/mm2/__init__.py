@@ -14,13 +14,25 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
 
     On the target, only workers that deliver exactly once write records of transactions.
     """
-    consumer = f"{flow['source']}.consumer.isolation.level"
+    line = topics.policy(owner).line
+    consumer = render.consumer(clusters, flow, owner, line)
     exactly_once = settings.worker_value(owner, "exactly.once.source.support") == "enabled"
     return {
+        **of_connectors(flow, topics.policy(owner)),
+        **topics.worker_topics(flow),
         "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
+        "replication_factors": settings.own_factors(flow, owner),
+        "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
+        "target_isolation": "read_committed" if exactly_once else "read_uncommitted",
+    }
+
+
+def of_connectors(flow: Flow, named: topics.Policy) -> dict[str, Any]:
+    """What the report has to know of a flow's connectors, whoever runs them."""
+    return {
         "parallelism": flow["tasks_max"],
         "replication_policy": flow["replication_policy"],
-        "separator": topics.separator_of(owner),
+        "separator": named.separator,
         "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
         "groups_exclude": _listed(settings.connector_value(flow, "groups.exclude")),
         "config_exclude": _listed(settings.connector_value(flow, "config.properties.exclude")),
@@ -28,11 +40,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
         "checkpoint_seconds": int(
             settings.connector_value(flow, "emit.checkpoints.interval.seconds")
         ),
-        "replication_factors": settings.own_factors(flow, owner),
-        "source_isolation": render.properties_of(clusters, [flow], owner, {}).get(consumer)
-        or "read_uncommitted",
-        "target_isolation": "read_committed" if exactly_once else "read_uncommitted",
-        **topics.internal_topics(flow, owner),
+        **topics.connector_topics(flow, named),
     }
 
 
@@ -54,12 +62,16 @@ ENGINE = Engine(
     owner_keys=frozenset(("worker_properties",)),
     layers={"worker_properties": ""},
     group=topics.group,
-    prefix=topics.prefix,
-    unmirrored=topics.unmirrored,
+    prefix=lambda flow, owner: topics.prefix(flow, topics.policy(owner)),
+    unmirrored=lambda flow, owner: topics.unmirrored(flow, topics.policy(owner)),
     judge=judge.judge,
     memory=render.memory,
     render=render.render,
-    permissions=permissions.permissions,
-    report_permissions=permissions.report_permissions,
+    permissions=lambda flow, owner: permissions.permissions(
+        flow, permissions.dedicated(flow, owner)
+    ),
+    report_permissions=lambda flow, owner: permissions.report_permissions(
+        flow, permissions.dedicated(flow, owner)
+    ),
     report=report,
 )

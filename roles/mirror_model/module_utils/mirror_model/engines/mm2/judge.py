@@ -64,15 +64,16 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
             "process, so give each its own instance"
         )
     judge_keys.judge_worker_keys(found, owner)
-    if not topics.SEPARATOR.fullmatch(topics.separator_of(owner)):
+    named = topics.policy(owner)
+    if not topics.SEPARATOR.fullmatch(named.separator):
         found.refuse(
             f"{owner.path}.worker_properties['replication.policy.separator']: a topic name could "
             "not hold it; use '.', '-' or '_'"
         )
         return
     for flow in flows:
-        _judge_aliases(found, flow, topics.separator_of(owner))
-        own = topics.unmirrored(flow, owner)
+        _judge_aliases(found, flow, named.separator)
+        own = topics.unmirrored(flow, named)
         for topic in filter(regex.is_literal, flow["topics"]):
             if any(re.fullmatch(pattern, topic) for pattern in own):
                 found.refuse(

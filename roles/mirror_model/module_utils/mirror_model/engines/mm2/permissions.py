@@ -1,18 +1,48 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from ... import acls
 from ...inventory import Owner
 from ...keys import Flow
 from .settings import is_on
-from .topics import group, internal_topics, prefix, unmirrored
+from .topics import (
+    Policy,
+    connector_topics,
+    group,
+    policy,
+    prefix,
+    unmirrored,
+    worker_topics,
+)
 
 
-def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+@dataclass(frozen=True)
+class Places:
+    """Where workers and connectors keep what they have to remember, on the target.
+
+    :param named: the policy of the connectors' names.
+    :param group: the group by which workers find each other.
+    :param workers: the workers' topics: ``config_topic``, ``offset_topic`` and ``status_topic``.
+    """
+
+    named: Policy
+    group: str
+    workers: Mapping[str, str]
+
+
+def dedicated(flow: Flow, owner: Owner) -> Places:
+    """The places of a dedicated process."""
+    return Places(policy(owner), group(flow)[1], worker_topics(flow))
+
+
+def permissions(flow: Flow, places: Places) -> list[acls.Row]:
     """What the mirror needs for a flow."""
     source, target = flow["source"], flow["target"]
-    groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, owner)
-    own = internal_topics(flow, owner)
-    workers = [own[f"{topic}_topic"] for topic in ("config", "offset", "status")]
+    groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, places.named)
+    own = connector_topics(flow, places.named)
+    workers = places.workers.values()
     topics = {
         "CREATE": "MirrorMaker 2 does not create the topics on the target and only warns",
         "WRITE": "MirrorMaker 2's tasks fail at the first record",
@@ -30,14 +60,16 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
         *acls.rows(source, "group", groups, {
             "DESCRIBE": "group offsets do not follow: 'Error querying offsets'",
         }),
-        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+        *acls.rows(target, "group", acls.literal(places.group), {
             "READ": "MirrorMaker 2 ends with status 1 after most of a minute",
         }),
         *acls.rows(
             target, "topic", acls.literal(*workers),
             dict.fromkeys(("CREATE", "READ", "WRITE"), "MirrorMaker 2 ends with status 1"),
         ),
-        *acls.rows(target, "topic", acls.topics(flow, excluded, prefix(flow, owner)), topics),
+        *acls.rows(
+            target, "topic", acls.topics(flow, excluded, prefix(flow, places.named)), topics
+        ),
         *acls.rows(target, "group", groups, {
             "READ": "group offsets do not follow: 'Error querying for consumer group'",
         }),
@@ -68,10 +100,11 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
     return rows
 
 
-def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+def report_permissions(flow: Flow, places: Places) -> list[acls.Row]:
     """What the report needs beyond what it needs for every engine."""
     source, target = flow["source"], flow["target"]
-    groups, own = acls.names(flow["consumer_groups"]), internal_topics(flow, owner)
+    groups = acls.names(flow["consumer_groups"])
+    own = {**places.workers, **connector_topics(flow, places.named)}
     read = {
         own["offset_topic"]: "the report cannot tell how far the mirror is",
         own["status_topic"]: "the report cannot tell which task failed",
@@ -97,7 +130,7 @@ def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
             "DESCRIBE": "the report cannot tell whether MirrorMaker 2's topics are there",
             "DESCRIBE_CONFIGS": "the report cannot tell whether they are compacted",
         }),
-        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+        *acls.rows(target, "group", acls.literal(places.group), {
             "DESCRIBE": "the report cannot tell whether the mirror runs",
         }),
     ]  # fmt: skip

@@ -218,7 +218,7 @@ def render(
 ) -> dict[str, Any]:
     """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
     target = flows[0]["target"]
-    positions = [topics.internal_topics(flow, owner)["offset_topic"] for flow in flows]
+    positions = [topics.worker_topics(flow)["offset_topic"] for flow in flows]
     return {
         "script": "connect-mirror-maker.sh",
         "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
@@ -229,7 +229,7 @@ def render(
         "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
         "identity": {
             "sources": [flow["source"] for flow in flows],
-            "separator": topics.separator_of(owner),
+            "separator": topics.policy(owner).separator,
         },
         "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
         f"{' and '.join(positions)} on {target}",

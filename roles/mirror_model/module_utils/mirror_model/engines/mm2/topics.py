@@ -1,10 +1,11 @@
 """Names of topics and groups of MirrorMaker 2: its own, and what it does not mirror."""
 
 import re
+from dataclasses import dataclass
 
 from ...inventory import Owner
 from ...kafka_names import line_of
-from ...keys import Flow
+from ...keys import Flow, Properties
 from .settings import KAFKA_VERSION
 
 # What a topic name can hold between an alias and a name.
@@ -13,16 +14,31 @@ SEPARATOR = re.compile(r"[._-]+")
 TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
 
 
-def separator_of(owner: Owner) -> str:
-    """What stands between an alias and a topic's name."""
-    return str(owner.settings["worker_properties"].get("replication.policy.separator") or ".")
+@dataclass(frozen=True)
+class Policy:
+    """What goes into names: of copies by the replication policy, and of MirrorMaker 2's own topics.
+
+    :param separator: what stands between an alias and a topic's name.
+    :param internal: the same within the names of MirrorMaker 2's own topics.
+    :param line: the release line that makes the names.
+    """
+
+    separator: str
+    internal: str
+    line: str
 
 
-def internal_separator_of(owner: Owner) -> str:
-    """The same within the names of MirrorMaker 2's own topics."""
+def policy_of(properties: Properties, version: str) -> Policy:
+    """The policy of properties that hold :data:`~.names.AGREED`, read by a release."""
+    separator = str(properties.get("replication.policy.separator") or ".")
     key = "replication.policy.internal.topic.separator.enabled"
-    enabled = str(owner.settings["worker_properties"].get(key, True)).lower() != "false"
-    return separator_of(owner) if enabled else "."
+    enabled = str(properties.get(key, True)).lower() != "false"
+    return Policy(separator, separator if enabled else ".", line_of(version))
+
+
+def policy(owner: Owner) -> Policy:
+    """The policy of a dedicated process, which is one for all its flows."""
+    return policy_of(owner.settings["worker_properties"], owner.version(KAFKA_VERSION))
 
 
 def group(flow: Flow) -> tuple[str, str]:
@@ -30,46 +46,46 @@ def group(flow: Flow) -> tuple[str, str]:
     return flow["target"], f"{flow['source']}-mm2"
 
 
-def prefix(flow: Flow, owner: Owner) -> str:
+def prefix(flow: Flow, named: Policy) -> str:
     """What stands before a topic's name on the target."""
-    return flow["source"] + separator_of(owner) if flow["replication_policy"] == "prefix" else ""
+    return flow["source"] + named.separator if flow["replication_policy"] == "prefix" else ""
 
 
-def internal_topics(flow: Flow, owner: Owner) -> dict[str, str]:
-    """Names of the topics on the target in which a flow keeps what it has to remember.
-
-    :param flow: the flow, filled in.
-    :param owner: what runs it.
-    :returns: ``offset_topic``, ``status_topic`` and ``config_topic`` of the workers, whose names
-        know no separator, ``offset_syncs_topic`` and ``checkpoints_topic``.
-    """
-    source, between = flow["source"], internal_separator_of(owner)
+def worker_topics(flow: Flow) -> dict[str, str]:
+    """Names of the topics of a dedicated process's workers, which know no separator."""
     return {
-        "offset_topic": f"mm2-offsets.{source}.internal",
-        "status_topic": f"mm2-status.{source}.internal",
-        "config_topic": f"mm2-configs.{source}.internal",
+        "config_topic": f"mm2-configs.{flow['source']}.internal",
+        "offset_topic": f"mm2-offsets.{flow['source']}.internal",
+        "status_topic": f"mm2-status.{flow['source']}.internal",
+    }
+
+
+def connector_topics(flow: Flow, named: Policy) -> dict[str, str]:
+    """Names of the topics on the target in which connectors keep what they have to remember."""
+    source, between = flow["source"], named.internal
+    return {
         "offset_syncs_topic": f"mm2-offset-syncs{between}{source}{between}internal",
         "checkpoints_topic": f"{source}{between}checkpoints{between}internal",
     }
 
 
-def unmirrored(flow: Flow, owner: Owner) -> list[str]:
+def unmirrored(flow: Flow, named: Policy) -> list[str]:
     """Patterns of topics that MirrorMaker 2 leaves out by itself, whatever a flow asks for.
 
     Kafka's and its own internal topics, and what came from the target: a name one of whose parts
     is the target's alias (``MirrorSourceConnector.shouldReplicateTopic``). None while the
     separator is refused.
     """
-    if not SEPARATOR.fullmatch(separator_of(owner)):
+    if not SEPARATOR.fullmatch(named.separator):
         return []
-    between = internal_separator_of(owner).replace(".", r"\.")
+    between = named.internal.replace(".", r"\.")
     patterns = [
         *TOPICS_EXCLUDE, r"\..*", f"mm2.*{between}internal",
         f".*{between}checkpoints{between}internal",
     ]  # fmt: skip
-    if line_of(owner.version(KAFKA_VERSION)) == "3.9":
+    if named.line == "3.9":
         patterns += [r".*(\.|-)internal", f".*{between}internal"]
     if flow["replication_policy"] == "prefix":
-        outer = separator_of(owner).replace(".", r"\.")
+        outer = named.separator.replace(".", r"\.")
         patterns.append(f"(.*{outer})?{flow['target']}{outer}.+")
     return list(dict.fromkeys(patterns))
