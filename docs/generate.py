@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
 
 from mirror_model import engines, schema, tuned  # noqa: E402 (the path above comes first)
+from mirror_model.connectors import settings as mm2  # noqa: E402
 from mirror_model.engines import mm1  # noqa: E402
-from mirror_model.engines.mm2 import settings as mm2  # noqa: E402
 from mirror_model.keys import Key  # noqa: E402
 from mirror_report.checks.kinds import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .keys import defaults_of, filled, member
-from .schema import INSTANCE
+from .schema import CONNECT_CLUSTER, INSTANCE
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class OwnerKind:
 
 
 INSTANCES = OwnerKind("instance", "mirrormaker_instances", "mirrormaker")
+CONNECT_CLUSTERS = OwnerKind("Connect cluster", "kafka_connect_clusters", "kafka_connect")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ def instance_of(instances: Mapping[str, Any], name: str) -> Owner:
     settings = filled(member(INSTANCES.variable, instances, name), defaults_of(INSTANCE))
     return Owner(
         INSTANCES, name, settings["hosts"], settings["state"], settings["flows"],
+        str(settings["kafka_version"] or ""), settings,
+    )  # fmt: skip
+
+
+def connect_cluster_of(
+    connect_clusters: Mapping[str, Any], name: str, flows: Sequence[Mapping[str, Any]]
+) -> Owner:
+    """A Connect cluster as an owner.
+
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param flows: ``mirror_flows``, which name the cluster that runs them.
+    :raises ModelError: no such cluster.
+    """
+    settings = filled(
+        member(CONNECT_CLUSTERS.variable, connect_clusters, name), defaults_of(CONNECT_CLUSTER)
+    )
+    own = [flow["name"] for flow in flows if flow.get("connect") == name]
+    return Owner(
+        CONNECT_CLUSTERS, name, settings["hosts"], settings["state"], own,
         str(settings["kafka_version"] or ""), settings,
     )  # fmt: skip
 

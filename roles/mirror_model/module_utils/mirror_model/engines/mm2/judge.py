@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ... import regex
+from ... import kafka_names, regex
+from ...connectors import judge_keys, names, settings, topics
 from ...inventory import Inventory, Owner
 from ...keys import Flow
 from ...render import text_of
-from . import judge_keys, names, render, settings, topics
+from . import keys, places, render
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -15,7 +16,7 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     for flow in flows:
         owner, path = found.owner(flow["name"]), f"{found.paths[flow['name']]}.properties"
         version = owner.version(settings.KAFKA_VERSION) if owner else settings.KAFKA_VERSION
-        judge_keys.judge_flow_keys(found, path, flow["properties"], version)
+        judge_keys.judge_flow_keys(found, path, flow["properties"], version, keys.OWNED_FLOW_KEYS)
         _judge_flow(found, path, flow)
     owners = []
     for owner in found.owners:
@@ -63,8 +64,16 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
             f"{owner.path}.flows: have different replication_policy; MirrorMaker 2 knows one for a "
             "process, so give each its own instance"
         )
-    judge_keys.judge_worker_keys(found, owner)
-    named = topics.policy(owner)
+    version = owner.version(settings.KAFKA_VERSION)
+    known = keys.worker_keys(kafka_names.line_of(version))
+    judge_keys.judge_worker_keys(found, owner, keys.OWNED_WORKER_KEYS, known)
+    if len(owner.hosts) < 2:
+        for key in filter(names.is_rest, owner.settings["worker_properties"]):
+            found.warn(
+                f"{owner.path}.worker_properties['{key}']: means nothing to an instance on one "
+                "host; remove it"
+            )
+    named = places.policy(owner)
     if not topics.SEPARATOR.fullmatch(named.separator):
         found.refuse(
             f"{owner.path}.worker_properties['replication.policy.separator']: a topic name could "
@@ -88,7 +97,6 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
     for alias in dict.fromkeys([*(flow["source"] for flow in flows), targets[0]]):
         if alias in found.sound:
             properties = found.clusters[alias].get("properties") or {}
-            version = owner.version(settings.KAFKA_VERSION)
             judge_keys.judge_removed(
                 found, f"kafka_clusters.{alias}.properties", properties, version
             )

@@ -9,11 +9,13 @@ count only the clusters, config providers, replication policy, plug-ins and the 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ... import kafka_names, regex, tuned
+from ... import kafka_names
 from ...clusters import client_properties, cluster_of, credentials_directory
+from ...connectors import names, settings
+from ...connectors.properties import connector, consumer, producer
 from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
-from . import names, settable, settings, topics
+from . import places
 
 PORT = 8083
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
@@ -36,37 +38,6 @@ def _connection(
     )  # fmt: skip
 
 
-def _of_connector(flow: Flow, line: str) -> dict[str, Any]:
-    """Properties of a flow but its consumer's; a key of a connector may look like one of those."""
-    return {
-        key: value
-        for key, value in flow["properties"].items()
-        if key in settable.connector_keys(line) or not key.startswith("consumer.")
-    }
-
-
-def consumer(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str, Any]:
-    """The properties of the consumer that reads the source of a flow, beside its connection."""
-    of_connector = _of_connector(flow, line)
-    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
-    cluster = cluster_of(clusters, flow["source"])["properties"]
-    return layered(
-        tuned.consumer(tuned.distance(owner.settings, flow["source"])),
-        {"auto.offset.reset": flow["start"]},
-        kafka_names.of_client(cluster, "consumer", line),
-        within(of_consumer, "consumer."),
-    )
-
-
-def producer(clusters: Clusters, target: str, owner: Owner, line: str) -> dict[str, Any]:
-    """The properties of the workers' producers, beside their connection."""
-    return layered(
-        tuned.producer(tuned.distance(owner.settings, target)),
-        kafka_names.of_client(cluster_of(clusters, target)["properties"], "producer", line),
-        within(owner.settings["worker_properties"], "producer."),
-    )
-
-
 def _flow(
     clusters: Clusters,
     flow: Flow,
@@ -77,34 +48,8 @@ def _flow(
     """The keys of one flow: its connectors and the consumer that reads its source."""
     source, target = flow["source"], flow["target"]
     cluster = cluster_of(clusters, source)["properties"]
-    groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
-    connector = layered(
-        {
-            key: value
-            for key, value in settings.FLOW_DEFAULTS.items()
-            if key in settable.connector_keys(line)
-        },
-        dict.fromkeys(settings.FLOW_FACTORS, factor),
-        {
-            "enabled": True,
-            "topics": [regex.as_regex(topic) for topic in flow["topics"]],
-            "topics.exclude": [
-                *topics.TOPICS_EXCLUDE,
-                *map(regex.as_regex, flow["topics_exclude"]),
-            ],
-            "tasks.max": flow["tasks_max"],
-            "offset-syncs.topic.location": "target",
-            "emit.checkpoints.enabled": bool(groups),
-            "sync.group.offsets.enabled": bool(groups),
-            "groups": groups or None,
-        },
-        _of_connector(flow, line),
-    )
-    if str(connector.get("emit.offset-syncs.enabled", True)).lower() == "false":
-        # Kafka refuses to start when more is said about a topic that is not to be written.
-        connector = {k: v for k, v in connector.items() if not k.startswith("offset-syncs.")}
     return (
-        _under(f"{source}->{target}", connector)
+        _under(f"{source}->{target}", {"enabled": True, **connector(flow, line, factor)})
         | _under(f"{source}.consumer", consumer(clusters, flow, owner, line))
         | _under(f"{source}.admin", layered(kafka_names.of_client(cluster, "admin", line)))
         | {
@@ -193,23 +138,6 @@ def properties_of(
     return rendered
 
 
-def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
-    """The heap in mebibytes that the clients may take: each task has a consumer and a producer.
-
-    Connect keeps the record that it read until its copy is acknowledged, beside the producer's own.
-    """
-    line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
-    hosts = max(1, len(owner.hosts))
-    written = producer(clusters, flows[0]["target"], owner, line)
-    taken = 0.0
-    for flow in flows:
-        own = layered(written, within(flow["properties"], "producer.override."))
-        read = consumer(clusters, flow, owner, line)
-        tasks = -(-flow["tasks_max"] // hosts)
-        taken += tasks * (tuned.fetched_mib(read) + settings.HELD * tuned.buffered_mib(own))
-    return settings.BASE_MIB + taken
-
-
 def render(
     clusters: Clusters,
     flows: Sequence[Flow],
@@ -218,7 +146,7 @@ def render(
 ) -> dict[str, Any]:
     """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
     target = flows[0]["target"]
-    positions = [topics.worker_topics(flow)["offset_topic"] for flow in flows]
+    positions = [places.worker_topics(flow)["offset_topic"] for flow in flows]
     return {
         "script": "connect-mirror-maker.sh",
         "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
@@ -229,7 +157,7 @@ def render(
         "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
         "identity": {
             "sources": [flow["source"] for flow in flows],
-            "separator": topics.policy(owner).separator,
+            "separator": places.policy(owner).separator,
         },
         "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
         f"{' and '.join(positions)} on {target}",

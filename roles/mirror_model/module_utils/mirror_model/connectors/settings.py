@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ...inventory import Owner
-from ...keys import Flow, layered
+from ..inventory import Owner
+from ..keys import Flow, layered
 
 KAFKA_VERSION = "4.3.1"
 POLICIES = {

@@ -3,19 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ... import acls
-from ...inventory import Owner
-from ...keys import Flow
+from .. import acls
+from ..keys import Flow
 from .settings import is_on
-from .topics import (
-    Policy,
-    connector_topics,
-    group,
-    policy,
-    prefix,
-    unmirrored,
-    worker_topics,
-)
+from .topics import Policy, connector_topics, prefix, unmirrored
 
 
 @dataclass(frozen=True)
@@ -30,11 +21,6 @@ class Places:
     named: Policy
     group: str
     workers: Mapping[str, str]
-
-
-def dedicated(flow: Flow, owner: Owner) -> Places:
-    """The places of a dedicated process."""
-    return Places(policy(owner), group(flow)[1], worker_topics(flow))
 
 
 def permissions(flow: Flow, places: Places) -> list[acls.Row]:

@@ -3,10 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from ...inventory import Owner
-from ...kafka_names import line_of
-from ...keys import Flow, Properties
-from .settings import KAFKA_VERSION
+from ..kafka_names import line_of
+from ..keys import Flow, Properties
 
 # What a topic name can hold between an alias and a name.
 SEPARATOR = re.compile(r"[._-]+")
@@ -36,28 +34,9 @@ def policy_of(properties: Properties, version: str) -> Policy:
     return Policy(separator, separator if enabled else ".", line_of(version))
 
 
-def policy(owner: Owner) -> Policy:
-    """The policy of a dedicated process, which is one for all its flows."""
-    return policy_of(owner.settings["worker_properties"], owner.version(KAFKA_VERSION))
-
-
-def group(flow: Flow) -> tuple[str, str]:
-    """The group by which a flow's workers find each other, on the target."""
-    return flow["target"], f"{flow['source']}-mm2"
-
-
 def prefix(flow: Flow, named: Policy) -> str:
     """What stands before a topic's name on the target."""
     return flow["source"] + named.separator if flow["replication_policy"] == "prefix" else ""
-
-
-def worker_topics(flow: Flow) -> dict[str, str]:
-    """Names of the topics of a dedicated process's workers, which know no separator."""
-    return {
-        "config_topic": f"mm2-configs.{flow['source']}.internal",
-        "offset_topic": f"mm2-offsets.{flow['source']}.internal",
-        "status_topic": f"mm2-status.{flow['source']}.internal",
-    }
 
 
 def connector_topics(flow: Flow, named: Policy) -> dict[str, str]:

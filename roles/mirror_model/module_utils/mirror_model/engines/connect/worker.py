@@ -1,0 +1,126 @@
+"""The worker of a Connect cluster: its properties file and how it is started."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ... import kafka_names, tuned
+from ...clusters import (
+    cluster_of,
+    connection_properties,
+    credentials_directory,
+    providers,
+    reference,
+)
+from ...connectors import properties, settings
+from ...inventory import Owner
+from ...keys import Clusters, Flow, layered, within
+from . import cluster, connectors
+
+CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
+BASIC = "org.apache.kafka.connect.rest.basic.auth.extension"
+POLICY = "connector.client.config.override.policy"
+
+
+def properties_of(
+    clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole ``worker.properties`` of one node.
+
+    Lowest layer first: tuned default, derived from the model, ``kafka_clusters.*.properties``,
+    ``worker_properties``.
+
+    :param flows: the owner's flows, filled in.
+    :param node: ``address`` of this host, ``brokers`` of the workers' cluster; each may be missing.
+    :returns: property name to value; secrets as references.
+    """
+    alias, line = owner.settings["kafka"], kafka_names.line_of(cluster.version(owner))
+    factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
+    own, directory = owner.settings["worker_properties"], credentials_directory(owner.name)
+    of_cluster = cluster_of(clusters, alias)["properties"]
+    connection = layered(
+        connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
+        {k: v for k, v in of_cluster.items() if k in kafka_names.SECURITY[line]},
+    )
+    kept = cluster.topics(owner)
+    allowed = connectors.allowlist(flows)
+    made = layered(
+        settings.WORKER_DEFAULTS,
+        dict.fromkeys(settings.WORKER_FACTORS, factor),
+        connection,
+        {
+            "group.id": cluster.group(owner),
+            "config.storage.topic": kept["config_topic"],
+            "offset.storage.topic": kept["offset_topic"],
+            "status.storage.topic": kept["status_topic"],
+            "key.converter": connectors.CONVERTER,
+            "value.converter": connectors.CONVERTER,
+            "plugin.path": None,
+            POLICY: "Allowlist" if allowed else "None",
+            "connector.client.config.override.allowlist": allowed or None,
+            **providers(directory),
+            **listener(owner, node),
+        },
+        {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
+    )
+    for client in kafka_names.CLIENTS:
+        of_client = layered(
+            tuned.producer(tuned.distance(owner.settings, alias)) if client == "producer" else {},
+            kafka_names.of_client(of_cluster, client, line),
+            {k: v for k, v in connection.items() if k != "bootstrap.servers"},
+            within(own, f"{client}."),
+        )
+        made |= {f"{client}.{key}": value for key, value in of_client.items()}
+    return made
+
+
+def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a worker's REST server listens, and how it knows who asks."""
+    port, rest = owner.settings["port"], cluster.rest(owner)
+    if rest["listener"] == "loopback":
+        return {"listeners": f"http://127.0.0.1:{port}"}
+    directory = credentials_directory(owner.name)
+    stores: dict[str, Any] = {}
+    for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
+        stores |= {
+            f"listeners.https.ssl.{store}.type": "PKCS12",
+            f"listeners.https.ssl.{store}.location": f"{directory}/{file}",
+            f"listeners.https.ssl.{store}.password": reference("dir", directory, "rest.storepass"),
+        }
+    return {
+        "listeners": f"https://0.0.0.0:{port}",
+        "rest.advertised.listener": "https",
+        "rest.advertised.host.name": node.get("name"),
+        "rest.advertised.port": port,
+        "rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension",
+        "listeners.https.ssl.client.auth": "required" if rest["ssl_certificate"] else None,
+        **stores,
+    }
+
+
+def login(owner: Owner) -> str:
+    """The file by which a worker's REST server knows its users; no secret.
+
+    Format: ``javax.security.auth.login.Configuration`` (Java 17).
+    """
+    users = f"{credentials_directory(owner.name)}/rest.users"
+    return f'KafkaConnect {{\n  {BASIC}.PropertyFileLoginModule required file="{users}";\n}};\n'
+
+
+def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
+    """The heap in mebibytes that the clients of a worker's tasks may take."""
+    return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
+
+
+def started(
+    clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a worker is started with, as ``Engine`` describes it."""
+    kept = cluster.topics(owner)
+    return {
+        "script": "connect-distributed.sh",
+        "arguments": ["${CONNECT_CONFIG}"],
+        "environment": {"CONNECT_CONFIG": f"{owner.directory}/worker.properties"},
+        "files": {"worker.properties": properties_of(clusters, flows, owner, node)},
+        "identity": {"group": cluster.group(owner), **kept},
+        "positions": f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
+    }
