@@ -18,7 +18,13 @@ def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
     return reports.mirror_report_model(
-        site["clusters"], site["flows"], site["instances"], "report", only, **more
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "report",
+        only,
+        **more,
     )
 
 

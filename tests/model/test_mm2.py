@@ -37,7 +37,12 @@ def rendered(site: Site, **node: Any) -> dict[str, Any]:
 
 def reported(site: Site) -> dict[str, Any]:
     model = reports.mirror_report_model(
-        site["clusters"], site["flows"], site["instances"], "report", "orders"
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "report",
+        "orders",
     )
     flow: dict[str, Any] = model["flows"][0]
     return flow

@@ -15,11 +15,13 @@ ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
 
 FILTERS = {
     "kafka_advisories": "advisories.kafka_advisories",
+    "kafka_connect_worker": "instances.kafka_connect_worker",
     "kafka_credentials": "clusters.kafka_credentials",
     "kafka_exposed_properties": "kafka_names.exposed_properties",
     "kafka_open_jmx_port": "jmx.open_jmx_port",
     "kafka_operator_files": "operators.operator_files",
     "kafka_python_client": "clusters.kafka_python_client",
+    "mirror_connectors": "instances.mirror_connectors",
     "mirror_identity_changes": "instances.mirror_identity_changes",
     "mirror_model_findings": "judge.findings",
     "mirror_permissions": "permissions.mirror_permissions",

@@ -25,8 +25,9 @@ class Engine:
         them; empty: they are about no cluster's connection.
     :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
     :param render: (clusters, flows of one owner, owner, node) -> ``script``, ``arguments``,
-        ``environment``, ``files``, ``identity`` (its own part) and ``positions`` of
-        ``mirrormaker_instance``; node holds ``address`` and ``brokers`` as far as they are known.
+        ``environment``, ``files``, ``identity`` (its own part), ``positions`` and further
+        ``credentials`` of ``mirrormaker_instance``; node holds ``address`` and ``brokers`` as far
+        as they are known.
     :param permissions: rows of ACLs that the mirror needs for a flow of an owner.
     :param report_permissions: rows that the report needs beyond topics and the size of topics.
     :param report: (clusters, flow, owner) -> the flow's keys in the report's model that depend on
@@ -37,6 +38,8 @@ class Engine:
     :param prefix: what stands before a topic's name on the target.
     :param memory: (clusters, flows of one owner, owner) -> the heap in mebibytes that its clients
         may take by their properties.
+    :param connectors: (clusters, the engine's flows, owner, brokers of the owner's cluster) ->
+        connectors that the owner has to run.
     :param several_flows: whether one owner runs several flows.
     :param creates_topics: whether it creates topics on the target; otherwise somebody else has to.
     :param oldest: the first release in which it works.
@@ -62,6 +65,9 @@ class Engine:
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
     memory: Callable[[Clusters, Sequence[Flow], Owner], float] = lambda *_: 1024
+    connectors: Callable[[Clusters, Sequence[Flow], Owner, int | None], list[dict[str, Any]]] = (
+        lambda *_: []
+    )
     several_flows: bool = False
     creates_topics: bool = False
     oldest: str = "0.0.0"

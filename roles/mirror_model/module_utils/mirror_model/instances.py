@@ -6,8 +6,8 @@ from typing import Any
 from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES, flow_of, instances_of, placed
-from .inventory import Owner, instance_of
+from .engines import ENGINES, flow_of, owners_of, placed
+from .inventory import Owner, connect_cluster_of, instance_of
 from .keys import Clusters, ModelError, member
 
 # Java's classes, compiled code and threads (docs/sizing.md).
@@ -43,6 +43,50 @@ def mirrormaker_instance(
     return _process(clusters, flows, instance_of(instances, name), node or {})
 
 
+def kafka_connect_worker(
+    clusters: Clusters,
+    flows: Sequence[Mapping[str, Any]],
+    connect_clusters: Mapping[str, Any],
+    name: str,
+    node: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Everything a worker of a Connect cluster is made of, as of :func:`mirrormaker_instance`.
+
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param name: which Connect cluster.
+    :param node: ``name`` of this host, and ``brokers`` of the cluster that keeps its topics.
+    :returns: the same, and ``login``, the text of the file by which its REST server knows users.
+    """
+    return _process(clusters, flows, connect_cluster_of(connect_clusters, name, flows), node or {})
+
+
+def mirror_connectors(
+    clusters: Clusters,
+    flows: Sequence[Mapping[str, Any]],
+    connect_clusters: Mapping[str, Any],
+    name: str,
+    brokers: int | None = None,
+) -> list[dict[str, Any]]:
+    """The connectors that a Connect cluster has to run.
+
+    :param name: which Connect cluster.
+    :param brokers: of the cluster that keeps its topics, if their number is known.
+    :returns: ``name``, ``flow``, ``kind`` and ``config`` (names to text, secrets as references).
+    """
+    owner = connect_cluster_of(connect_clusters, name, flows)
+    return [
+        connector
+        for engine in ENGINES.values()
+        if engine.owners is owner.kind
+        for connector in engine.connectors(
+            clusters,
+            [flow_of(flow) for flow in flows if flow["engine"] == engine.name],
+            owner,
+            brokers,
+        )
+    ]
+
+
 def _process(
     clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
@@ -50,9 +94,10 @@ def _process(
     node: Mapping[str, Any],
 ) -> dict[str, Any]:
     by_name = {flow["name"]: flow for flow in flows}
+    of_kind = [engine for engine in ENGINES.values() if engine.owners is owner.kind]
     chosen = [flow_of(by_name[flow]) for flow in owner.flows if flow in by_name]
-    # An absent owner may name no flow any more; which engine it had makes no difference then.
-    engine = ENGINES[chosen[0]["engine"]] if chosen else next(iter(ENGINES.values()))
+    # An owner may have no flow; which engine an absent one had makes no difference then.
+    engine = ENGINES[chosen[0]["engine"]] if chosen else of_kind[0]
     result: dict[str, Any] = {
         "name": owner.name, "engine": engine.name, "state": owner.state, "hosts": owner.hosts,
         "kafka_version": owner.version(engine.kafka_version), "heap": "", "memory_max": "",
@@ -63,13 +108,14 @@ def _process(
         return result
     for flow in owner.flows:
         member("mirror_flows", by_name, flow)
-    _check_flows(f"{owner.path}.flows", engine, chosen)
-    target = chosen[0]["target"]
+    if owner.kind.names_flows:
+        _check_flows(f"{owner.path}.flows", engine, chosen)
+    target = chosen[0]["target"] if owner.kind.names_flows else owner.settings["kafka"]
     aliases = dict.fromkeys([*(flow["source"] for flow in chosen), target])
     rendered = engine.render(clusters, chosen, owner, node)
     identity = {
         "engine": engine.name, "flows": [flow["name"] for flow in chosen], "target": target,
-        "policy": chosen[0]["replication_policy"], **rendered["identity"],
+        **rendered["identity"],
     }  # fmt: skip
     credentials = {
         file: content
@@ -79,8 +125,9 @@ def _process(
     heap = owner.settings["heap"] or tuned.heap(engine.memory(clusters, chosen, owner))
     return {
         **result, "heap": heap, "memory_max": memory_max(heap), "flows": chosen,
-        "target": target, "description": description_of(chosen), "credentials": credentials,
+        "target": target, "description": description_of(chosen, target),
         **rendered, "identity": identity,
+        "credentials": credentials | rendered.get("credentials", {}),
     }  # fmt: skip
 
 
@@ -94,19 +141,23 @@ def memory_max(heap: str) -> str:
 
 
 def mirror_socket_buffers(
-    flows: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], host: str
+    flows: Sequence[Mapping[str, Any]],
+    instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
+    host: str,
 ) -> dict[str, int]:
     """How large the buffers of a host's sockets have to grow to fill the links to far clusters.
 
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
-    :param host: whose instances.
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param host: whose mirrors.
     :returns: ``receive`` and ``send`` in bytes, 0 where everything is near. The kernel keeps about
         half of a buffer for itself (``net.ipv4.tcp_adv_win_scale``), so they are twice what is on
         the way.
     """
     found = {"receive": 0, "send": 0}
-    for flow, _, owner in placed(flows, instances_of(instances)):
+    for flow, _, owner in placed(flows, owners_of(flows, instances, connect_clusters)):
         for side, way in (("source", "receive"), ("target", "send")):
             if host in owner.hosts and flow[side] in owner.settings["distance"]:
                 far = tuned.distance(owner.settings, flow[side])
@@ -127,10 +178,10 @@ def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) 
         raise ModelError(f"{path}: the flows differ in engine, target or replication_policy")
 
 
-def description_of(flows: Sequence[Mapping[str, Any]]) -> str:
+def description_of(flows: Sequence[Mapping[str, Any]], target: str) -> str:
     """What an owner mirrors, in a few words."""
     way = f"from {flows[0]['source']} to" if len(flows) == 1 else "into"
-    return f"{', '.join(flow['name'] for flow in flows)} {way} {flows[0]['target']}"
+    return f"{', '.join(flow['name'] for flow in flows) or 'nothing'} {way} {target}"
 
 
 def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:

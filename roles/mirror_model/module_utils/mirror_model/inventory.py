@@ -15,15 +15,19 @@ class OwnerKind:
     :param name: what messages call one of them.
     :param variable: the variable that lists them.
     :param group: the inventory group whose hosts the playbooks deploy them to.
+    :param names_flows: it lists its flows; otherwise flows name it, and it may exist without hosts.
     """
 
     name: str
     variable: str
     group: str
+    names_flows: bool = True
 
 
 INSTANCES = OwnerKind("instance", "mirrormaker_instances", "mirrormaker")
-CONNECT_CLUSTERS = OwnerKind("Connect cluster", "kafka_connect_clusters", "kafka_connect")
+CONNECT_CLUSTERS = OwnerKind(
+    "Connect cluster", "kafka_connect_clusters", "kafka_connect", names_flows=False
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class Owner:
     def path(self) -> str:
         """The variable as a user writes it, for messages."""
         return f"{self.kind.variable}.{self.name}"
+
+    @property
+    def works(self) -> bool:
+        """Whether it is somewhere: on hosts of the inventory, or anywhere else."""
+        return self.state != "absent" and bool(self.hosts or not self.kind.names_flows)
 
     @property
     def directory(self) -> str:

@@ -27,6 +27,7 @@ ALIAS = re.compile(r"[A-Za-z0-9_-]+")
 FLOW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 IDENTITY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 INSTANCE_NAME = re.compile(r"mirrormaker(-[a-z0-9]+)*")
+CONNECT_NAME = re.compile(r"connect(-[a-z0-9]+)*")
 LONGEST_INSTANCE_NAME = 32
 HEAP = r"[1-9][0-9]*[mMgG]"
 DEFAULT_VERSIONS = "{the release of each engine}"

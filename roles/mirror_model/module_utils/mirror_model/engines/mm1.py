@@ -7,7 +7,7 @@ from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
 from ..clusters import client_properties, cluster_of, credentials_directory
 from ..engine import Engine
-from ..inventory import Inventory, Owner
+from ..inventory import INSTANCES, Inventory, Owner
 from ..keys import Clusters, Flow, Properties, layered, suggestion, within
 
 OPTIONS: dict[str, tuple[Any, str]] = {
@@ -97,7 +97,11 @@ def render(
         "arguments": [f"--{option} ${{{variable}}}" for option, variable in variables.items()],
         "environment": {variables[option]: value for option, value in own.items()},
         "files": {"consumer.properties": consumer, "producer.properties": producer},
-        "identity": {"source": flow["source"], "group_id": flow["group_id"]},
+        "identity": {
+            "source": flow["source"],
+            "group_id": flow["group_id"],
+            "policy": flow["replication_policy"],
+        },
         "positions": f"group {flow['group_id']} on {flow['source']}",
     }
 
@@ -115,6 +119,8 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     for flow in flows:
         _judge_flow(found, f"{found.paths[flow['name']]}.properties", flow["properties"])
     for owner in (*found.owners, *found.absent):
+        if owner.kind is not INSTANCES:
+            continue
         _judge_options(found, f"{owner.path}.mm1_options", owner.settings["mm1_options"])
         for client in CLIENTS:
             key = f"{client}_properties"

@@ -14,6 +14,7 @@ from ...clusters import (
 from ...connectors import properties, settings
 from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
+from ...render import to_java_properties
 from . import cluster, connectors
 
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
@@ -106,6 +107,12 @@ def login(owner: Owner) -> str:
     return f'KafkaConnect {{\n  {BASIC}.PropertyFileLoginModule required file="{users}";\n}};\n'
 
 
+def users(owner: Owner) -> dict[str, str]:
+    """Who may use a worker's REST server, as a credential; SECRET."""
+    known = cluster.rest(owner)["users"]
+    return {"rest.users": to_java_properties(known)} if known else {}
+
+
 def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     """The heap in mebibytes that the clients of a worker's tasks may take."""
     return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
@@ -121,6 +128,8 @@ def started(
         "arguments": ["${CONNECT_CONFIG}"],
         "environment": {"CONNECT_CONFIG": f"{owner.directory}/worker.properties"},
         "files": {"worker.properties": properties_of(clusters, flows, owner, node)},
+        "login": login(owner),
+        "credentials": users(owner),
         "identity": {"group": cluster.group(owner), **kept},
         "positions": f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
     }

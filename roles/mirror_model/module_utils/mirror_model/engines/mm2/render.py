@@ -157,6 +157,7 @@ def render(
         "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
         "identity": {
             "sources": [flow["source"] for flow in flows],
+            "policy": flows[0]["replication_policy"],
             "separator": places.policy(owner).separator,
         },
         "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
