@@ -296,7 +296,9 @@ def test_a_distance_that_is_not_as_typed_is_a_warning(
     for each in found:
         assert (each.severity, each.kind) == ("warning", "distance")
         assert f"the inventory says {expected}" in each.message
-        assert f"distance.{FLOW.source}.round_trip_ms of mirrormaker to {measured:.0f}" in each.action
+        assert (
+            f"distance.{FLOW.source}.round_trip_ms of mirrormaker to {measured:.0f}" in each.action
+        )
 
 
 def test_more_replicas_than_brokers_are_refused() -> None:

@@ -170,7 +170,7 @@ def test_the_report_knows_where_an_existing_cluster_keeps_what(existing: Site) -
     )
     flow = model["flows"][0]
     assert (flow["offset_topic"], flow["status_topic"], flow["config_topic"]) == ("o", "s", "c")
-    assert flow["connectors"] == ["orders-source", "orders-checkpoint"]
+    assert flow["connectors"] == ["orders-source", "orders-checkpoint", "orders-heartbeat"]
     assert flow["offset_syncs_topic"] == "mm2-offset-syncs.east.internal"
 
 

@@ -5,7 +5,7 @@ its workers in a place of its own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
@@ -128,7 +128,9 @@ MM2 = Engine(
     parallelism=Parallelism("tasks_max", "tasks", of_flow=True),
 )
 
+MM2_CONNECT = replace(MM2, name="mm2-connect", title="MirrorMaker 2 on Connect")
+
 DEFAULT = MM1
 
 # By the name an inventory gives them.
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (MM1, MM2)}
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (MM1, MM2, MM2_CONNECT)}

@@ -5,9 +5,6 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, WorkerState
 
-COPIES = "MirrorSourceConnector"
-SYNCS_GROUPS = "MirrorCheckpointConnector"
-
 
 def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Finding]:
     """Failed connectors and tasks; without a worker they say nothing any more."""
@@ -33,7 +30,8 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
     :param tasks_expected: there is something to copy.
     """
     lacking: list[str] = []
-    for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
+    copies, syncs_groups, _ = flow.connectors
+    for connector in (copies, *((syncs_groups,) if flow.consumer_groups else ())):
         own = [worker for worker in mirror.workers if worker.connector == connector]
         lacking += [
             f"{_name(worker)} is {worker.state}" + (f" ({worker.error})" if worker.error else "")
@@ -43,7 +41,7 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
         tasks = {worker.task for worker in own}
         if None not in tasks:
             lacking.append(f"{connector} has not started")
-        elif tasks_expected and connector == COPIES and tasks == {None}:
+        elif tasks_expected and connector == copies and tasks == {None}:
             lacking.append(f"{connector} has no task")
     return lacking
 

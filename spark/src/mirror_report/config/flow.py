@@ -28,6 +28,9 @@ CONFIG_EXCLUDE = (
 )  # fmt: skip
 
 
+CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
+
+
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 
 
@@ -72,6 +75,8 @@ class Flow:
     :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
+    :param connectors: names of what copies records, of what syncs groups and of what writes
+        heartbeats, as Kafka Connect knows them; MirrorMaker 2's own by default.
     :param offset_topic: on the target, like the other ``*_topic``: one the mirror keeps.
     :param groups_exclude: regular expressions of the groups the mirror leaves out of those.
     :param checkpoint_seconds: how often the mirror asks for what groups have committed.
@@ -106,6 +111,7 @@ class Flow:
     checkpoint_seconds: int = 60
     sync_topic_configs: bool = True
     config_exclude: tuple[str, ...] = CONFIG_EXCLUDE
+    connectors: tuple[str, str, str] = CONNECTORS
     offset_topic: str = ""
     status_topic: str = ""
     config_topic: str = ""

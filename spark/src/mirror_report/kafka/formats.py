@@ -12,7 +12,6 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-SOURCE_CONNECTOR = "MirrorSourceConnector"
 # Of checkpoints; offset syncs carry none.
 VERSION = 0
 
@@ -76,16 +75,17 @@ class Status:
     generation: int = -1
 
 
-def source_offset(key: bytes | None, value: bytes | None) -> SourceOffset | None:
+def source_offset(key: bytes | None, value: bytes | None, connector: str) -> SourceOffset | None:
     """A record of the offsets topic; ``None`` for connectors other than the one that copies.
 
+    :param connector: the name of that one.
     :raises FormatError: not of this format.
     """
     parsed = _json(key, "key")
     if not isinstance(parsed, list) or len(parsed) != 2 or not isinstance(parsed[0], str):
         raise FormatError(f"key {_shown(key)} is not [connector, partition]")
-    connector, place = parsed
-    if connector != SOURCE_CONNECTOR:
+    name, place = parsed
+    if name != connector:
         return None
     held = None if value is None else _json(value, "value")
     try:

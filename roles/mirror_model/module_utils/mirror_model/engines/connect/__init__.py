@@ -17,7 +17,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     return {
         **of_connectors(flow, named),
         **cluster.topics(owner),
-        "connectors": [connectors.name_of(flow, kind) for kind in connectors.kinds(flow)],
+        "connectors": [connectors.name_of(flow, kind) for kind in connectors.CLASSES],
         "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
         "replication_factors": settings.own_factors(flow, owner),
         "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
