@@ -127,12 +127,12 @@ def client_properties(
     )
 
 
-def providers(directory: str) -> dict[str, Any]:
-    """The config provider that resolves references to files of a directory."""
+def providers(*directories: str) -> dict[str, Any]:
+    """The config provider that resolves references to files of directories."""
     return {
         "config.providers": "dir",
         "config.providers.dir.class": PROVIDER,
-        "config.providers.dir.param.allowed.paths": directory,
+        "config.providers.dir.param.allowed.paths": ",".join(directories),
     }
 
 

@@ -36,7 +36,7 @@ def properties_of(
     """
     alias, line = owner.settings["kafka"], kafka_names.line_of(cluster.version(owner))
     factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
-    own, directory = owner.settings["worker_properties"], credentials_directory(owner.name)
+    own = owner.settings["worker_properties"]
     of_cluster = cluster_of(clusters, alias)["properties"]
     connection = layered(
         connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
@@ -58,7 +58,7 @@ def properties_of(
             "plugin.path": None,
             POLICY: "Allowlist" if allowed else "None",
             "connector.client.config.override.allowlist": allowed or None,
-            **providers(directory),
+            **providers(credentials_directory(owner.name), stores(owner)),
             **listener(owner, node),
         },
         {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
@@ -79,10 +79,10 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     port, rest = owner.settings["port"], cluster.rest(owner)
     if rest["listener"] == "loopback":
         return {"listeners": f"http://127.0.0.1:{port}"}
-    directory = credentials_directory(owner.name)
-    stores: dict[str, Any] = {}
+    directory = stores(owner)
+    kept: dict[str, Any] = {}
     for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
-        stores |= {
+        kept |= {
             f"listeners.https.ssl.{store}.type": "PKCS12",
             f"listeners.https.ssl.{store}.location": f"{directory}/{file}",
             f"listeners.https.ssl.{store}.password": reference("dir", directory, "rest.storepass"),
@@ -94,8 +94,16 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
         "rest.advertised.port": port,
         "rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension",
         "listeners.https.ssl.client.auth": "required" if rest["ssl_certificate"] else None,
-        **stores,
+        **kept,
     }
+
+
+def stores(owner: Owner) -> str:
+    """Where a worker finds the stores of its REST server, which are made anew at each start.
+
+    Kafka's clients read PEM, its REST server does not.
+    """
+    return f"/run/{owner.name}"
 
 
 def login(owner: Owner) -> str:
