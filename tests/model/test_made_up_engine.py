@@ -60,7 +60,7 @@ COPIER = Engine(
     report_permissions=lambda flow, _: acls.rows(
         flow["target"], "group", acls.literal(flow["group_id"]), {"DESCRIBE": "nobody knows"}
     ),
-    report=lambda _clusters, _flow, owner: {"parallelism": owner.settings["num_streams"]},
+    report=lambda _clusters, _flow, owner: {"parallelism": owner.settings["num_streams"] or 1},
 )
 
 

@@ -28,6 +28,7 @@ def test_a_full_link_is_filled_as_far_as_the_bounds_allow(distance: Distance) ->
     fetch = read["max.partition.fetch.bytes"]
     assert fetch >= min(2 * distance.on_the_way, 16 * MIB)
     assert fetch <= read["fetch.max.bytes"] <= 50 * MIB
+    assert written["batch.size"] * 5 >= min(distance.on_the_way, 5 * tuned.MOST_BATCH)
     assert 16 * MIB <= written["buffer.memory"] <= 64 * MIB
     assert written["buffer.memory"] >= 2 * written["max.request.size"]
 
@@ -37,7 +38,9 @@ def test_what_is_farther_is_never_given_less(one: Distance, other: Distance) -> 
     near, far = sorted((one, other), key=lambda distance: distance.on_the_way)
     for key in ("max.partition.fetch.bytes", "fetch.max.bytes"):
         assert tuned.consumer(near)[key] <= tuned.consumer(far)[key]
-    assert tuned.producer(near)["buffer.memory"] <= tuned.producer(far)["buffer.memory"]
+    for key in ("batch.size", "buffer.memory"):
+        assert tuned.producer(near)[key] <= tuned.producer(far)[key]
+    assert tuned.readers(near) <= tuned.readers(far)
 
 
 def test_guarantees_are_those_of_a_near_cluster() -> None:
@@ -45,9 +48,12 @@ def test_guarantees_are_those_of_a_near_cluster() -> None:
         assert tuned.producer(Distance(150, 10_000))[key] == tuned.producer(tuned.NEAR)[key]
 
 
-@pytest.mark.parametrize(("engine", "prefix"), [("mm1", ""), ("mm2", "east.consumer.")])
-def test_only_the_clients_of_the_far_cluster_are_changed(
-    site: Site, mm2_site: Site, engine: str, prefix: str
+@pytest.mark.parametrize(
+    ("engine", "prefix", "others"),
+    [("mm1", "", set()), ("mm2", "east.consumer.", {"east->west.tasks.max"})],
+)
+def test_only_what_reads_the_far_cluster_is_changed(
+    site: Site, mm2_site: Site, engine: str, prefix: str, others: set[str]
 ) -> None:
     made = site if engine == "mm1" else mm2_site
     before = instance(made)
@@ -59,18 +65,35 @@ def test_only_the_clients_of_the_far_cluster_are_changed(
         for name, value in after["files"][each].items()
         if before["files"][each].get(name) != value
     }
-    assert changed == {f"{prefix}fetch.max.bytes", f"{prefix}max.partition.fetch.bytes"}
+    keys = ("fetch.max.bytes", "max.partition.fetch.bytes", "receive.buffer.bytes")
+    assert changed == {*(prefix + key for key in keys), *others}
     assert tuned.heap_mib(after["heap"]) > tuned.heap_mib(before["heap"])
     made.instance["distance"] = {"west": {"round_trip_ms": 150, "bandwidth_mbit": None}}
     assert tuned.heap_mib(instance(made)["heap"]) > tuned.heap_mib(before["heap"])
 
 
 def test_what_is_typed_wins(site: Site) -> None:
-    typed = {"consumer_properties": {"fetch.max.bytes": 1}, "heap": "3g"}
+    typed = {"consumer_properties": {"fetch.max.bytes": 1}, "heap": "3g", "num_streams": 2}
     site.instance.update({"distance": {"east": FAR}, **typed})
     made = instance(site)
     assert made["files"]["consumer.properties"]["fetch.max.bytes"] == 1
     assert made["heap"] == "3g"
+    assert made["environment"]["MM_NUM_STREAMS"] == 2
+
+
+def test_streams_and_tasks_follow_distance_and_hosts(site: Site, mm2_site: Site) -> None:
+    def numbers(hosts: int) -> tuple[int, int]:
+        for made in (site, mm2_site):
+            made.instance["hosts"] = [f"mirror{n}" for n in range(1, hosts + 1)]
+        connectors = instance(mm2_site)["files"]["mm2.properties"]
+        return instance(site)["environment"]["MM_NUM_STREAMS"], connectors["east->west.tasks.max"]
+
+    assert [numbers(hosts) for hosts in (1, 2, 3)] == [(1, 2), (1, 2), (1, 3)]
+    for made in (site, mm2_site):
+        made.instance["distance"] = {"east": FAR}
+    assert [numbers(hosts) for hosts in (1, 2, 3)] == [(3, 3), (3, 6), (3, 9)]
+    mm2_site.flow["tasks_max"] = 1
+    assert numbers(2) == (3, 1)
 
 
 @pytest.mark.parametrize("value", [100 * MIB, str(100 * MIB)])
@@ -83,9 +106,10 @@ def test_a_heap_follows_what_is_typed(site: Site, mm2_site: Site, value: Any) ->
     before = mebibytes(mm2_site)
     for flow in mm2_site["flows"]:
         flow["tasks_max"] = 8
-    assert mebibytes(mm2_site) > before
+    alone = mebibytes(mm2_site)
+    assert alone > before
     mm2_site.instance["hosts"] = ["mirror1", "mirror2"]
-    assert mebibytes(mm2_site) <= before
+    assert mebibytes(mm2_site) < alone
 
 
 def test_removed_properties_are_kafkas(site: Site) -> None:

@@ -119,7 +119,10 @@ FLOW = (
         "start", "choice", "Where a flow without committed positions starts.", "earliest",
         choices=("earliest", "latest"),
     ),
-    Key("tasks_max", "whole", "Upper bound of parallel tasks.", 4),
+    Key(
+        "tasks_max", "whole", "Upper bound of parallel tasks, of all hosts together; by default 2, "
+        "or as many as there are hosts; of a source that is far three per host.",
+    ),
     Key("group_id", "text", "An existing consumer group to go on from."),
     Key("connect", "text", "Which of `kafka_connect_clusters` runs it."),
     Key(
@@ -147,7 +150,10 @@ INSTANCE = (
         "kafka_version", "text", f"The Kafka release it runs from; by default {DEFAULT_VERSIONS}. "
         "Another number upgrades or goes back.", pattern=r"[0-9]+\.[0-9]+\.[0-9]+",
     ),
-    Key("num_streams", "whole", "Consumer threads per host.", 1),
+    Key(
+        "num_streams", "whole", "Consumer threads per host; by default 1, or 3 for a source that "
+        "is far.",
+    ),
     Key(
         "distance", "map", "How far clusters are from these hosts, by alias; a cluster that is not "
         "named is near.", {},

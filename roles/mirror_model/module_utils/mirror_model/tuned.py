@@ -7,6 +7,7 @@ from typing import Any
 from .keys import Properties, defaults_of, filled
 from .schema import DISTANCE
 
+KIB = 1 << 10
 MIB = 1 << 20
 # Heaps are rendered in steps, so that a small change of a property restarts nothing.
 HEAP_STEP_MIB = 64
@@ -28,12 +29,22 @@ class Distance:
     bandwidth_mbit: int
 
     @property
+    def is_far(self) -> bool:
+        """Whether more is on the way at once than on a link of one site."""
+        return self.on_the_way > NEAR.on_the_way
+
+    @property
     def on_the_way(self) -> int:
         """Bytes that are on the way at once when the link is full."""
         return self.round_trip_ms * self.bandwidth_mbit * 125
 
 
 NEAR = Distance(1, 1000)
+# Brokers refuse larger batches by default (max.message.bytes is 1 MiB and 12 bytes).
+MOST_BATCH = 960 * KIB
+IN_FLIGHT = 5
+# Consumers of a host that share the way to a far cluster: each waits for answers of its own.
+FAR_READERS = 3
 
 
 def distance(owned: Mapping[str, Any], alias: str) -> Distance:
@@ -48,41 +59,47 @@ def distance(owned: Mapping[str, Any], alias: str) -> Distance:
 def consumer(source: Distance) -> dict[str, Any]:
     """Properties of a client that reads a cluster so far away.
 
-    An answer has to last for a whole round trip, while the next one is asked for. The kernel sizes
-    the socket's buffer: a number written here ends that, and is cut to ``net.core.rmem_max``.
+    An answer has to last for a whole round trip, while the next one is asked for. Far away the
+    kernel sizes the socket's buffer: Kafka's default is less than what is on the way, and another
+    number is cut to ``net.core.rmem_max``. Near, Kafka's default is the faster one.
     """
     fetch = _between(MIB, 2 * source.on_the_way, 16 * MIB)
-    return {
+    return ({"receive.buffer.bytes": -1} if source.is_far else {}) | {
         "fetch.max.bytes": max(8 * MIB, 2 * fetch),
         "fetch.max.wait.ms": 100,
         "fetch.min.bytes": 65536,
         "max.partition.fetch.bytes": fetch,
         "metadata.max.age.ms": 60000,
-        "receive.buffer.bytes": -1,
     }
+
+
+def readers(source: Distance) -> int:
+    """Consumers on each host that read a cluster so far away."""
+    return FAR_READERS if source.is_far else 1
 
 
 def producer(target: Distance) -> dict[str, Any]:
     """Properties of a client that writes to a cluster so far away, at unchanged guarantees.
 
-    Idempotence with five requests in flight keeps the order.
+    Idempotence with five requests in flight keeps the order. Together they fill the link, also
+    where each holds a batch of one partition.
     """
     return {
         "acks": "all",
-        "batch.size": 327680,
-        "buffer.memory": _between(16 * MIB, 4 * target.on_the_way, 64 * MIB),
+        "batch.size": _between(320 * KIB, target.on_the_way // IN_FLIGHT, MOST_BATCH, KIB),
+        "buffer.memory": _between(16 * MIB, 8 * target.on_the_way, 64 * MIB),
         "enable.idempotence": True,
         "linger.ms": 20,
-        "max.in.flight.requests.per.connection": 5,
+        "max.in.flight.requests.per.connection": IN_FLIGHT,
         "max.request.size": 8388608,
         "metadata.max.age.ms": 60000,
         "send.buffer.bytes": -1,
     }
 
 
-def _between(least: int, size: int, most: int) -> int:
-    """A size in whole mebibytes between two others."""
-    return min(max(least, -(-size // MIB) * MIB), most)
+def _between(least: int, size: int, most: int, step: int = MIB) -> int:
+    """A size in whole steps between two others."""
+    return min(max(least, -(-size // step) * step), most)
 
 
 def fetched_mib(properties: Properties) -> float:

@@ -9,6 +9,8 @@ from ..inventory import Owner
 from ..keys import Clusters, Flow, layered, within
 from . import settable, settings, topics
 
+LEAST_TASKS = 2
+
 
 def _of_connector(flow: Flow, line: str) -> dict[str, Any]:
     """Properties of a flow but its consumer's; a key of a connector may look like one of those."""
@@ -41,7 +43,14 @@ def producer(clusters: Clusters, target: str, owner: Owner, line: str) -> dict[s
     )
 
 
-def connector(flow: Flow, line: str, factor: int) -> dict[str, Any]:
+def tasks(flow: Flow, owner: Owner) -> int:
+    """Tasks of a flow's connectors, on all hosts together; two at least share the partitions."""
+    readers = tuned.readers(tuned.distance(owner.settings, flow["source"]))
+    typed: int | None = flow["tasks_max"]
+    return typed or max(LEAST_TASKS, len(owner.hosts) * readers)
+
+
+def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any]:
     """The keys of a flow's connectors, beside aliases, connections and policy.
 
     :param line: the release line that reads them.
@@ -61,7 +70,7 @@ def connector(flow: Flow, line: str, factor: int) -> dict[str, Any]:
                 *topics.TOPICS_EXCLUDE,
                 *map(regex.as_regex, flow["topics_exclude"]),
             ],
-            "tasks.max": flow["tasks_max"],
+            "tasks.max": tasks(flow, owner),
             "offset-syncs.topic.location": "target",
             "emit.checkpoints.enabled": bool(groups),
             "sync.group.offsets.enabled": bool(groups),
@@ -87,6 +96,6 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     for flow in flows:
         own = layered(written, within(flow["properties"], "producer.override."))
         read = consumer(clusters, flow, owner, line)
-        tasks = -(-flow["tasks_max"] // hosts)
-        taken += tasks * (tuned.fetched_mib(read) + settings.HELD * tuned.buffered_mib(own))
+        of_host = -(-tasks(flow, owner) // hosts)
+        taken += of_host * (tuned.fetched_mib(read) + settings.HELD * tuned.buffered_mib(own))
     return settings.BASE_MIB + taken

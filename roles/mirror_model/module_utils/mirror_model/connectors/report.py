@@ -3,14 +3,15 @@
 from typing import Any
 
 from .. import regex
+from ..inventory import Owner
 from ..keys import Flow
-from . import settings, topics
+from . import properties, settings, topics
 
 
-def of_connectors(flow: Flow, named: topics.Policy) -> dict[str, Any]:
+def of_connectors(flow: Flow, owner: Owner, named: topics.Policy) -> dict[str, Any]:
     """What the report has to know of a flow's connectors, whoever runs them."""
     return {
-        "parallelism": flow["tasks_max"],
+        "parallelism": properties.tasks(flow, owner),
         "replication_policy": flow["replication_policy"],
         "separator": named.separator,
         "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),

@@ -44,6 +44,12 @@ def options(owner: Owner) -> dict[str, Any]:
     return layered({k: value for k, (value, _) in OPTIONS.items()}, owner.settings["mm1_options"])
 
 
+def streams(flow: Flow, owner: Owner) -> int:
+    """Consumers of each process."""
+    typed: int | None = owner.settings["num_streams"]
+    return typed or tuned.readers(tuned.distance(owner.settings, flow["source"]))
+
+
 def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any], dict[str, Any]]:
     """The properties of the two clients of one process.
 
@@ -88,7 +94,7 @@ def render(
         "consumer.config": f"{owner.directory}/consumer.properties",
         "producer.config": f"{owner.directory}/producer.properties",
         "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
-        "num.streams": owner.settings["num_streams"],
+        "num.streams": streams(flow, owner),
         **dict(sorted(options(owner).items())),
     }
     variables = {option: f"MM_{option.replace('.', '_').upper()}" for option in own}
@@ -110,8 +116,8 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     """The heap in mebibytes that the clients may take: one producer, a consumer per stream."""
     [flow] = flows
     consumer, producer = clients(clusters, flow, owner)
-    streams: int = owner.settings["num_streams"]
-    return BASE_MIB + streams * tuned.fetched_mib(consumer) + HELD * tuned.buffered_mib(producer)
+    fetched = streams(flow, owner) * tuned.fetched_mib(consumer)
+    return BASE_MIB + fetched + HELD * tuned.buffered_mib(producer)
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -237,7 +243,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     consumer, _ = clients(clusters, flow, owner)
     return {
         "commit_interval_ms": options(owner).get("offset.commit.interval.ms", 60000),
-        "parallelism": owner.settings["num_streams"] * len(owner.hosts),
+        "parallelism": streams(flow, owner) * len(owner.hosts),
         "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
         "target_isolation": "read_uncommitted",
     }

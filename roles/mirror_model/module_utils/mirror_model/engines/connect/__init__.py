@@ -15,7 +15,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     named = cluster.policy(flow, owner)
     consumer = properties.consumer(clusters, flow, owner, named.line)
     return {
-        **of_connectors(flow, named),
+        **of_connectors(flow, owner, named),
         **cluster.topics(owner),
         "connectors": [connectors.name_of(flow, kind) for kind in connectors.CLASSES],
         "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,

@@ -73,7 +73,7 @@ def _config(clusters: Clusters, flow: Flow, owner: Owner, kind: str, factor: int
         foreign |= names.OF_BOTH
     own = {
         key: value
-        for key, value in properties.connector(flow, line, factor).items()
+        for key, value in properties.connector(flow, owner, line, factor).items()
         if key not in foreign and not key.startswith("producer.override.")
     }
     made: dict[str, Any] = {
@@ -81,7 +81,7 @@ def _config(clusters: Clusters, flow: Flow, owner: Owner, kind: str, factor: int
         MARK: flow["name"],
         "name": name_of(flow, kind),
         "connector.class": CLASSES[kind],
-        "tasks.max": 1 if kind == "heartbeat" else flow["tasks_max"],
+        **({"tasks.max": 1} if kind == "heartbeat" else {}),
         "source.cluster.alias": flow["source"],
         "target.cluster.alias": flow["target"],
         "replication.policy.class": settings.POLICIES[flow["replication_policy"]],

@@ -19,7 +19,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     consumer = properties.consumer(clusters, flow, owner, line)
     exactly_once = settings.worker_value(owner, "exactly.once.source.support") == "enabled"
     return {
-        **of_connectors(flow, places.policy(owner)),
+        **of_connectors(flow, owner, places.policy(owner)),
         **places.worker_topics(flow),
         "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
         "replication_factors": settings.own_factors(flow, owner),

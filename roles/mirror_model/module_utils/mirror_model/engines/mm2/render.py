@@ -49,7 +49,7 @@ def _flow(
     source, target = flow["source"], flow["target"]
     cluster = cluster_of(clusters, source)["properties"]
     return (
-        _under(f"{source}->{target}", {"enabled": True, **connector(flow, line, factor)})
+        _under(f"{source}->{target}", {"enabled": True, **connector(flow, owner, line, factor)})
         | _under(f"{source}.consumer", consumer(clusters, flow, owner, line))
         | _under(f"{source}.admin", layered(kafka_names.of_client(cluster, "admin", line)))
         | {
