@@ -153,8 +153,8 @@ def distances_table(properties: Callable[[tuned.Distance], dict[str, Any]]) -> l
     columns = [properties(tuned.NEAR), *map(properties, far)]
     titles = ["near", *(f"{distance.round_trip_ms} ms" for distance in far)]
     lines = [f"| Property | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
-    for name in sorted(columns[0]):
-        values = [code(column[name]) for column in columns]
+    for name in sorted(set().union(*columns)):
+        values = [code(column[name]) if name in column else "Kafka's own" for column in columns]
         lines.append(f"| `{name}` | {' | '.join(values)} |")
     return [*lines, ""]
 
@@ -191,7 +191,17 @@ def model_pages() -> list[str]:
     ):
         lines += [f"Tuned defaults of the {title}:", ""]
         lines += properties_table(properties)
-    lines += ["### kafka_connect_clusters", "", f"{engines.NOT_YET.capitalize()}.", ""]
+    lines += ["### kafka_connect_clusters", ""]
+    lines += ["A map of name to Connect cluster, named as an instance is.", ""]
+    for title, keys in (
+        ("", schema.CONNECT_CLUSTER),
+        ("`rest`", schema.CONNECT_REST),
+        ("`secrets`", schema.CONNECT_SECRETS),
+        ("`topics`", schema.CONNECT_TOPICS),
+        ("A distance (`distance.<alias>`)", schema.DISTANCE),
+    ):
+        lines += [f"{title}:", ""] if title else []
+        lines += keys_table(keys)
     lines += ["### mirror_accept", "", "Dangers accepted by name; unknown entries are refused.", ""]
     lines += [f"- `{name}:<{kind}>`" for name, kind in schema.ACCEPTANCES.items()]
     lines += ["- the CVE names of `files/advisories.yml`", ""]
