@@ -168,7 +168,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
 def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
     """Compare all digests, classify what differs, and keep what was found."""
     from mirror_report.parity.frames import totals  # noqa: PLC0415
-    from mirror_report.parity.steps import compare, seal  # noqa: PLC0415
+    from mirror_report.parity.steps import classify, compare, seal  # noqa: PLC0415
 
     context.progress("comparing digests")
     compared = compare.compare_digests(context, storage, state.manifest, state.plan)
@@ -177,14 +177,17 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     judged = compare.judge(context, storage, state.manifest, plan, compared)
     gone = compare.removed_records(storage, state.manifest, compared, judged)
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
-    state, samples = _classify(context, storage, state, compared, judged)
-    # What was classified is judged again.
-    final = (
-        judged if samples is None
-        else compare.judge(context, storage, state.manifest, plan, compared)
-    )  # fmt: skip
-    rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
-    manifest = summaries.keep(state.manifest, state.plan, rows, samples or [], context.run_id)
+    final = judged
+    samples: list[dict[str, Any]] = []
+    rows = summaries.by_topic(totals.summarise(judged, context.bucket_ms).collect())
+    if any(row["candidates"] for row in rows):
+        state, samples = _classify(context, storage, state, compared, judged)
+        final = compare.judge(context, storage, state.manifest, plan, compared)
+        rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
+    elif state.manifest.results is not None:
+        results = classify.keep_earlier(storage, state.manifest, plan, judged)
+        state = replace(state, manifest=replace(state.manifest, results=results))
+    manifest = summaries.keep(state.manifest, state.plan, rows, samples, context.run_id)
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
@@ -231,19 +234,13 @@ def _classify(
     state: RunState,
     compared: Compared,
     judged: JudgedBuckets,
-) -> tuple[RunState, list[dict[str, Any]] | None]:
-    """Confirm what differs by fresh snapshots, and classify it record by record.
-
-    :returns: with samples; ``None``: nothing had to be classified.
-    """
+) -> tuple[RunState, list[dict[str, Any]]]:
+    """Confirm what differs by fresh snapshots, and classify it record by record; with samples."""
     from mirror_report.parity.steps import classify  # noqa: PLC0415
 
     manifest, plan = state.manifest, state.plan
     rows, left = classify.differing(judged)
     earlier = classify.earlier_results(storage, manifest, plan, judged)
-    if not rows:
-        results = classify.keep_earlier(storage, manifest, earlier)
-        return replace(state, manifest=replace(manifest, results=results)), None
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
     differences, rows = classify.confirm(
