@@ -123,7 +123,7 @@ def test_the_rest_server_is_closed(site: Site) -> None:
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
     assert process["credentials"]["rest.users"] == "deployer=CANARY-rest\n"
     assert "CANARY" not in str({**process, "credentials": None})
-    assert "/run/credentials/connect-west.service/rest.users" in process["login"]
+    assert "/run/credentials/connect-west.service/rest.users" in process["texts"]["rest.jaas.conf"]
 
 
 def test_each_cluster_of_a_host_has_its_own(site: Site) -> None:

@@ -49,7 +49,9 @@ options:
     description: The password.
     type: str
   connectors:
-    description: C(name) and C(config) (Kafka's name to text) of each, and C(flow), C(kind).
+    description:
+      - C(name), C(flow), C(kind), C(config) (Kafka's name to text) of each, and C(kept), keys that
+        stay as they are where the connector has them.
     type: list
     elements: dict
     required: true
@@ -237,6 +239,18 @@ def judge(given: Mapping[str, Any], there: Mapping[str, Found]) -> None:
                 )
 
 
+def settled(given: Mapping[str, Any], there: Mapping[str, Found]) -> list[dict[str, Any]]:
+    """The wanted connectors, with what stays as it is."""
+    found = []
+    for each in given["connectors"]:
+        before = there[each["name"]].config if each["name"] in there else {}
+        stays = {
+            key: before[key] for key in each["kept"] if key in before and key in each["config"]
+        }
+        found.append({**each, "config": {**each["config"], **stays}})
+    return found
+
+
 def masked(config: Mapping[str, str] | None) -> dict[str, str]:
     """A configuration to be shown: no value that may be a secret, unless it is a reference."""
     return {
@@ -354,9 +368,10 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     with connected(given) as connect:
         version = version_of(connect, given)
         before = found(connect)
+        given = {**given, "connectors": settled(given, before)}
         done = reconcile(connect, given, check=check)
-        settled = given["state"] == "absent" or check
-        there = found(connect) if settled else settle(connect, given, done)
+        at_once = given["state"] == "absent" or check
+        there = found(connect) if at_once else settle(connect, given, done)
     names = [each["name"] for each in given["connectors"]]
     return {
         "changed": bool(done.sent or done.moved or done.removed or done.restarted),

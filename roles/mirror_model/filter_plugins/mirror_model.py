@@ -15,6 +15,7 @@ ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
 
 FILTERS = {
     "kafka_advisories": "advisories.kafka_advisories",
+    "kafka_connect_rest": "instances.kafka_connect_rest",
     "kafka_connect_worker": "instances.kafka_connect_worker",
     "kafka_credentials": "clusters.kafka_credentials",
     "kafka_exposed_properties": "kafka_names.exposed_properties",

@@ -25,9 +25,10 @@ class Engine:
         them; empty: they are about no cluster's connection.
     :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
     :param render: (clusters, flows of one owner, owner, node) -> ``script``, ``arguments``,
-        ``environment``, ``files``, ``identity`` (its own part), ``positions`` and further
-        ``credentials`` of ``mirrormaker_instance``; node holds ``address`` and ``brokers`` as far
-        as they are known.
+        ``environment``, ``files``, ``identity`` (its own part), ``positions``, and where it has
+        them ``texts``, ``jvm_options``, ``prepare`` and further ``credentials`` of
+        ``mirrormaker_instance``; node holds ``address``, ``name`` and ``brokers`` as far as they
+        are known.
     :param permissions: rows of ACLs that the mirror needs for a flow of an owner.
     :param report_permissions: rows that the report needs beyond topics and the size of topics.
     :param report: (clusters, flow, owner) -> the flow's keys in the report's model that depend on

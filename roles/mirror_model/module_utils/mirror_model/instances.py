@@ -7,13 +7,17 @@ from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
 from .engines import ENGINES, flow_of, owners_of, placed
+from .engines.connect import cluster
 from .inventory import Owner, connect_cluster_of, instance_of
 from .keys import Clusters, ModelError, member
 
 # Java's classes, compiled code and threads (docs/sizing.md).
 BESIDE_HEAP_MIB = 512
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
-COMPARED = ("engine", "group_id", "policy", "separator", "source_cluster_id", "target_cluster_id")
+COMPARED = (
+    "engine", "group_id", "policy", "separator", "offset_topic", "source_cluster_id",
+    "target_cluster_id",
+)  # fmt: skip
 
 
 def mirrormaker_instance(
@@ -36,8 +40,10 @@ def mirrormaker_instance(
         ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``, ``arguments`` as a
         unit spells them, ``environment`` (the variables the arguments name), ``files`` (file name
         to properties, secrets as references), ``credentials`` (file name to content, SECRET),
-        ``identity`` (what must not change unnoticed) and ``positions`` (words for where the
-        mirror's positions are kept). An absent instance has the first five and empty others.
+        ``identity`` (what must not change unnoticed), ``positions`` (words for where the
+        mirror's positions are kept), ``title`` of the engine, ``texts`` (file name to text that is
+        no properties), ``jvm_options`` beside the heap, and ``prepare`` (the role's script that
+        runs before the process, if any). An absent instance has the first five and empty others.
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
     return _process(clusters, flows, instance_of(instances, name), node or {})
@@ -55,9 +61,30 @@ def kafka_connect_worker(
     :param connect_clusters: ``kafka_connect_clusters``.
     :param name: which Connect cluster.
     :param node: ``name`` of this host, and ``brokers`` of the cluster that keeps its topics.
-    :returns: the same, and ``login``, the text of the file by which its REST server knows users.
+    :returns: the same.
     """
     return _process(clusters, flows, connect_cluster_of(connect_clusters, name, flows), node or {})
+
+
+def kafka_connect_rest(
+    flows: Sequence[Mapping[str, Any]], connect_clusters: Mapping[str, Any], name: str
+) -> dict[str, Any]:
+    """How a Connect cluster's REST servers are reached; SECRET.
+
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param name: which Connect cluster.
+    :returns: ``urls``; ``ca``, ``certificate`` and ``key`` (PEM text), ``username`` and
+        ``password``, each ``None`` where it is not needed.
+    """
+    rest = cluster.rest(connect_cluster_of(connect_clusters, name, flows))
+    return {
+        "urls": rest["urls"],
+        "ca": rest["ssl_ca"],
+        "certificate": rest["ssl_certificate"],
+        "key": rest["ssl_key"],
+        "username": rest["client"],
+        "password": rest["users"].get(rest["client"]),
+    }
 
 
 def mirror_connectors(
@@ -71,7 +98,8 @@ def mirror_connectors(
 
     :param name: which Connect cluster.
     :param brokers: of the cluster that keeps its topics, if their number is known.
-    :returns: ``name``, ``flow``, ``kind`` and ``config`` (names to text, secrets as references).
+    :returns: ``name``, ``flow``, ``kind``, ``config`` (names to text, secrets as references) and
+        ``kept`` (keys that stay as they are where the connector exists).
     """
     owner = connect_cluster_of(connect_clusters, name, flows)
     return [
@@ -103,6 +131,7 @@ def _process(
         "kafka_version": owner.version(engine.kafka_version), "heap": "", "memory_max": "",
         "flows": [], "target": "", "description": "", "script": "", "arguments": [],
         "environment": {}, "files": {}, "credentials": {}, "identity": {}, "positions": "",
+        "title": engine.title, "texts": {}, "jvm_options": [], "prepare": "",
     }  # fmt: skip
     if owner.state == "absent":
         return result

@@ -256,5 +256,6 @@ ACCEPTANCES = {
     "regex-without-auto-creation": "flow",
     "takeover": "flow",
     "identity": "instance",
+    "new-name": "flow",
     HOST_NAMES: "cluster",
 }

@@ -40,8 +40,9 @@ def connectors(
     :param flows: every flow of the engine, filled in; those of other Connect clusters too, whose
         heartbeats may begin here.
     :param brokers: how many brokers the cluster of the workers has, if that is known.
-    :returns: ``name``, ``flow``, ``kind`` and ``config`` (Kafka's name to text, secrets as
-        references) of each.
+    :returns: ``name``, ``flow``, ``kind``, ``config`` (Kafka's name to text, secrets as
+        references) and ``kept`` of each: keys that follow from the number of brokers when it was
+        created, and stay.
     """
     factor = min(settings.MOST_REPLICAS, brokers or settings.MOST_REPLICAS)
     wanted = [(flow, kind) for flow in flows if flow["name"] in owner.flows for kind in kinds(flow)]
@@ -57,6 +58,7 @@ def connectors(
             "name": name_of(flow, kind),
             "flow": flow["name"],
             "kind": kind,
+            "kept": [key for key in settings.FLOW_FACTORS if flow["properties"].get(key) is None],
             "config": {
                 key: text_of(key, value)
                 for key, value in sorted(_config(clusters, flow, owner, kind, factor).items())

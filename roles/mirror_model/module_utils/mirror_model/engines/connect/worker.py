@@ -126,6 +126,19 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
 
 
+def _guarded(owner: Owner) -> dict[str, Any]:
+    """What a worker's REST server needs to know who asks; nothing on loopback."""
+    if cluster.rest(owner)["listener"] == "loopback":
+        return {}
+    file = "rest.jaas.conf"
+    return {
+        "texts": {file: login(owner)},
+        "jvm_options": [f"-Djava.security.auth.login.config={owner.directory}/{file}"],
+        "prepare": "rest-stores.sh",
+        "credentials": users(owner),
+    }
+
+
 def started(
     clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -136,8 +149,7 @@ def started(
         "arguments": ["${CONNECT_CONFIG}"],
         "environment": {"CONNECT_CONFIG": f"{owner.directory}/worker.properties"},
         "files": {"worker.properties": properties_of(clusters, flows, owner, node)},
-        "login": login(owner),
-        "credentials": users(owner),
+        **_guarded(owner),
         "identity": {"group": cluster.group(owner), **kept},
         "positions": f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
     }
