@@ -105,9 +105,7 @@ def states(connect: Connect) -> tuple[list[str], list[str]]:
     return running, failed
 
 
-def wait(
-    connect: Connect, again: Collection[str], patience: float
-) -> tuple[list[str], list[str]]:
+def wait(connect: Connect, again: Collection[str], patience: float) -> tuple[list[str], list[str]]:
     """States once all that ran before runs again.
 
     :raises RestError: some of it does not, in time.

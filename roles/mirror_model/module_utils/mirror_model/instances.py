@@ -6,8 +6,7 @@ from typing import Any
 from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES, flow_of, owners_of, placed
-from .engines.connect import cluster
+from .engines import ENGINES, flow_of, owners_of, placed, rest_of
 from .inventory import Owner, connect_cluster_of, instance_of
 from .keys import Clusters, ModelError, member
 
@@ -76,7 +75,7 @@ def kafka_connect_rest(
     :returns: ``urls``; ``ca``, ``certificate`` and ``key`` (PEM text), ``username`` and
         ``password``, each ``None`` where it is not needed.
     """
-    rest = cluster.rest(connect_cluster_of(connect_clusters, name, flows))
+    rest = rest_of(connect_cluster_of(connect_clusters, name, flows))
     return {
         "urls": rest["urls"],
         "ca": rest["ssl_ca"],

@@ -63,6 +63,11 @@ def flow_of(flow: Mapping[str, Any]) -> dict[str, Any]:
     return {**whole, **engine.fill(whole)}
 
 
+def rest_of(connect_cluster: Owner) -> dict[str, Any]:
+    """How the REST servers of a Connect cluster are reached, with every key filled in; SECRET."""
+    return connect.cluster.rest(connect_cluster)
+
+
 def connect_keys() -> tuple[Key, ...]:
     """The schema of a Connect cluster."""
     return CONNECT_CLUSTER
