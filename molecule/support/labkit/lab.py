@@ -61,7 +61,8 @@ class Lab(Site):
         (model,) = (each for each in self.variables["mirror_flows"] if each["name"] == flow)
         if model["engine"] == "mm1":
             return {"do": "positions", "cluster": model["source"], "group": f"mirrormaker-{flow}"}
-        topic = f"mm2-offsets.{model['source']}.internal"
+        connect = model.get("connect")
+        topic = f"{connect}-offsets" if connect else f"mm2-offsets.{model['source']}.internal"
         return {"do": "connect_positions", "cluster": model["target"], "topic": topic}
 
     def lag(self, flow: str, topics: Sequence[str]) -> int:

@@ -1,0 +1,29 @@
+"""Fixtures of this scenario."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+pytest_plugins = ["labtests"]
+
+from labkit.hosts import Unit  # noqa: E402
+from labkit.lab import Lab  # noqa: E402
+
+from rest import Rest  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def workers(lab: Lab) -> tuple[Unit, Unit]:
+    """The worker of each host."""
+    first, second = (Unit(host, "connect-west.service") for host in lab.mirrors)
+    return first, second
+
+
+@pytest.fixture(scope="session")
+def rest(lab: Lab) -> Rest:
+    """What a caller who has the password asks the first worker."""
+    return Rest(lab)

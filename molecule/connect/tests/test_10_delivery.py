@@ -1,0 +1,57 @@
+"""Records arrive, and the workers' REST servers are closed."""
+
+from __future__ import annotations
+
+import pytest
+from labkit.answers import changed, complete
+from labkit.site import words
+
+
+@pytest.fixture(scope="module")
+def delivered(lab):
+    """Records on the source, mirrored; how many were acknowledged."""
+    lab.produce("test", count=4000)
+    lab.wait_mirrored("orders", ["test"])
+    return 4000
+
+
+def test_every_record_arrives_byte_for_byte_once_and_on_its_partition(lab, delivered, measured):
+    found = lab.compare("test", prefix="east.")
+    measured(acknowledged=found["acknowledged"], found=found["found"])
+    assert found["acknowledged"] == delivered
+    assert complete(found) == {}
+    assert (found["duplicated"], found["moved"]) == (0, 0)
+
+
+def test_the_report_calls_a_whole_mirror_whole(lab, delivered, measured):
+    status, document = lab.report("run")
+    measured(coverage=document["coverage"], seconds=document["duration_seconds"])
+    assert status == 0, (document["verdict"], document["findings"])
+    assert [row["verified_records"] for row in document["parity"]] == [delivered]
+
+
+@pytest.mark.parametrize("worker", ["connect1", "connect2"])
+@pytest.mark.parametrize("path", ["/", "/connectors", "/admin/loggers", "/health"])
+def test_nobody_is_let_in_without_the_password(rest, worker, path):
+    assert rest.ask(path, worker=worker)[0] == 200
+    for stranger in ({"user": None}, {"password": "wrong"}, {"user": "nobody"}):
+        assert rest.ask(path, worker=worker, **stranger)[0] == 401
+
+
+def test_a_worker_shows_references_and_no_secret(lab, rest):
+    status, connectors = rest.ask("/connectors?expand=info&expand=status")
+    assert status == 200
+    assert set(connectors) == {"orders-source", "orders-checkpoint"}
+    secrets = [
+        words(password) for identities in lab.passwords.values() for password in identities.values()
+    ]
+    text = str(connectors)
+    assert "${dir:/run/credentials/connect-west.service:" in text
+    assert [secret for secret in secrets if secret in text] == []
+
+
+def test_a_second_run_changes_nothing(lab, workers):
+    running = [worker.pid for worker in workers]
+    again = lab.playbook("site.yml").stdout
+    assert changed(again) == {host.name: 0 for host in lab.hosts}
+    assert [worker.pid for worker in workers] == running
