@@ -12,7 +12,7 @@ pytest_plugins = ["labtests"]
 
 from labkit.hosts import Unit  # noqa: E402
 from labkit.lab import Lab  # noqa: E402
-from rest import Rest  # noqa: E402
+from labkit.rest import Rest  # noqa: E402
 
 
 @pytest.fixture(scope="session")
