@@ -82,7 +82,7 @@ running:
   description: Connectors and tasks that run, such as C(orders-source) and C(orders-source/0).
   returned: always
   type: list
-failed:
+failures:
   description: What has failed, and its first cause.
   returned: always
   type: list
@@ -154,12 +154,12 @@ def look(given: Mapping[str, Any]) -> dict[str, Any]:
         except RestError as error:
             if given["required"] or error.status:
                 raise
-            return {"running": [], "failed": []}
+            return {"running": [], "failures": []}
         if given["closed"]:
             require_closed(connect)
         if given["again"]:
             running, failed = wait(connect, given["again"], given["patience"])
-    return {"running": running, "failed": failed}
+    return {"running": running, "failures": failed}
 
 
 def main() -> None:
