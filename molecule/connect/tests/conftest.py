@@ -11,12 +11,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
 from labkit.hosts import Unit  # noqa: E402
-from labkit.lab import Lab  # noqa: E402
+from labkit.lab import Engine, Lab  # noqa: E402
 from labkit.rest import Rest  # noqa: E402
+from labkit.site import Variables  # noqa: E402
+
+
+def change(variables: Variables) -> None:
+    """Give the workers another producer property."""
+    workers = variables["kafka_connect_clusters"]["connect-west"]
+    workers["worker_properties"]["producer.linger.ms"] = 35
 
 
 @pytest.fixture(scope="session")
-def workers(lab: Lab) -> tuple[Unit, Unit]:
+def engine() -> Engine:
+    """What differs for the tests of two hosts."""
+    return Engine("west", "connect-west", "east.", change, "kafka-connect.yml")
+
+
+@pytest.fixture(scope="session")
+def units(lab: Lab) -> tuple[Unit, Unit]:
     """The worker of each host."""
     first, second = (Unit(host, "connect-west.service") for host in lab.mirrors)
     return first, second

@@ -36,7 +36,7 @@ def foreign(rest):
     assert rest.ask("/connectors/foreign", method="DELETE")[0] == 204
 
 
-def test_one_changed_key_is_sent_to_the_connector_that_reads_it(lab, rest, workers, foreign):
+def test_one_changed_key_is_sent_to_the_connector_that_reads_it(lab, rest, units, foreign):
     before = config(rest, "orders-source")
     since = lab.desk.now()
     other = lab.changed(lambda v: v["mirror_flows"][0]["properties"].update({INTERVAL: 3}))
@@ -45,7 +45,7 @@ def test_one_changed_key_is_sent_to_the_connector_that_reads_it(lab, rest, worke
     assert counts == {first.name: 1, **{host.name: 0 for host in others}}
     assert config(rest, "orders-checkpoint")[INTERVAL] == "3"
     assert config(rest, "orders-source") == before
-    assert set().union(*(started(worker, since) for worker in workers)) == {"orders-checkpoint"}
+    assert set().union(*(started(worker, since) for worker in units)) == {"orders-checkpoint"}
     assert config(rest, "foreign") == foreign
 
 

@@ -31,12 +31,14 @@ class Engine:
     :param cluster: where its processes find each other, as members of ``group``.
     :param prefix: stands before a topic's name on the target.
     :param change: changes something of the instance that its processes are started with.
+    :param playbook: deploys its processes.
     """
 
     cluster: str
     group: str
     prefix: str
     change: Callable[[Variables], None]
+    playbook: str = "mirrormaker.yml"
 
 
 class Lab(Site):
