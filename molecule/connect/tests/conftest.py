@@ -10,7 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 pytest_plugins = ["labtests"]
 
-from labkit.hosts import Unit  # noqa: E402
+from faults import Faulty  # noqa: E402
+from labkit.hosts import Unit, Units  # noqa: E402
 from labkit.lab import Engine, Lab  # noqa: E402
 from labkit.rest import Rest  # noqa: E402
 from labkit.site import Variables  # noqa: E402
@@ -33,6 +34,12 @@ def units(lab: Lab) -> tuple[Unit, Unit]:
     """The worker of each host."""
     first, second = (Unit(host, "connect-west.service") for host in lab.mirrors)
     return first, second
+
+
+@pytest.fixture(scope="session")
+def faulty(lab: Lab, units: tuple[Unit, Unit]) -> Faulty:
+    """The flow whose topics are damaged."""
+    return Faulty(lab, Units(*units), "orders", "faults.", "east.", None)
 
 
 @pytest.fixture(scope="session")
