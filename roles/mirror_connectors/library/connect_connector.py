@@ -26,7 +26,8 @@ description:
     sent.
   - It owns what carries its mark. Other connectors are left alone, and own ones that are declared
     no more are named.
-  - Waits until connectors and tasks run. What has failed is restarted once.
+  - Waits until connectors and tasks run. What has failed is restarted once. What was changed has
+    to run for five seconds.
 options:
   urls:
     description: Addresses of workers, of which one is enough.
@@ -116,6 +117,8 @@ undeclared:
 """
 
 ALIASES = ("source.cluster.alias", "target.cluster.alias")
+# A task that may not read or write runs for a moment before it fails.
+STEADY_SECONDS = 5.0
 RUNNING = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
 # What is shown of a value that may be a secret and is no reference.
 HIDDEN = "(not shown)"
@@ -161,6 +164,11 @@ class Outcome:
     moved: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was."""
+        return bool(self.sent or self.moved or self.removed or self.restarted)
 
 
 def path(name: str, *rest: str) -> str:
@@ -313,13 +321,14 @@ def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Out
 def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[str, Found]:
     """Wait until everything is in its state; what failed is restarted once.
 
-    A source connector without tasks copies nothing; a checkpoint connector has none while no group
-    matches.
+    What was changed has to stay in its state for a while. A source connector without tasks copies
+    nothing; a checkpoint connector has none while no group matches.
 
     :raises RestError: it is not in its state in time, with why.
     """
     deadline = time.monotonic() + given["patience"]
     wanted = RUNNING[given["state"]]
+    since = None
     while True:
         there = found(connect)
         own = [there[each["name"]] for each in given["connectors"] if each["name"] in there]
@@ -331,10 +340,15 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
                     "POST", path(each.name, "restart"), includeTasks="true", onlyFailed="true"
                 )
             lacking += each.failed or _unlike(each, wanted)
-        if not lacking:
-            return there
-        if time.monotonic() > deadline:
-            raise RestError("; ".join(lacking))
+        now = time.monotonic()
+        if lacking:
+            since = None
+            if now > deadline:
+                raise RestError("; ".join(lacking))
+        else:
+            since = since or now
+            if now - since >= STEADY_SECONDS or not done.changed:
+                return there
         time.sleep(PAUSE_SECONDS)
 
 
@@ -374,7 +388,7 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         there = found(connect) if at_once else settle(connect, given, done)
     names = [each["name"] for each in given["connectors"]]
     return {
-        "changed": bool(done.sent or done.moved or done.removed or done.restarted),
+        "changed": done.changed,
         "version": version,
         "sent": done.sent,
         "restarted": done.restarted,
