@@ -29,7 +29,7 @@ def site() -> Site:
         {"name": "orders", "engine": "mm2-connect", "connect": "connect-west", "source": "east",
          "target": "west", "topics": ["orders"], "consumer_groups": ["billing"]},
         {"name": "back", "engine": "mm2-connect", "connect": "connect-east", "source": "west",
-         "target": "east", "topics": ["refunds"],
+         "target": "east", "topics": ["refunds", "heartbeats"],
          "properties": {"emit.heartbeats.enabled": True, "producer.override.linger.ms": 7}},
     ]  # fmt: skip
     rest = {"ssl_ca": CA, "users": {"deployer": "CANARY-rest"}, "client": "deployer"}
@@ -65,12 +65,27 @@ def test_the_site_is_sound(site: Site) -> None:
     assert site.judge() == {"errors": [], "warnings": []}
 
 
-def test_a_flow_has_its_connectors_and_heartbeats_begin_at_its_source(site: Site) -> None:
-    assert list(made(site)) == ["orders-source", "orders-checkpoint", "back-heartbeat"]
-    assert list(made(site, "connect-east")) == ["back-source"]
-    heartbeat = made(site)["back-heartbeat"]
-    assert heartbeat["source.cluster.alias"] == "west", "it is written there, by its own worker"
-    assert (heartbeat["target.cluster.alias"], heartbeat["tasks.max"]) == ("east", "1")
+def test_a_flow_has_its_connectors(site: Site) -> None:
+    assert list(made(site)) == ["orders-source", "orders-checkpoint"]
+    assert list(made(site, "connect-east")) == ["back-source", "back-heartbeat"]
+
+
+def test_a_heartbeat_is_written_where_the_records_come_from(site: Site) -> None:
+    heartbeat = made(site, "connect-east")["back-heartbeat"]
+    assert heartbeat["target.cluster.alias"] == "west", "where its topic is made"
+    assert heartbeat["target.cluster.bootstrap.servers"] == "west1:9092"
+    assert heartbeat["producer.override.bootstrap.servers"] == "west1:9092"
+    assert heartbeat["producer.override.sasl.jaas.config"] == (
+        "${dir:/run/credentials/connect-east.service:west.mirror.jaas}"
+    )
+    assert (heartbeat["source.cluster.alias"], heartbeat["tasks.max"]) == ("east", "1")
+    rows = permissions.mirror_permissions(
+        site["clusters"], site["flows"], {}, site["connect_clusters"]
+    )
+    assert {
+        (row["cluster"], row["operation"]) for row in rows
+        if row["name"] == "heartbeats" and row["identity"] == "mirror" and "task" in row["why"]
+    } >= {("west", "CREATE"), ("west", "WRITE")}  # fmt: skip
 
 
 def test_connectors_agree_and_each_has_only_what_it_reads(site: Site) -> None:
@@ -102,7 +117,7 @@ def test_bytes_are_copied_and_secrets_are_references(site: Site) -> None:
 
 def test_names_of_connectors_can_be_those_that_exist(site: Site) -> None:
     site.flow["connectors"] = {"source": "Old Source"}
-    assert list(made(site)) == ["Old Source", "orders-checkpoint", "back-heartbeat"]
+    assert list(made(site)) == ["Old Source", "orders-checkpoint"]
     assert made(site)["Old Source"]["name"] == "Old Source"
 
 
@@ -111,7 +126,12 @@ def test_the_worker_lets_override_what_its_flows_do_and_no_more(site: Site) -> N
     assert worker(site)["files"]["worker.properties"][policy] == "None"
     own = worker(site, "connect-east")["files"]["worker.properties"]
     assert own[policy] == "Allowlist"
-    assert own["connector.client.config.override.allowlist"] == ["linger.ms"]
+    heartbeat = made(site, "connect-east")["back-heartbeat"]
+    assert set(own["connector.client.config.override.allowlist"]) == {"linger.ms"} | {
+        key.removeprefix("producer.override.")
+        for key in heartbeat
+        if key.startswith("producer.override.")
+    }
     assert made(site, "connect-east")["back-source"]["producer.override.linger.ms"] == "7"
 
 
@@ -230,6 +250,29 @@ def test_a_flow_that_cannot_be_is_refused(
     site.flow.update(change)
     if words:
         refused(site, *words)
+
+
+BEATS = {"properties": {"emit.heartbeats.enabled": True}}
+
+
+def test_heartbeats_that_nothing_mirrors_are_refused(site: Site) -> None:
+    site.flow.update(BEATS)
+    refused(site, "orders].properties['emit.heartbeats.enabled']", "add 'heartbeats' to topics")
+
+
+@pytest.mark.parametrize(
+    "properties", [BEATS["properties"], {"producer.override.linger.ms": 9}], ids=str
+)
+def test_overrides_need_workers_that_can_list_them(site: Site, properties: dict[str, Any]) -> None:
+    site.flow.update({"properties": properties, "topics": ["orders", "heartbeats"]})
+    assert site.judge()["errors"] == []
+    cluster(site)["kafka_version"] = "4.1.2"
+    refused(site, f"orders].properties['{next(iter(properties))}']", "to 4.2 or newer")
+
+
+def test_heartbeats_of_a_cluster_that_forbids_them_are_refused(existing: Site) -> None:
+    existing.flow.update({**BEATS, "topics": ["orders", "heartbeats"]})
+    refused(existing, "['emit.heartbeats.enabled']", "does not let connectors override bootstrap")
 
 
 def test_a_port_is_taken_once_on_a_host(site: Site) -> None:

@@ -100,8 +100,11 @@ class Connect:
             except urllib.error.HTTPError as error:
                 if error.code == UNAUTHORIZED:
                     raise RestError(
-                        f"{url}: 401: the user or the password is wrong; correct rest.users and "
-                        "rest.client", UNAUTHORIZED,
+                        f"{url}: 401: the workers do not know the user with this password; correct "
+                        "rest.client, or what rest.users says of it. Workers learn passwords when "
+                        "they start: to change one, add a user with the new password, let "
+                        "rest.client name it in the next run, and remove the old user in a third",
+                        UNAUTHORIZED,
                     ) from None  # fmt: skip
                 return Answer(error.code, _parsed(error.read()))
             except ssl.SSLCertVerificationError as error:

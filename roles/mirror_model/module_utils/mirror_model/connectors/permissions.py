@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from .. import acls
 from ..keys import Flow
@@ -16,11 +17,13 @@ class Places:
     :param named: the policy of the connectors' names.
     :param group: the group by which workers find each other.
     :param workers: the workers' topics: ``config_topic``, ``offset_topic`` and ``status_topic``.
+    :param heartbeats: the side of a flow on which its heartbeats are written.
     """
 
     named: Policy
     group: str
     workers: Mapping[str, str]
+    heartbeats: Literal["source", "target"] = "target"
 
 
 def permissions(flow: Flow, places: Places) -> list[acls.Row]:
@@ -73,7 +76,7 @@ def permissions(flow: Flow, places: Places) -> list[acls.Row]:
         })  # fmt: skip
     if is_on(flow, "emit.heartbeats.enabled"):
         rows += acls.rows(
-            target, "topic", acls.literal("heartbeats"),
+            flow[places.heartbeats], "topic", acls.literal("heartbeats"),
             dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails"),
         )  # fmt: skip
     if is_on(flow, "sync.topic.acls.enabled"):

@@ -53,7 +53,7 @@ def policy(flow: Flow, owner: Owner) -> Policy:
 
 def places(flow: Flow, owner: Owner) -> Places:
     """Where workers and connectors keep what they have to remember."""
-    return Places(policy(flow, owner), group(owner), topics(owner))
+    return Places(policy(flow, owner), group(owner), topics(owner), heartbeats="source")
 
 
 def refer(owner: Owner) -> Callable[[str], str]:

@@ -26,9 +26,18 @@ def name_of(flow: Flow, kind: str) -> str:
     return str(flow["connectors"].get(kind) or f"{flow['name']}-{kind}")
 
 
+def beats(flow: Flow) -> bool:
+    """Whether a flow has a heartbeat connector."""
+    return settings.is_on(flow, "emit.heartbeats.enabled")
+
+
 def kinds(flow: Flow) -> list[str]:
-    """The connectors that a flow has on its own Connect cluster."""
-    return ["source", *(["checkpoint"] if flow["consumer_groups"] else [])]
+    """The connectors of a flow."""
+    return [
+        "source",
+        *(["checkpoint"] if flow["consumer_groups"] else []),
+        *(["heartbeat"] if beats(flow) else []),
+    ]
 
 
 def connectors(
@@ -37,8 +46,7 @@ def connectors(
     """Every connector that a Connect cluster has to run.
 
     :param clusters: ``kafka_clusters``.
-    :param flows: every flow of the engine, filled in; those of other Connect clusters too, whose
-        heartbeats may begin here.
+    :param flows: filled in; those of other Connect clusters are passed over.
     :param brokers: how many brokers the cluster of the workers has, if that is known.
     :returns: ``name``, ``flow``, ``kind``, ``config`` (Kafka's name to text, secrets as
         references) and ``kept`` of each: keys that follow from the number of brokers when it was
@@ -46,13 +54,6 @@ def connectors(
     """
     factor = min(settings.MOST_REPLICAS, brokers or settings.MOST_REPLICAS)
     wanted = [(flow, kind) for flow in flows if flow["name"] in owner.flows for kind in kinds(flow)]
-    # A heartbeat is written where the records come from, so that it goes their whole way.
-    wanted += [
-        (flow, "heartbeat")
-        for flow in flows
-        if flow["source"] == owner.settings["kafka"]
-        and settings.is_on(flow, "emit.heartbeats.enabled")
-    ]
     return [
         {
             "name": name_of(flow, kind),
@@ -78,45 +79,62 @@ def _config(clusters: Clusters, flow: Flow, owner: Owner, kind: str, factor: int
         for key, value in properties.connector(flow, owner, line, factor).items()
         if key not in foreign and not key.startswith("producer.override.")
     }
+    source, target = _ends(flow, kind)
     made: dict[str, Any] = {
         **own,
         MARK: flow["name"],
         "name": name_of(flow, kind),
         "connector.class": CLASSES[kind],
-        **({"tasks.max": 1} if kind == "heartbeat" else {}),
-        "source.cluster.alias": flow["source"],
-        "target.cluster.alias": flow["target"],
+        "source.cluster.alias": source,
+        "target.cluster.alias": target,
         "replication.policy.class": settings.POLICIES[flow["replication_policy"]],
         **{f"{part}.converter": CONVERTER for part in ("key", "value", "header")},
-        **_cluster(clusters, flow, owner, "source", line),
-        **_cluster(clusters, flow, owner, "target", line),
+        **_cluster(clusters, source, owner, "source", line),
+        **_cluster(clusters, target, owner, "target", line),
     }
+    if kind == "heartbeat":
+        made |= {"tasks.max": 1}
     if kind == "source":
         consumer = properties.consumer(clusters, flow, owner, line)
         made |= {f"consumer.{key}": value for key, value in consumer.items()}
-        made |= {
-            f"producer.override.{key}": value
-            for key, value in overridden(clusters, flow, owner, line).items()
-        }
+    if kind != "checkpoint":
+        overridden = {"source": _tuned, "heartbeat": _elsewhere}[kind](clusters, flow, owner, line)
+        made |= {f"producer.override.{key}": value for key, value in overridden.items()}
     return made
 
 
-def _cluster(clusters: Clusters, flow: Flow, owner: Owner, side: str, line: str) -> dict[str, Any]:
+def _ends(flow: Flow, kind: str) -> tuple[str, str]:
+    """Source and target of a connector.
+
+    A heartbeat is written where the records come from, so that it goes their whole way; by name it
+    is one of the way back.
+    """
+    if kind == "heartbeat":
+        return flow["target"], flow["source"]
+    return flow["source"], flow["target"]
+
+
+def _cluster(clusters: Clusters, alias: str, owner: Owner, side: str, line: str) -> dict[str, Any]:
     """Connection, security and further clients of one side."""
-    alias = flow[side]
+    reached = connection(clusters, alias, owner, line)
     of_cluster = cluster_of(clusters, alias)["properties"]
-    connection = layered(
-        connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
-        {k: v for k, v in of_cluster.items() if k in kafka_names.SECURITY[line]},
-    )
-    made = {f"{side}.cluster.{key}": value for key, value in connection.items()}
+    made = {f"{side}.cluster.{key}": value for key, value in reached.items()}
     for client in kafka_names.CLIENTS if side == "target" else ("admin",):
         of_client = layered(kafka_names.of_client(of_cluster, client, line))
         made |= {f"{side}.{client}.{key}": value for key, value in of_client.items()}
     return made
 
 
-def overridden(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str, Any]:
+def connection(clusters: Clusters, alias: str, owner: Owner, line: str) -> dict[str, Any]:
+    """How the mirror reaches a cluster."""
+    own = cluster_of(clusters, alias)["properties"]
+    return layered(
+        connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
+        {key: value for key, value in own.items() if key in kafka_names.SECURITY[line]},
+    )
+
+
+def _tuned(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str, Any]:
     """What the source connector overrides of its worker's producer.
 
     Workers of our own have the tuned properties already; those of an existing cluster are given
@@ -134,11 +152,23 @@ def overridden(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[
     return {key: value for key, value in whole.items() if allowed is None or key in allowed}
 
 
-def allowlist(flows: Sequence[Flow]) -> list[str]:
-    """What workers of our own have to let connectors override."""
-    return sorted(
-        {key for flow in flows for key in layered(within(flow["properties"], "producer.override."))}
+def _elsewhere(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str, Any]:
+    """What the heartbeat connector overrides: its producer writes to the source."""
+    return connection(clusters, flow["source"], owner, line)
+
+
+def allowlist(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> list[str]:
+    """What workers have to let the connectors of flows override."""
+    line = kafka_names.line_of(cluster.version(owner))
+    made = (
+        key
+        for flow in flows
+        for key in (
+            *layered(within(flow["properties"], "producer.override.")),
+            *(_elsewhere(clusters, flow, owner, line) if beats(flow) else ()),
+        )
     )
+    return sorted(set(made))
 
 
 def properties_of_worker(owner: Owner) -> Properties:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ... import kafka_names
+from ... import kafka_names, regex
 from ...clusters import kafka_credentials
 from ...connectors import judge as own_judge
 from ...connectors import judge_keys
@@ -17,6 +17,9 @@ from . import cluster, connectors, keys
 USER = re.compile(r"[^\x00-\x20:=#!\x7f]+")
 PASSWORD = re.compile(r"[^\x00-\x1f\x7f]+")
 SEPARATOR_OF = "{1}.properties"
+HEARTBEATS = "heartbeats"
+# From here on a worker can list what connectors may override.
+ALLOWLIST = (4, 2, 0)
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -25,7 +28,7 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
         _judge_flow(found, flow)
     names: dict[tuple[str, str], str] = {}
     for flow in flows:
-        for kind in (*connectors.kinds(flow), "heartbeat"):
+        for kind in connectors.kinds(flow):
             place = (str(flow["connect"]), connectors.name_of(flow, kind))
             if (other := names.setdefault(place, flow["name"])) != flow["name"]:
                 found.refuse(
@@ -68,8 +71,36 @@ def _judge_flow(found: Inventory, flow: Flow) -> None:
             f"{path}.connect: '{owner.name}' writes to '{owner.settings['kafka']}', and the flow's "
             f"target is '{flow['target']}'; name a Connect cluster whose kafka is the target"
         )
-    if owner.hosts and not connectors.kinds(flow):
-        found.refuse(f"{path}: has no connector")
+    _judge_overrides(found, flow, owner)
+    if connectors.beats(flow):
+        selected = regex.include_regex(flow["topics"], flow["topics_exclude"])
+        if not re.fullmatch(selected, HEARTBEATS):
+            found.refuse(
+                f"{path}.properties['emit.heartbeats.enabled']: heartbeats are written to "
+                f"'{flow['source']}', and nothing mirrors them; add '{HEARTBEATS}' to topics"
+            )
+
+
+def _judge_overrides(found: Inventory, flow: Flow, owner: Owner) -> None:
+    """Judge what connectors override of their workers' clients."""
+    path = f"{found.paths[flow['name']]}.properties"
+    keys = ["emit.heartbeats.enabled"] if connectors.beats(flow) else []
+    keys += [key for key in flow["properties"] if key.startswith("producer.override.")]
+    if owner.hosts:
+        version = cluster.version(owner)
+        if keys and kafka_names.release(version) < ALLOWLIST:
+            found.refuse(
+                f"{path}['{keys[0]}']: workers of Kafka {version} let connectors override all of "
+                f"their clients or nothing; set kafka_version of '{owner.name}' to 4.2 or newer, "
+                "or remove it"
+            )
+        return
+    allowed = owner.settings["overrides"]
+    if connectors.beats(flow) and allowed is not None and "bootstrap.servers" not in allowed:
+        found.refuse(
+            f"{path}['emit.heartbeats.enabled']: its producer writes to '{flow['source']}', and "
+            f"'{owner.name}' does not let connectors override bootstrap.servers; remove it"
+        )
 
 
 def _judge_cluster(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:

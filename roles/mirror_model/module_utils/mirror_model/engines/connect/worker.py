@@ -6,7 +6,6 @@ from typing import Any
 from ... import kafka_names, tuned
 from ...clusters import (
     cluster_of,
-    connection_properties,
     credentials_directory,
     providers,
     reference,
@@ -38,12 +37,9 @@ def properties_of(
     factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
     own = owner.settings["worker_properties"]
     of_cluster = cluster_of(clusters, alias)["properties"]
-    connection = layered(
-        connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
-        {k: v for k, v in of_cluster.items() if k in kafka_names.SECURITY[line]},
-    )
+    connection = connectors.connection(clusters, alias, owner, line)
     kept = cluster.topics(owner)
-    allowed = connectors.allowlist(flows)
+    allowed = connectors.allowlist(clusters, flows, owner)
     made = layered(
         settings.WORKER_DEFAULTS,
         dict.fromkeys(settings.WORKER_FACTORS, factor),
