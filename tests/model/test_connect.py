@@ -146,6 +146,20 @@ def test_the_rest_server_is_closed(site: Site) -> None:
     assert "/run/credentials/connect-west.service/rest.users" in process["texts"]["rest.jaas.conf"]
 
 
+def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
+    cluster(site).update(hosts=["mirror1"])
+    cluster(site)["rest"] = {"listener": "loopback", "users": {"a": "b"}, "client": "a"}
+    assert site.judge()["errors"] == []
+    process = worker(site, name="mirror1")
+    own = process["files"]["worker.properties"]
+    assert own["listeners"] == "http://127.0.0.1:8443"
+    assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
+    assert process["credentials"]["rest.users"] == "a=b\n"
+    assert not process["prepare"]
+    cluster(site)["rest"] = {"listener": "loopback"}
+    refused(site, ".rest.users", "everybody would be let in")
+
+
 def test_each_cluster_of_a_host_has_its_own(site: Site) -> None:
     one, other = (worker(site, name) for name in ("connect-west", "connect-east"))
     for process in (one, other):
@@ -215,7 +229,8 @@ def test_permissions_name_the_workers_topics_and_group(site: Site) -> None:
          [".rest.users.a", "lets everybody in"]),
         ({"rest": {"ssl_ca": CA, "users": {"a": "b"}, "client": "c"}}, [".rest.client"]),
         ({"rest": {"users": {"a": "b"}, "client": "a"}}, [".rest.ssl_ca", "is missing"]),
-        ({"rest": {"listener": "loopback"}}, [".rest.listener", "several hosts"]),
+        ({"rest": {"listener": "loopback", "users": {"a": "b"}, "client": "a"}},
+         [".rest.listener", "several hosts"]),
         ({"rest": {"ssl_ca": CA, "users": {"a": "b"}, "client": "a", "urls": ["http://h:1"]}},
          [".rest.urls", "in clear"]),
         ({"topics": {"offset": "x"}}, [".topics", "did you mean 'offsets'?"]),

@@ -29,7 +29,7 @@ def forecast(lab, topic):
     _, document = lab.report("groups")
     (row,) = (each for each in document["groups"] if each["group"] == "billing")
     places = [each for each in row["partitions"] if each["topic"] == topic]
-    found = [(each["skipped"], each["reread"]) for each in places]
+    found = [(each["skip"], each["reread"]) for each in places]
     if len(found) != 2 or any(None in each for each in found):
         return None
     return tuple(map(sum, zip(*found, strict=True)))

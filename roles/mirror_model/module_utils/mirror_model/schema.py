@@ -216,8 +216,8 @@ CONNECT_CLUSTER = (
 )  # fmt: skip
 
 CONNECT_REST = (
-    Key("listener", "choice", "`https` for everyone who has a password, or `loopback` for the "
-        "host itself, without one: a single worker.", "https", choices=("https", "loopback")),
+    Key("listener", "choice", "`https`, or `loopback` for callers on the host itself: a single "
+        "worker. Either asks for a user.", "https", choices=("https", "loopback")),
     Key("urls", "texts", "Addresses of workers, such as `https://connect1:8443`; by default those "
         "of the hosts.", [], pattern=r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"),
     Key("ssl_ca", "text", "Certificates of the authorities that signed the workers', as PEM text."),

@@ -173,7 +173,7 @@ def _judge_rest(found: Inventory, owner: Owner) -> None:
             )
     for name, password in rest["users"].items():
         _judge_user(found, path, name, password)
-    if owner.hosts and not plain and not rest["users"]:
+    if owner.hosts and not rest["users"]:
         found.refuse(f"{path}.users: is empty, and then everybody would be let in; name users")
     if rest["users"] and rest["client"] not in rest["users"]:
         found.refuse(

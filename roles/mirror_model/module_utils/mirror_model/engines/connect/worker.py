@@ -73,8 +73,9 @@ def properties_of(
 def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     """Where a worker's REST server listens, and how it knows who asks."""
     port, rest = owner.settings["port"], cluster.rest(owner)
+    closed = {"rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension"}
     if rest["listener"] == "loopback":
-        return {"listeners": f"http://127.0.0.1:{port}"}
+        return {"listeners": f"http://127.0.0.1:{port}", **closed}
     directory = stores(owner)
     kept: dict[str, Any] = {}
     for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
@@ -88,7 +89,7 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
         "rest.advertised.listener": "https",
         "rest.advertised.host.name": node.get("name"),
         "rest.advertised.port": port,
-        "rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension",
+        **closed,
         "listeners.https.ssl.client.auth": "required" if rest["ssl_certificate"] else None,
         **kept,
     }
@@ -123,14 +124,12 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
 
 
 def _guarded(owner: Owner) -> dict[str, Any]:
-    """What a worker's REST server needs to know who asks; nothing on loopback."""
-    if cluster.rest(owner)["listener"] == "loopback":
-        return {}
+    """What a worker's REST server needs to know who asks, and to be asked by HTTPS."""
     file = "rest.jaas.conf"
     return {
         "texts": {file: login(owner)},
         "jvm_options": [f"-Djava.security.auth.login.config={owner.directory}/{file}"],
-        "prepare": "rest-stores.sh",
+        "prepare": "rest-stores.sh" if cluster.rest(owner)["listener"] == "https" else "",
         "credentials": users(owner),
     }
 
