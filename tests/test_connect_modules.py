@@ -1,19 +1,22 @@
-"""Connectors and workers as the roles' modules see them, on a real Connect worker and brokers."""
+"""Connectors as the roles' modules keep them, on a real Connect worker that others own."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import re
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
+import yaml
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -35,7 +38,7 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     start_broker,
     target_broker,
 )
-from tests.playing import run_module
+from tests.playing import ansible_playbook, run_module
 
 CONNECTOR = "roles/mirror_connectors/library/connect_connector.py"
 WORKERS = "roles/kafka_connect/library/connect_workers.py"
@@ -134,6 +137,9 @@ def worker(
         "value.converter": BYTES,
         "plugin.discovery": "service_load",
         "connector.client.config.override.policy": "All",
+        "config.providers": "theirs",
+        "config.providers.theirs.class": "org.apache.kafka.common.config.provider."
+        "FileConfigProvider",
         "offset.flush.interval.ms": "1000",
         "scheduled.rebalance.max.delay.ms": "0",
         **{
@@ -327,3 +333,89 @@ def test_a_failed_task_is_named_with_its_cause_and_runs_again_once_that_is_mende
         assert (healed["changed"], healed["restarted"]) == (True, [name])
         assert healed["states"] == {name: running()}
         assert worker.state()["failures"] == []
+
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ python }}"
+  roles: [mirror_connectors]
+"""
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@pytest.fixture
+def play(worker: Worker, tmp_path: Path) -> Callable[..., str]:
+    """Run the role for a flow with a login on the source; returns what it said."""
+    secret = tmp_path / "mirror.properties"
+    password = SASL_USERS["mirror"]
+    secret.write_text(f'theirs={JAAS} username="mirror" password="{password}";\n')
+    (tmp_path / "play.yml").write_text(PLAY)
+    east = {
+        "bootstrap_servers": [worker.source.sasl], "security_protocol": "SASL_PLAINTEXT",
+        "identities": {
+            "mirror": {"sasl_mechanism": "PLAIN", "username": "mirror", "password": password}
+        },
+    }  # fmt: skip
+    theirs = {
+        "kafka": "west", "group_id": "workers",
+        "topics": {kind: f"workers-{kind}" for kind in ("config", "status")}
+        | {"offsets": "workers-offset"},
+        "rest": {"urls": [worker.url]},
+        "secrets": {
+            "provider": "theirs", "path": str(secret), "keys": {"east.mirror.jaas": "theirs"},
+        },
+    }  # fmt: skip
+
+    def run(*options: str, **properties: Any) -> str:
+        flow = {
+            "name": "payments", "engine": "mm2-connect", "connect": "connect-theirs",
+            "source": "east", "target": "west", "topics": ["payments"], "properties": properties,
+        }  # fmt: skip
+        variables = {
+            "python": sys.executable,
+            "kafka_clusters": {
+                "east": east, "west": {"bootstrap_servers": [worker.target.bootstrap]},
+            },
+            "mirror_flows": [flow], "kafka_connect_clusters": {"connect-theirs": theirs},
+            "mirrormaker_instances": {}, "mirror_connectors_cluster": "connect-theirs",
+            "mirror_connectors_brokers": 1,
+        }  # fmt: skip
+        (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
+        arguments = ("-i", "localhost,", "-e", "@variables.yml", "play.yml", *options)
+        done = ansible_playbook(tmp_path, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert password not in done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_role_mirrors_on_a_cluster_of_others(worker: Worker, play: Callable[..., str]) -> None:
+    what = ResourcePattern(ResourceType.TOPIC, "payments")
+    with KafkaAdminClient(bootstrap_servers=worker.source.bootstrap) as admin:
+        admin.create_acls([
+            ACL("User:mirror", "*", operation, ACLPermissionType.ALLOW, what)
+            for operation in (ACLOperation.READ, ACLOperation.DESCRIBE_CONFIGS)
+        ])  # fmt: skip
+    with KafkaProducer(bootstrap_servers=worker.source.bootstrap) as producer:
+        for number in range(100):
+            producer.send("payments", str(number).encode())
+    with worker.connectors():
+        assert "changed=1" in play("--check", "--diff")
+        assert worker.ask("/connectors") == []
+        assert "changed=1" in play()
+        config = worker.ask("/connectors/payments-source/config")
+        assert config["source.cluster.sasl.jaas.config"].startswith("${theirs:")
+        with KafkaConsumer(
+            "east.payments", bootstrap_servers=worker.target.bootstrap,
+            auto_offset_reset="earliest", consumer_timeout_ms=60000,
+        ) as consumer:  # fmt: skip
+            found = [next(consumer).value for _ in range(100)]
+        assert found == [str(number).encode() for number in range(100)]
+        assert "changed=0" in play()
+        shown = play("--check", "--diff", **{"refresh.topics.interval.seconds": 7})
+        assert "+refresh.topics.interval.seconds: '7'" in re.sub(r"\s*([+-])\s+", r"\n\1", shown)
+        assert worker.ask("/connectors/payments-source/config") == config
