@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a dedicated MirrorMaker 2 copies nothing around starts, stops and kills, by setting.
+"""How long MirrorMaker 2 copies nothing around starts, stops and kills, by setting.
 
 Two single-node KRaft brokers and the mirror's processes run on loopback and end with this program.
 Every trial has an alias and a topic of its own, so all of them start from nothing.
@@ -18,8 +18,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -148,11 +149,21 @@ class Lab:
     directory: Path
     east: str
     west: str
+    engine: str
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
+FACTORS = {
+    f"{topic}.replication.factor": "1"
+    for topic in ("offset.storage", "config.storage", "status.storage")
+}
+
+
 class Mirror:
-    """One flow with a topic of its own under load, and the processes that mirror it."""
+    """One flow with a topic of its own under load, and the processes that mirror it.
+
+    These are dedicated; :class:`Connect` has workers.
+    """
 
     def __init__(self, lab: Lab, variant: Mapping[str, str], nodes: int) -> None:
         self.lab = lab
@@ -164,16 +175,29 @@ class Mirror:
         self.starts = 0
         self.marks: list[tuple[str, tuple[int, ...]]] = []
         self.running: dict[int, Node] = {}
-        topic = f"load{number}"
+        self.topic = f"load{number}"
         admin = KafkaAdminClient(bootstrap_servers=lab.east)
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])
         admin.close()
-        base = {
+        for number, port in enumerate(self.ports):
+            text = properties_text(self.properties(variant, port))
+            (self.directory / f"{number}.properties").write_text(text)
+        self.target_topic = f"{self.alias}.{self.topic}"
+        self.load = Load(lab.east, self.topic)
+        self.watch = Watch(lab.west, self.target_topic)
+
+    def properties(self, variant: Mapping[str, str], port: int) -> dict[str, str]:
+        """The properties of one node."""
+        rest = {
+            "dedicated.mode.enable.internal.rest": "true",
+            "listeners": f"http://127.0.0.1:{port}",
+        }
+        return {
             "clusters": f"{self.alias},west",
-            f"{self.alias}.bootstrap.servers": lab.east,
-            "west.bootstrap.servers": lab.west,
+            f"{self.alias}.bootstrap.servers": self.lab.east,
+            "west.bootstrap.servers": self.lab.west,
             f"{self.alias}->west.enabled": "true",
-            f"{self.alias}->west.topics": topic,
+            f"{self.alias}->west.topics": self.topic,
             f"{self.alias}->west.tasks.max": "6",
             f"{self.alias}->west.offset-syncs.topic.location": "target",
             f"west->{self.alias}.enabled": "false",
@@ -183,28 +207,21 @@ class Mirror:
             "offset-syncs.topic.replication.factor": "1",
             "checkpoints.topic.replication.factor": "1",
             "heartbeats.topic.replication.factor": "1",
-            "offset.storage.replication.factor": "1",
-            "config.storage.replication.factor": "1",
-            "status.storage.replication.factor": "1",
+            **FACTORS,
+            **(rest if len(self.ports) > 1 else {}),
+            **variant,
         }
-        for number, port in enumerate(self.ports):
-            rest = {
-                "dedicated.mode.enable.internal.rest": "true",
-                "listeners": f"http://127.0.0.1:{port}",
-            }
-            (self.directory / f"{number}.properties").write_text(
-                properties_text({**base, **(rest if nodes > 1 else {}), **variant})
-            )
-        self.target_topic = f"{self.alias}.{topic}"
-        self.load = Load(lab.east, topic)
-        self.watch = Watch(lab.west, self.target_topic)
+
+    def command(self, number: int) -> list[str]:
+        """What starts one node."""
+        script = str(self.lab.kafka / "bin" / "connect-mirror-maker.sh")
+        return [script, str(self.directory / f"{number}.properties"), "--clusters", "west"]
 
     def start(self, number: int) -> Node:
         """Start one node."""
         self.starts += 1
-        script = str(self.lab.kafka / "bin" / "connect-mirror-maker.sh")
         node = Node(
-            [script, str(self.directory / f"{number}.properties"), "--clusters", "west"],
+            self.command(number),
             self.directory / f"{self.starts}-{number}.log",
             LOG_DIR=str(self.directory / f"logs-{number}"),
             KAFKA_HEAP_OPTS="-Xms256M -Xmx1G",
@@ -263,10 +280,73 @@ class Mirror:
         self.watch.end()
 
 
+class Connect(Mirror):
+    """A flow on workers of Kafka Connect, which gets its connector as soon as one answers."""
+
+    def properties(self, variant: Mapping[str, str], port: int) -> dict[str, str]:
+        """The properties of one worker."""
+        converter = "org.apache.kafka.connect.converters.ByteArrayConverter"
+        return {
+            "bootstrap.servers": self.lab.west,
+            "group.id": self.alias,
+            "listeners": f"http://127.0.0.1:{port}",
+            "key.converter": converter,
+            "value.converter": converter,
+            **{
+                f"{kind}.storage.topic": f"{self.alias}-{kind}"
+                for kind in ("offset", "config", "status")
+            },
+            **FACTORS,
+            **{key.removeprefix("west."): value for key, value in variant.items()},
+        }
+
+    def command(self, number: int) -> list[str]:
+        """What starts one worker."""
+        script = str(self.lab.kafka / "bin" / "connect-distributed.sh")
+        return [script, str(self.directory / f"{number}.properties")]
+
+    def start(self, number: int) -> Node:
+        """Start one worker; the first brings the connector along."""
+        node = super().start(number)
+        if self.starts == 1:
+            threading.Thread(target=self._deploy, args=(self.ports[number],), daemon=True).start()
+        return node
+
+    def _deploy(self, port: int) -> None:
+        config = {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "tasks.max": "6",
+            "source.cluster.alias": self.alias,
+            "target.cluster.alias": "west",
+            "source.cluster.bootstrap.servers": self.lab.east,
+            "target.cluster.bootstrap.servers": self.lab.west,
+            "topics": self.topic,
+            "offset-syncs.topic.location": "target",
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "header.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        }
+
+        def sent() -> bool:
+            with (
+                suppress(OSError, HTTPException),
+                closing(HTTPConnection("127.0.0.1", port, timeout=30)) as asked,
+            ):
+                headers = {"Content-Type": "application/json"}
+                asked.request("PUT", "/connectors/source/config", json.dumps(config), headers)
+                return asked.getresponse().status in (200, 201)
+            return False
+
+        wait_for("the connector", sent)
+
+
+ENGINES: dict[str, type[Mirror]] = {"dedicated": Mirror, "connect": Connect}
+
+
 @contextmanager
 def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]:
     """A flow that ends with the block."""
-    flow = Mirror(lab, variant, nodes)
+    flow = ENGINES[lab.engine](lab, variant, nodes)
     try:
         yield flow
     finally:
@@ -359,6 +439,7 @@ def main() -> int:
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
     parser.add_argument("--cache", type=Path, default=os.environ.get("MIRROR_LAB_CACHE", default))
     parser.add_argument("--scenario", choices=SCENARIOS, default="restarts")
+    parser.add_argument("--engine", choices=ENGINES, default="dedicated")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--together", action="store_true", help="all variants of a trial at once")
@@ -374,7 +455,7 @@ def main() -> int:
         kafka = directory / RELEASE
         east = stack.enter_context(broker(kafka, directory / "east"))
         west = stack.enter_context(broker(kafka, directory / "west"))
-        lab = Lab(kafka, directory, east, west)
+        lab = Lab(kafka, directory, east, west, options.engine)
         for number in range(options.trials):
             with ThreadPoolExecutor(len(options.variants) if options.together else 1) as pool:
                 scenario = SCENARIOS[options.scenario]
