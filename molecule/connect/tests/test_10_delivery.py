@@ -48,7 +48,7 @@ def test_there_is_no_plain_http_and_no_foreign_authority(lab, rest, worker):
     plain = lab.desk.run("curl", "--silent", f"http://{worker}:8443/", check=False)
     assert plain.status != 0
     assert plain.stdout == ""
-    status, said = rest.ask("/", worker=worker, authority=lab.certificate(f"{worker}.pem"))
+    status, said = rest.ask("/", worker=worker, authority=lab.certificate("source1.pem"))
     assert status == CURL_CANNOT_TRUST, said
 
 
