@@ -381,7 +381,7 @@ def play(worker: Worker, tmp_path: Path) -> Callable[..., str]:
             },
             "mirror_flows": [flow], "kafka_connect_clusters": {"connect-theirs": theirs},
             "mirrormaker_instances": {}, "mirror_connectors_cluster": "connect-theirs",
-            "mirror_connectors_brokers": 1,
+            "mirror_connectors_brokers": {"east": 1, "west": 1},
         }  # fmt: skip
         (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
         arguments = ("-i", "localhost,", "-e", "@variables.yml", "play.yml", *options)

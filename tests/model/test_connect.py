@@ -31,7 +31,7 @@ def worker(site: Site, which: str = "connect-west", **node: Any) -> dict[str, An
 def made(site: Site, name: str = "connect-west") -> dict[str, dict[str, str]]:
     """Name to configuration of every connector of a Connect cluster."""
     found = instances.mirror_connectors(
-        site["clusters"], site["flows"], site["connect_clusters"], name, 1
+        site["clusters"], site["flows"], site["connect_clusters"], name, {"east": 1, "west": 1}, {}
     )
     return {each["name"]: each["config"] for each in found}
 
@@ -48,6 +48,27 @@ def test_the_site_is_sound(site: Site) -> None:
 def test_a_flow_has_its_connectors(site: Site) -> None:
     assert list(made(site)) == ["orders-source", "orders-checkpoint"]
     assert list(made(site, "connect-east")) == ["back-source", "back-heartbeat"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed", "factors"),
+    [
+        ({}, {}, ("3", "3")),
+        ({"east": 1, "west": 2}, {}, ("1", "2")),
+        ({"east": 5, "west": 5}, {"west": 1}, ("3", "1")),
+    ],
+)
+def test_replicas_follow_the_brokers_of_the_cluster_that_is_written(
+    site: Site, asked: dict[str, int], typed: dict[str, int], factors: tuple[str, str]
+) -> None:
+    """The way back writes to east, its heartbeats to west."""
+    source, heartbeat = instances.mirror_connectors(
+        site["clusters"], site["flows"], site["connect_clusters"], "connect-east", asked, typed
+    )
+    key = "heartbeats.topic.replication.factor"
+    assert (source["config"]["replication.factor"], heartbeat["config"][key]) == factors
+    assert "replication.factor" in source["kept"]
+    assert bool(heartbeat["kept"]) is not bool(typed), "what is typed changes what exists"
 
 
 def test_a_heartbeat_is_written_where_the_records_come_from(site: Site) -> None:

@@ -11,14 +11,14 @@ NEW = 'another "one" \\ é'
 
 @pytest.fixture
 def changing(lab, units, outputs, measured):
-    """Run the site with changes while the source is written."""
+    """Run a playbook with changes while the source is written."""
 
-    def change(restarts, **changed):
+    def change(restarts, playbook="site.yml", **changed):
         before = lab.compare("orders", prefix="east.")
         since = lab.desk.now()
         with lab.producing("orders", rate=200) as production:
             production.wait_more(200)
-            outputs.append(lab.playbook("site.yml", changed, "-vvv", "--diff").text)
+            outputs.append(lab.playbook(playbook, changed, "-vvv", "--diff").text)
             production.wait_more(200)
         lab.wait_mirrored("orders", ["orders"])
         found = lab.compare("orders", prefix="east.")
@@ -42,13 +42,21 @@ def users(lab, **passwords):
     return lab.changed(change)
 
 
-def test_a_new_password_of_a_cluster_is_one_restart_of_each_worker(lab, changing, stands):
-    old = {alias: words(lab.passwords[alias]["mirror"]) for alias in ("east", "west")}
-    assert all(stands(word) for word in old.values())
-    for alias in old:
-        lab.retire(alias, "mirror")
+@pytest.mark.long
+def test_a_new_user_of_the_clusters_is_one_restart_of_each_worker(lab, changing, stands):
+    old = [words(lab.passwords[alias]["mirror"]) for alias in ("east", "west")]
+    assert all(stands(word) for word in old)
+
+    def second(variables):
+        for alias in ("east", "west"):
+            identities = variables["kafka_clusters"][alias]["identities"]
+            identities["previous"] = dict(identities["mirror"])
+            identities["mirror"] |= {"username": f"{alias}-mirror-2", "password": NEW}
+
+    changing(1, **lab.changed(second))
+    assert [stands(word) for word in old] == [{}, {}]
     changing(1)
-    assert [stands(word) for word in old.values()] == [{}, {}]
+    assert stands(words(NEW)) == {}
 
 
 def test_a_password_of_rest_that_changes_in_place_is_refused_with_the_way_to_do_it(lab, units):
@@ -62,23 +70,22 @@ def test_a_password_of_rest_that_changes_in_place_is_refused_with_the_way_to_do_
 @pytest.mark.long
 def test_a_user_of_rest_takes_the_place_of_another(lab, rest, changing, stands):
     old = lab.passwords["west"]["report"]
-    changing(1, **users(lab, operator=NEW, deployer=old))
+    changing(1, "kafka-connect.yml", **users(lab, operator=NEW, deployer=old))
     for user, password in (("deployer", old), ("operator", NEW)):
         assert rest.ask("/connectors", user=user, password=password)[0] == 200
-    changing(1, **users(lab, operator=NEW))
+    changing(1, "kafka-connect.yml", **users(lab, operator=NEW))
     assert rest.ask("/connectors", user="deployer", password=old)[0] == 401
     assert rest.ask("/connectors", user="operator", password=NEW)[0] == 200
     # Back, by the same way.
-    changing(1, **users(lab, deployer=old, operator=NEW))
-    changing(1)
+    changing(1, "kafka-connect.yml", **users(lab, deployer=old, operator=NEW))
+    changing(1, "kafka-connect.yml")
     assert stands(words(NEW)) == {}
 
 
-@pytest.mark.long
-def test_certificates_of_rest_and_their_authority_change(lab, rest, changing, stands):
+def test_certificates_of_rest_change(lab, rest, changing, stands):
     key = lab.certificate("connect1.key").splitlines()[1]
     assert stands(key)
     lab.renew("connect1", "connect2")
-    changing(1)
+    changing(1, "kafka-connect.yml")
     assert stands(key) == {}
     assert rest.ask("/connectors")[0] == 200

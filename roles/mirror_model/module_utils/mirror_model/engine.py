@@ -1,6 +1,6 @@
 """What the model asks of an engine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +39,8 @@ class Engine:
     :param prefix: what stands before a topic's name on the target.
     :param memory: (clusters, flows of one owner, owner) -> the heap in mebibytes that its clients
         may take by their properties.
-    :param connectors: (clusters, the engine's flows, owner, brokers of the owner's cluster) ->
-        connectors that the owner has to run.
+    :param connectors: (clusters, the engine's flows, owner, alias to its brokers, aliases of which
+        they were typed) -> connectors that the owner has to run.
     :param several_flows: whether one owner runs several flows.
     :param creates_topics: whether it creates topics on the target; otherwise somebody else has to.
     :param oldest: the first release in which it works.
@@ -66,9 +66,9 @@ class Engine:
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
     memory: Callable[[Clusters, Sequence[Flow], Owner], float] = lambda *_: 1024
-    connectors: Callable[[Clusters, Sequence[Flow], Owner, int | None], list[dict[str, Any]]] = (
-        lambda *_: []
-    )
+    connectors: Callable[
+        [Clusters, Sequence[Flow], Owner, Mapping[str, int], Collection[str]], list[dict[str, Any]]
+    ] = lambda *_: []
     several_flows: bool = False
     creates_topics: bool = False
     oldest: str = "0.0.0"

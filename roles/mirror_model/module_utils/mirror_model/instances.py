@@ -91,12 +91,14 @@ def mirror_connectors(
     flows: Sequence[Mapping[str, Any]],
     connect_clusters: Mapping[str, Any],
     name: str,
-    brokers: int | None = None,
+    brokers: Mapping[str, int],
+    typed: Mapping[str, int],
 ) -> list[dict[str, Any]]:
     """The connectors that a Connect cluster has to run.
 
     :param name: which Connect cluster.
-    :param brokers: of the cluster that keeps its topics, if their number is known.
+    :param brokers: alias to how many brokers a cluster has, as the workers' hosts asked;
+        ``typed``: as somebody says, which wins.
     :returns: ``name``, ``flow``, ``kind``, ``config`` (names to text, secrets as references) and
         ``kept`` (keys that stay as they are where the connector exists).
     """
@@ -109,7 +111,8 @@ def mirror_connectors(
             clusters,
             [flow_of(flow) for flow in flows if flow["engine"] == engine.name],
             owner,
-            brokers,
+            {**brokers, **typed},
+            typed,
         )
     ]
 

@@ -47,16 +47,6 @@ class ClusterClient:
         versions = [broker.broker_version for broker in asked if broker.broker_version is not None]
         return min(map(tuple, versions))
 
-    def cluster_id(self) -> str:
-        """Kafka's own id of the cluster."""
-        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            return str(self.admin.describe_cluster()["cluster_id"])
-
-    def brokers(self) -> int:
-        """Number of registered brokers, those that are away included."""
-        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            return len(self.admin.describe_cluster()["brokers"])
-
     def round_trip_ms(self) -> float:
         """The shortest of some round trips to a broker, in milliseconds, its own work included."""
         shortest = math.inf
@@ -112,7 +102,8 @@ class ClusterClient:
         :param settings: ask for the topics' settings and sizes too.
         :raises ClusterError: the cluster as a whole could not be read.
         """
-        cluster_id = self.cluster_id()
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            cluster = self.admin.describe_cluster()
         taken_at_ms = time.time_ns() // 1_000_000
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
             described: list[dict[str, Any]] = (
@@ -151,7 +142,13 @@ class ClusterClient:
             for name, partitions in sorted(offsets.items())
         }
         return ClusterSnapshot(
-            self.cluster.alias, cluster_id, taken_at_ms, topics, errors, frozenset(refused)
+            self.cluster.alias,
+            str(cluster["cluster_id"]),
+            taken_at_ms,
+            topics,
+            errors,
+            frozenset(refused),
+            len(cluster["brokers"]),
         )
 
     def partition_counts(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The connectors of flows, as Connect's REST interface takes them: names to text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ... import kafka_names, tuned
@@ -41,35 +41,47 @@ def kinds(flow: Flow) -> list[str]:
 
 
 def connectors(
-    clusters: Clusters, flows: Sequence[Flow], owner: Owner, brokers: int | None = None
+    clusters: Clusters,
+    flows: Sequence[Flow],
+    owner: Owner,
+    brokers: Mapping[str, int],
+    typed: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Every connector that a Connect cluster has to run.
 
     :param clusters: ``kafka_clusters``.
     :param flows: filled in; those of other Connect clusters are passed over.
-    :param brokers: how many brokers the cluster of the workers has, if that is known.
+    :param brokers: alias to how many brokers a cluster has, as far as that is known.
+    :param typed: aliases of which somebody typed that.
     :returns: ``name``, ``flow``, ``kind``, ``config`` (Kafka's name to text, secrets as
         references) and ``kept`` of each: keys that follow from the number of brokers when it was
-        created, and stay.
+        created, and stay unless somebody types another one.
     """
-    factor = min(settings.MOST_REPLICAS, brokers or settings.MOST_REPLICAS)
     wanted = [(flow, kind) for flow in flows if flow["name"] in owner.flows for kind in kinds(flow)]
     return [
         {
             "name": name_of(flow, kind),
             "flow": flow["name"],
             "kind": kind,
-            "kept": [key for key in settings.FLOW_FACTORS if flow["properties"].get(key) is None],
+            "kept": [
+                key
+                for key in settings.FLOW_FACTORS
+                if flow["properties"].get(key) is None and _ends(flow, kind)[1] not in typed
+            ],
             "config": {
                 key: text_of(key, value)
-                for key, value in sorted(_config(clusters, flow, owner, kind, factor).items())
+                for key, value in sorted(_config(clusters, flow, owner, kind, brokers).items())
             },
         }
         for flow, kind in wanted
     ]
 
 
-def _config(clusters: Clusters, flow: Flow, owner: Owner, kind: str, factor: int) -> dict[str, Any]:
+def _config(
+    clusters: Clusters, flow: Flow, owner: Owner, kind: str, brokers: Mapping[str, int]
+) -> dict[str, Any]:
+    source, target = _ends(flow, kind)
+    factor = min(settings.MOST_REPLICAS, brokers.get(target, settings.MOST_REPLICAS))
     line = kafka_names.line_of(cluster.version(owner))
     foreign = frozenset().union(*(keys for other, keys in names.OF_KIND.items() if other != kind))
     if kind == "heartbeat":
@@ -79,7 +91,6 @@ def _config(clusters: Clusters, flow: Flow, owner: Owner, kind: str, factor: int
         for key, value in properties.connector(flow, owner, line, factor).items()
         if key not in foreign and not key.startswith("producer.override.")
     }
-    source, target = _ends(flow, kind)
     made: dict[str, Any] = {
         **own,
         MARK: flow["name"],
