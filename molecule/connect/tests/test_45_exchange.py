@@ -6,7 +6,7 @@ import pytest
 from labkit.answers import complete
 from labkit.site import words
 
-NEW = 'another "one" \\ é'
+NEW = 'new "one" \\ é9c41e7d05ab2f386'
 
 
 @pytest.fixture
