@@ -93,6 +93,20 @@ def test_status_of_real_records() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (None, None),
+        ("", None),
+        ("a.B: why\n\tat c", "a.B: why"),
+        ("a.B: in vain\n\tat c\nCaused by: d.E: so\n\tat f\nCaused by: g.H: why\n\t... 2 more\n",
+         "a.B: in vain; first cause: g.H: why"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_failure_has_its_first_cause(trace: str | None, reason: str | None) -> None:
+    assert formats.Status("c", 0, "FAILED", trace).reason == reason
+
+
 def test_status_of_what_is_gone_is_none() -> None:
     found = formats.status(b"status-task-MirrorSourceConnector-1", None)
     assert found == formats.Status("MirrorSourceConnector", 1, None)

@@ -74,6 +74,14 @@ class Status:
     worker_id: str = ""
     generation: int = -1
 
+    @property
+    def reason(self) -> str | None:
+        """Why it failed: the first line of its trace, as Java prints it, and its first cause."""
+        first, *rest = (self.trace or "").splitlines() or [""]
+        mark = "Caused by: "
+        causes = [line.removeprefix(mark) for line in rest if line.startswith(mark)]
+        return f"{first}; first cause: {causes[-1]}" if causes else first or None
+
 
 def source_offset(key: bytes | None, value: bytes | None, connector: str) -> SourceOffset | None:
     """A record of the offsets topic; ``None`` for connectors other than the one that copies.

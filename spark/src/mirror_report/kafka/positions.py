@@ -160,14 +160,14 @@ def _positions(tail: Tail) -> tuple[Positions, dict[Place, int]]:
 def _state_decoder(connectors: Collection[str]) -> Decode:
     """Decode states of a flow's connectors, of which a Connect cluster may have others.
 
-    Connector and task -> state, and the first line of a failure's trace.
+    Connector and task -> state, and why it failed.
     """
 
     def decode(record: Any) -> tuple[str, Any] | None:
         found = formats.status(record.key, record.value)
         if found is None or found.connector not in connectors:
             return None
-        said = [found.state, (found.trace or "").partition("\n")[0] or None]
+        said = [found.state, found.reason]
         return json.dumps([found.connector, found.task]), None if found.state is None else said
 
     return decode
