@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from ... import kafka_names, regex
 from ...clusters import kafka_credentials
@@ -18,6 +19,7 @@ USER = re.compile(r"[^\x00-\x20:=#!\x7f]+")
 PASSWORD = re.compile(r"[^\x00-\x1f\x7f]+")
 SEPARATOR_OF = "{1}.properties"
 HEARTBEATS = "heartbeats"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # From here on a worker can list what connectors may override.
 ALLOWLIST = (4, 2, 0)
 
@@ -166,7 +168,7 @@ def _judge_rest(found: Inventory, owner: Owner) -> None:
             "more than loopback; set it to https"
         )
     for url in rest["urls"]:
-        if url.startswith("http://") and not re.match(r"http://(127\.|localhost|\[::1\])", url):
+        if url.startswith("http://") and urlsplit(url).hostname not in LOOPBACK:
             found.refuse(
                 f"{path}.urls: '{url}' would carry passwords and configurations in clear; write "
                 "https"
