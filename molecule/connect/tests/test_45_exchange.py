@@ -89,3 +89,25 @@ def test_certificates_of_rest_change(lab, rest, changing, stands):
     changing(1, "kafka-connect.yml")
     assert stands(key) == {}
     assert rest.ask("/connectors")[0] == 200
+
+
+@pytest.mark.long
+def test_callers_show_a_certificate_where_workers_ask_for_one(lab, rest, changing):
+    own = {f"ssl_{part}": lab.certificate(f"target1.{end}")
+           for part, end in (("certificate", "pem"), ("key", "key"))}  # fmt: skip
+    clusters = "kafka_connect_clusters"
+    changing(
+        1, "kafka-connect.yml",
+        **lab.changed(lambda v: v[clusters]["connect-west"]["rest"].update(own)),
+    )  # fmt: skip
+    status, said = rest.ask("/connectors")
+    assert status < 0, said
+    # A worker that does not lead the others passes a restart on to the one that does.
+    for worker in ("connect1", "connect2"):
+        shown = {"worker": worker, "certificate": "".join(own.values())}
+        assert rest.ask("/connectors", **shown)[0] == 200
+        path = "/connectors/orders-checkpoint/restart?includeTasks=true"
+        assert rest.ask(path, method="POST", **shown)[0] == 202
+        assert rest.ask("/connectors", user=None, **shown)[0] == 401
+    changing(1, "kafka-connect.yml")
+    assert rest.ask("/connectors")[0] == 200

@@ -9,6 +9,7 @@ from typing import Any
 from labkit.lab import Lab
 
 CA = "/tmp/rest.ca.pem"  # noqa: S108  # on a host of the lab
+CERTIFICATE = "/tmp/rest.pem"  # noqa: S108
 CURL = ("curl", "--silent", "--show-error", "--max-time", "30", "--write-out", "\n%{http_code}")
 
 
@@ -26,6 +27,7 @@ class Rest:
         user: str | None = "deployer",
         password: str | None = None,
         authority: str | None = None,
+        certificate: str = "",
         method: str = "GET",
         body: Any = None,
     ) -> tuple[int, Any]:
@@ -34,10 +36,14 @@ class Rest:
         :param user: ``None``: asks without a password.
         :param password: another than the right one.
         :param authority: PEM text of another than the right one.
+        :param certificate: that the caller shows, with its key, as PEM text.
         """
         desk = self.lab.desk
         desk.write(CA, authority or self.lab.authority())
         options = ["--cacert", CA, "--request", method]
+        if certificate:
+            desk.write(CERTIFICATE, certificate)
+            options += ["--cert", CERTIFICATE]
         if body is not None:
             options += ["--header", "Content-Type: application/json", "--data", json.dumps(body)]
         secret = ""
