@@ -281,11 +281,12 @@ READ_KEYS = {
 # What writing far away depends on.
 WRITE_KEYS = {
     "rendered": Settings(),
+    **{f"batch_{size}k": Settings(producer={"batch.size": size << 10}) for size in (320, 640)},
+    **{f"buffer_{size}m": Settings(producer={"buffer.memory": size * MIB}) for size in (16, 32)},
+    **{f"heap_{size}": Settings(heap=size) for size in ("768m", "1g", "2g")},
     **{
-        f"batch_{size}k_buffer_{buffer}m": Settings(
-            producer={"batch.size": size << 10, "buffer.memory": buffer * MIB}
-        )
-        for size, buffer in ((640, 64), (960, 48), (960, 64), (960, 96))
+        f"buffer_{size}m_heap_768m": Settings(producer={"buffer.memory": size * MIB}, heap="768m")
+        for size in (16, 32)
     },
     **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
