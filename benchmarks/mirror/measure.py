@@ -30,6 +30,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
 from common import MeasurementError, Node, broker, proxies, routes_of, wait_for
+from flowing import PARTITIONS, Flowing, restarted
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from mirror import content, engines
@@ -83,7 +84,7 @@ def create(address: str, topic: str) -> None:
     """Create a topic that takes large records, and whose files go at once when it is deleted."""
     admin = KafkaAdminClient(bootstrap_servers=address)
     configs = {"max.message.bytes": "8000000", "file.delete.delay.ms": "1000"}
-    admin.create_topics([NewTopic(topic, content.PARTITIONS, 1, topic_configs=configs)])
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1, topic_configs=configs)])
     admin.close()
 
 
@@ -98,10 +99,22 @@ def delete(address: str, topic: str) -> None:
 def ends(address: str, topic: str) -> list[int]:
     """Log end offsets by partition."""
     consumer = KafkaConsumer(bootstrap_servers=address)
-    parts = [TopicPartition(topic, number) for number in range(content.PARTITIONS)]
+    parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = consumer.end_offsets(parts)
     consumer.close()
     return [found[part] for part in parts]
+
+
+def started(lab: Lab, flow: Flow, settings: Settings | None) -> Start:
+    """How a mirror is started, with a directory of its own.
+
+    :param settings: of an instance that the model renders; ``None``: as Kafka comes.
+    """
+    directory = lab.directory / flow.alias
+    directory.mkdir()
+    if settings is None:
+        return engines.stock(flow, lab.kafka, directory)
+    return engines.rendered(flow, lab.kafka, directory, settings)
 
 
 def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Trial:
@@ -116,19 +129,15 @@ def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Tria
         "mm1" if engine == "librdkafka" else engine, alias, lab.topic, lab.source[read],
         lab.target[write],
     )  # fmt: skip
-    directory = lab.directory / alias
-    directory.mkdir()
     if engine == "librdkafka":
         addresses = [flow.source, flow.target, flow.topic, alias]
         start = Start([sys.executable, str(HERE / "loop.py"), *addresses], {})
-    elif settings is None:
-        start = engines.stock(flow, lab.kafka, directory)
     else:
-        settings = replace(settings, round_trips=PLACES[place])
-        start = engines.rendered(flow, lab.kafka, directory, settings)
+        there = settings and replace(settings, round_trips=PLACES[place])
+        start = started(lab, flow, there)
     if flow.target_topic == lab.topic:
         create(lab.target[None], lab.topic)
-    node = Node(start.command, directory / "log", **start.environment)
+    node = Node(start.command, lab.directory / f"{alias}.log", **start.environment)
     copying = Copying(lab.target[None], flow.target_topic, node, lab.records, lab.box)
     try:
         trial = copying.watch()
@@ -178,6 +187,38 @@ def perf(lab: Lab, tool: str) -> Trial:
     if found is None:
         raise MeasurementError(f"{tool}: {done.stdout[-1000:]} {done.stderr[-1000:]}")
     return {"records_per_s": float(found[1])}
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Stops and kills a mirror near both clusters, of a topic of its own under a light load."""
+
+    engine: str
+    settings: Settings | None
+
+    def measure(self, lab: Lab) -> Trial:
+        """Take one trial (:func:`flowing.restarted`)."""
+        alias = f"t{next(lab.numbers)}"
+        flow = Flow(self.engine, alias, f"flowing-{alias}", lab.source[None], lab.target[None])
+        start = started(lab, flow, self.settings)
+        create(flow.source, flow.topic)
+        if flow.target_topic == flow.topic:
+            create(flow.target, flow.topic)
+        nodes: list[Node] = []
+
+        def node() -> Node:
+            log = lab.directory / flow.alias / f"log{len(nodes)}"
+            nodes.append(Node(start.command, log, **start.environment))
+            return nodes[-1]
+
+        flowing = Flowing(flow.source, flow.target, flow.topic, flow.target_topic)
+        try:
+            return restarted(flowing, node)
+        finally:
+            for each in nodes:
+                each.process.kill()
+                each.process.wait(30)
+            flowing.end()
 
 
 @dataclass(frozen=True)
@@ -290,7 +331,7 @@ WRITE_KEYS = {
     },
     **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
-SCENARIOS: dict[str, dict[str, Variant]] = {
+SCENARIOS: dict[str, dict[str, Variant | Restarts]] = {
     "places": {
         **named(["near", "read_0", "read_50", "write_0", "write_50"], stock=None,
                 rendered=Settings()),
@@ -299,11 +340,23 @@ SCENARIOS: dict[str, dict[str, Variant]] = {
     "far": named([f"{way}_{trip}" for way in ("read", "write") for trip in (10, 150)],
                  rendered=Settings()),
     "near": {**named(["near"], stock=None, rendered=Settings()), **TOOLS},
+    "restarts": {
+        f"{engine}.{way}.near": Restarts(engine, settings)
+        for engine in engines.RELEASES
+        for way, settings in (("stock", None), ("rendered", Settings()))
+    },
     "read_keys": named(["read_0", "read_50"], **READ_KEYS),
     "write_keys": named(["write_0", "write_50"], **WRITE_KEYS),
     "mm1_keys": {f"mm1.{name}.near": Variant("mm1", "near", way) for name, way in KEYS.items()},
     "mm2_keys": {f"mm2.{name}.near": Variant("mm2", "near", way) for name, way in KEYS.items()},
 }  # fmt: skip
+
+
+# What is divided by stock's.
+COMPARED = (
+    "records_per_s", "cpu_s_per_gb", "peak_mib", "first_record_s",
+    "first_start_s", "first_start_cpu_s", "after_sigterm_s", "after_kill_s",
+)  # fmt: skip
 
 
 def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
@@ -331,7 +384,7 @@ def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
         way, _, place = rest.rpartition(".")
         rate = middle(name, "records_per_s")
         if way and way != "stock":
-            for number in ("records_per_s", "cpu_s_per_gb", "peak_mib", "first_record_s"):
+            for number in COMPARED:
                 divide(f"{name}.{number}_of_stock", middle(name, number),
                        middle(f"{engine}.stock.{place}", number))  # fmt: skip
         if place not in {"", "near"}:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common import MeasurementError, Node
+from flowing import PARTITIONS
 from kafka import KafkaConsumer, TopicPartition
-from mirror.content import PARTITIONS
 
 TICKS = os.sysconf("SC_CLK_TCK")
 # What the names of threads begin with, of which Linux keeps 15 characters.

@@ -27,14 +27,9 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
-from common import LIMIT, RELEASE, Node, broker, free_ports, properties_text, wait_for
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from common import RELEASE, Node, broker, free_ports, properties_text, wait_for
+from flowing import PARTITIONS, Flowing, restarted
 from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.errors import KafkaError
-
-PARTITIONS = 6
-RATE = 1000
-
 
 # Each variant is what it adds to stock's properties.
 DISCOVERY = {"plugin.discovery": "service_load", "west.plugin.discovery": "service_load"}
@@ -49,96 +44,6 @@ VARIANTS: dict[str, dict[str, str]] = {
     "delay": DELAY,
     "all": {**DISCOVERY, **SESSION, **FLUSH, **DELAY},
 }
-
-
-class Load:
-    """A thread that writes numbered records to every partition of a topic, and counts them."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self.topic = topic
-        self.acknowledged = 0
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
-
-    def _write(self) -> None:
-        futures = []
-        number = 0
-        begun = time.monotonic()
-        while not self._stop.wait(0.02):
-            for _ in range(int((time.monotonic() - begun) * RATE) - number):
-                value = str(number).encode().ljust(100)
-                futures.append(
-                    self._producer.send(self.topic, value, partition=number % PARTITIONS)
-                )
-                number += 1
-        self._producer.flush(60)
-        self.acknowledged = sum(1 for future in futures if future.succeeded())
-
-    def end(self) -> None:
-        """Stop writing once everything is acknowledged."""
-        self._stop.set()
-        self._thread.join(90)
-        self._producer.close()
-
-
-class Watch:
-    """A thread that reads a topic's end offsets every 0.1 s."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self._partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap)
-        self._topic = topic
-        self._stop = threading.Event()
-        self.samples: list[tuple[float, tuple[int, ...]]] = []
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
-
-    def _sample(self) -> None:
-        # A consumer asked for a topic that is not there waits for its whole timeout.
-        while not self._stop.wait(0.1) and self._topic not in self._consumer.topics():
-            self.samples.append((time.monotonic(), (0,) * PARTITIONS))
-        while not self._stop.wait(0.1):
-            with suppress(KafkaError):
-                ends = self._consumer.end_offsets(self._partitions)
-                self.samples.append((time.monotonic(), tuple(ends[p] for p in self._partitions)))
-
-    def end(self) -> None:
-        """Stop reading them."""
-        self._stop.set()
-        self._thread.join(60)
-        self._consumer.close()
-
-    def now(self) -> tuple[int, ...]:
-        """End offsets as they were last seen."""
-        return self.samples[-1][1] if self.samples else (0,) * PARTITIONS
-
-    def fresh(self) -> tuple[int, ...]:
-        """End offsets seen after this call began."""
-        begun = time.monotonic()
-        wait_for("a sample", lambda: bool(self.samples) and self.samples[-1][0] > begun + 0.3, 20)
-        return self.now()
-
-    def growth(self, base: tuple[int, ...]) -> float:
-        """Wait until every partition has a record beyond `base`; the moment of the last one."""
-        return wait_for(
-            "new records on the target",
-            lambda: all(new > old for new, old in zip(self.now(), base, strict=True)),
-        )
-
-    def longest_stall(self, since: float) -> float:
-        """Longest time any partition did not grow since a moment, in seconds."""
-        samples = [sample for sample in self.samples if sample[0] >= since]
-        longest = 0.0
-        for number in range(PARTITIONS):
-            grown = samples[0]
-            for sample in samples:
-                if sample[1][number] > grown[1][number]:
-                    longest = max(longest, sample[0] - grown[0])
-                    grown = sample
-            longest = max(longest, samples[-1][0] - grown[0])
-        return longest
 
 
 @dataclass
@@ -159,7 +64,7 @@ FACTORS = {
 }
 
 
-class Mirror:
+class Mirror(Flowing):
     """One flow with a topic of its own under load, and the processes that mirror it.
 
     These are dedicated; :class:`Connect` has workers.
@@ -173,7 +78,6 @@ class Mirror:
         self.directory.mkdir()
         self.ports = free_ports(nodes)
         self.starts = 0
-        self.marks: list[tuple[str, tuple[int, ...]]] = []
         self.running: dict[int, Node] = {}
         self.topic = f"load{number}"
         admin = KafkaAdminClient(bootstrap_servers=lab.east)
@@ -182,9 +86,7 @@ class Mirror:
         for number, port in enumerate(self.ports):
             text = properties_text(self.properties(variant, port))
             (self.directory / f"{number}.properties").write_text(text)
-        self.target_topic = f"{self.alias}.{self.topic}"
-        self.load = Load(lab.east, self.topic)
-        self.watch = Watch(lab.west, self.target_topic)
+        super().__init__(lab.east, lab.west, self.topic, f"{self.alias}.{self.topic}")
 
     def properties(self, variant: Mapping[str, str], port: int) -> dict[str, str]:
         """The properties of one node."""
@@ -229,41 +131,6 @@ class Mirror:
         self.running[number] = node
         return node
 
-    def settle(self, seconds: float = 12) -> None:
-        """Let it mirror for a while, then wait until every partition grows."""
-        time.sleep(seconds)
-        self.watch.growth(self.watch.now())
-
-    def mark(self, name: str) -> None:
-        """Count what reaches the target from now on under a name."""
-        self.marks.append((name, self.watch.fresh()))
-
-    def counts(self) -> dict[str, float]:
-        """End the load, drain, read the target; returns duplicates since each mark, and lost."""
-        self.load.end()
-        expected = self.load.acknowledged
-        wait_for("the rest", lambda: sum(self.watch.now()) >= expected)
-        time.sleep(2)
-        remaining = sum(self.watch.fresh())
-        consumer = KafkaConsumer(bootstrap_servers=self.lab.west, auto_offset_reset="earliest")
-        consumer.assign([TopicPartition(self.target_topic, number) for number in range(PARTITIONS)])
-        seen: set[bytes] = set()
-        repeated = dict.fromkeys((name for name, _ in self.marks), 0.0)
-        deadline = time.monotonic() + LIMIT
-        while remaining > 0 and time.monotonic() < deadline:
-            for partition, records in consumer.poll(500).items():
-                remaining -= len(records)
-                for record in records:
-                    if record.value in seen:
-                        repeated[self._marked(partition.partition, record.offset)] += 1
-                    seen.add(record.value)
-        consumer.close()
-        return {**{f"duplicates_{name}": number for name, number in repeated.items()},
-                "records": expected, "lost": expected - len(seen)}  # fmt: skip
-
-    def _marked(self, partition: int, offset: int) -> str:
-        return next(name for name, ends in reversed(self.marks) if offset >= ends[partition])
-
     def leader(self) -> int:
         """The node that leads the workers' group, by the nodes' logs."""
         logs = [node.log.read_text(errors="replace") for node in self.running.values()]
@@ -276,8 +143,7 @@ class Mirror:
         for node in self.running.values():
             node.process.kill()
             node.process.wait(30)
-        self.load.end()
-        self.watch.end()
+        super().end()
 
 
 class Connect(Mirror):
@@ -355,30 +221,8 @@ def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]
 
 def restarts(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
     """One process: first start, SIGTERM and start, kill -9 and start."""
-    result: dict[str, float] = {}
     with mirror(lab, variant, 1) as flow:
-        flow.mark("first_start")
-        node = flow.start(0)
-        result["first_start_s"] = flow.watch.growth((0,) * PARTITIONS) - node.started
-        result["first_start_cpu_s"] = node.cpu()
-        flow.settle()
-        stopped = time.monotonic()
-        result["sigterm_exit"] = node.end(signal.SIGTERM)
-        result["sigterm_ends_s"] = time.monotonic() - stopped
-        flow.mark("after_sigterm")
-        node = flow.start(0)
-        result["after_sigterm_s"] = flow.watch.growth(flow.marks[-1][1]) - node.started
-        result["after_sigterm_cpu_s"] = node.cpu()
-        flow.settle()
-        node.end(signal.SIGKILL)
-        killed = time.monotonic()
-        flow.mark("after_kill")
-        node = flow.start(0)
-        result["after_kill_s"] = flow.watch.growth(flow.marks[-1][1]) - killed
-        result["after_kill_cpu_s"] = node.cpu()
-        flow.settle()
-        result |= flow.counts()
-    return result
+        return restarted(flow, lambda: flow.start(0))
 
 
 def takeover(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
