@@ -340,6 +340,11 @@ SCENARIOS: dict[str, dict[str, Variant | Restarts]] = {
     "far": named([f"{way}_{trip}" for way in ("read", "write") for trip in (10, 150)],
                  rendered=Settings()),
     "near": {**named(["near"], stock=None, rendered=Settings()), **TOOLS},
+    # Of sources with --compression: what it costs to compress again what was written compressed.
+    "compression": named(
+        ["near"], none=Settings(),
+        **{kind: Settings(producer={"compression.type": kind}) for kind in ("lz4", "zstd", "gzip")},
+    ),
     "restarts": {
         f"{engine}.{way}.near": Restarts(engine, settings)
         for engine in engines.RELEASES
