@@ -38,6 +38,7 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     start_broker,
     target_broker,
 )
+from tests.loading import ROOT
 from tests.playing import ansible_playbook, run_module
 
 CONNECTOR = "roles/mirror_connectors/library/connect_connector.py"
@@ -335,24 +336,16 @@ def test_a_failed_task_is_named_with_its_cause_and_runs_again_once_that_is_mende
         assert worker.state()["failures"] == []
 
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ python }}"
-  roles: [mirror_connectors]
-"""
+PLAYBOOK = str(ROOT / "playbooks/kafka-connect.yml")
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 @pytest.fixture
 def play(worker: Worker, tmp_path: Path) -> Callable[..., str]:
-    """Run the role for a flow with a login on the source; returns what it said."""
+    """Deploy a flow with a login on the source, with no host at all; returns what was said."""
     secret = tmp_path / "mirror.properties"
     password = SASL_USERS["mirror"]
     secret.write_text(f'theirs={JAAS} username="mirror" password="{password}";\n')
-    (tmp_path / "play.yml").write_text(PLAY)
     east = {
         "bootstrap_servers": [worker.source.sasl], "security_protocol": "SASL_PLAINTEXT",
         "identities": {
@@ -375,16 +368,15 @@ def play(worker: Worker, tmp_path: Path) -> Callable[..., str]:
             "source": "east", "target": "west", "topics": ["payments"], "properties": properties,
         }  # fmt: skip
         variables = {
-            "python": sys.executable,
+            "ansible_python_interpreter": sys.executable,
             "kafka_clusters": {
                 "east": east, "west": {"bootstrap_servers": [worker.target.bootstrap]},
             },
             "mirror_flows": [flow], "kafka_connect_clusters": {"connect-theirs": theirs},
-            "mirrormaker_instances": {}, "mirror_connectors_cluster": "connect-theirs",
-            "mirror_connectors_brokers": {"east": 1, "west": 1},
+            "mirror_model_groups": {}, "mirror_connectors_brokers": {"east": 1, "west": 1},
         }  # fmt: skip
         (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
-        arguments = ("-i", "localhost,", "-e", "@variables.yml", "play.yml", *options)
+        arguments = ("-i", "/dev/null", "-e", "@variables.yml", PLAYBOOK, *options)
         done = ansible_playbook(tmp_path, *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         assert password not in done.stdout + done.stderr
@@ -419,3 +411,13 @@ def test_the_role_mirrors_on_a_cluster_of_others(worker: Worker, play: Callable[
         shown = play("--check", "--diff", **{"refresh.topics.interval.seconds": 7})
         assert "+refresh.topics.interval.seconds: '7'" in re.sub(r"\s*([+-])\s+", r"\n\1", shown)
         assert worker.ask("/connectors/payments-source/config") == config
+
+
+def test_a_site_without_connect_has_nothing_to_deploy(tmp_path: Path) -> None:
+    site = {
+        "mirror_model_groups": {}, "ansible_python_interpreter": sys.executable,
+        "kafka_clusters": {"east": {"bootstrap_servers": ["east1:9092"]}},
+    }  # fmt: skip
+    done = ansible_playbook(tmp_path, "-i", "/dev/null", "-e", json.dumps(site), PLAYBOOK)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "changed=0" in done.stdout
