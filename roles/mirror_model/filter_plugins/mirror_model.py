@@ -30,6 +30,7 @@ FILTERS = {
     "mirror_socket_buffers": "instances.mirror_socket_buffers",
     "mirror_topic_flows": "report.mirror_topic_flows",
     "mirrormaker_instance": "instances.mirrormaker_instance",
+    "server_certificate_problems": "certificates.server_certificate_problems",
     "to_environment_file": "render.to_environment_file",
     "to_jaas": "render.to_jaas",
     "to_java_properties": "render.to_java_properties",
