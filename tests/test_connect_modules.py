@@ -276,6 +276,8 @@ def test_a_worker_that_does_not_answer_is_named(worker: Worker) -> None:
     nobody: dict[str, Any] = {"urls": ["http://127.0.0.1:9"], "patience": 1}
     for answered in (worker.keep(worker.wanted("orders"), **nobody), worker.state(**nobody)):
         assert "no worker of http://127.0.0.1:9 did it within 1 s" in answered["msg"]
+    planned = worker.keep(worker.wanted("orders"), check=True, required=False, **nobody)
+    assert (planned["changed"], planned["sent"]) == (True, ["orders-source"])
     unknown = worker.state(**nobody, required=False)
     assert (unknown["running"], unknown["failures"]) == ([], [])
 

@@ -15,12 +15,17 @@ from typing import Any
 
 OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
 UNAUTHORIZED, NOT_FOUND, CONFLICT, UNAVAILABLE = 401, 404, 409, 503
+# No answer of HTTP's; somebody is there all the same.
+UNTRUSTED = 495
 REQUEST_SECONDS = 30
 PAUSE_SECONDS = 1.0
 
 
 class RestError(Exception):
-    """Connect does not do what it was asked; the message says what to do."""
+    """Connect does not do what it was asked; the message says what to do.
+
+    :param status: what was answered; 0: nothing.
+    """
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -108,10 +113,10 @@ class Connect:
                     ) from None  # fmt: skip
                 return Answer(error.code, _parsed(error.read()))
             except ssl.SSLCertVerificationError as error:
-                raise RestError(_distrust(url, error)) from None
+                raise RestError(_distrust(url, error), UNTRUSTED) from None
             except urllib.error.URLError as error:
                 if isinstance(error.reason, ssl.SSLCertVerificationError):
-                    raise RestError(_distrust(url, error.reason)) from None
+                    raise RestError(_distrust(url, error.reason), UNTRUSTED) from None
                 problem = f"{url}: {error.reason}"
             except OSError as error:
                 problem = f"{url}: {error}"

@@ -1,10 +1,11 @@
 #!/usr/bin/python
 """Keep the connectors of MirrorMaker 2 on a Kafka Connect cluster."""
 
+import re
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -74,6 +75,12 @@ options:
     type: list
     elements: str
     default: []
+  required:
+    description:
+      - Whether it is an error that nobody answers; if not, all connectors are said to be made anew.
+        For check mode, where the workers are yet to be started.
+    type: bool
+    default: true
   patience:
     description: Seconds to wait for workers that start or rebalance, and for tasks to run.
     type: float
@@ -95,7 +102,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version:
-  description: Release of the workers.
+  description: Release of the workers; empty if nobody answered.
   returned: always
   type: str
 states:
@@ -122,7 +129,7 @@ STEADY_SECONDS = 5.0
 RUNNING = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
 # What is shown of a value that may be a secret and is no reference.
 HIDDEN = "(not shown)"
-SECRET = ("password", "jaas", "secret", "key", "certificate", "token")
+SECRET = re.compile("(?i)password|jaas|secret|credential|token|key$")
 
 
 @dataclass(frozen=True)
@@ -262,9 +269,7 @@ def settled(given: Mapping[str, Any], there: Mapping[str, Found]) -> list[dict[s
 def masked(config: Mapping[str, str] | None) -> dict[str, str]:
     """A configuration to be shown: no value that may be a secret, unless it is a reference."""
     return {
-        key: HIDDEN
-        if any(word in key.lower() for word in SECRET) and not value.startswith("${")
-        else value
+        key: HIDDEN if SECRET.search(key) and not value.startswith("${") else value
         for key, value in sorted((config or {}).items())
     }
 
@@ -379,36 +384,59 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     :returns: what the module answers.
     :raises RestError: it cannot be, or is not in time.
     """
+    wanted = {each["name"]: each["config"] for each in given["connectors"]}
     with connected(given) as connect:
+        if check and not given["required"] and not answers(connect):
+            sent = [] if given["state"] == "absent" else list(wanted)
+            return {
+                "changed": bool(sent), "version": "", "sent": sent, "restarted": [], "states": {},
+                "undeclared": [], "diff": [difference(name, None, wanted[name]) for name in sent],
+            }  # fmt: skip
         version = version_of(connect, given)
         before = found(connect)
         given = {**given, "connectors": settled(given, before)}
         done = reconcile(connect, given, check=check)
         at_once = given["state"] == "absent" or check
         there = found(connect) if at_once else settle(connect, given, done)
-    names = [each["name"] for each in given["connectors"]]
+    after = {each["name"]: each["config"] for each in given["connectors"]}
     return {
         "changed": done.changed,
         "version": version,
         "sent": done.sent,
         "restarted": done.restarted,
-        "states": {name: there[name].shown for name in names if name in there},
+        "states": {name: there[name].shown for name in after if name in there},
         "undeclared": sorted(
             each.name
             for each in there.values()
-            if given["mark"] in each.config and each.name not in names
+            if given["mark"] in each.config and each.name not in after
         ),
         "diff": [
-            {
-                "before_header": name, "after_header": name,
-                "before": masked(before[name].config if name in before else None),
-                "after": {} if name in done.removed else masked(
-                    next(each["config"] for each in given["connectors"] if each["name"] == name)
-                ),
-            }
+            difference(
+                name, before[name].config if name in before else None,
+                None if name in done.removed else after[name],
+            )
             for name in (*done.sent, *done.removed)
         ],
     }  # fmt: skip
+
+
+def difference(
+    name: str, before: Mapping[str, str] | None, after: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """What of a connector would be another, as Ansible shows it; ``None``: it is not there."""
+    return {
+        "before_header": name, "after_header": name,
+        "before": masked(before), "after": masked(after),
+    }  # fmt: skip
+
+
+def answers(connect: Connect) -> bool:
+    """Whether there is anybody to ask."""
+    try:
+        replace(connect, patience=0).ask("GET", "/")
+    except RestError as error:
+        return bool(error.status)
+    return True
 
 
 def main() -> None:
@@ -429,6 +457,7 @@ def main() -> None:
             "mark": {"type": "str", "required": True},
             "oldest": {"type": "str", "default": "3.8.0"},
             "accept_new_names": {"type": "list", "elements": "str", "default": []},
+            "required": {"type": "bool", "default": True},
             "patience": {"type": "float", "default": 120},
         },
         supports_check_mode=True,
