@@ -74,6 +74,8 @@ def configuration(
         "spark.sql.adaptive.enabled": str(not small).lower(),
         # Spark makes it, empty: not below a name in /tmp that others can take before.
         "spark.sql.warehouse.dir": str((sockets or Path(tempfile.gettempdir())) / "warehouse"),
+        # Or what reads both sides is not compiled together with what digests them.
+        "spark.sql.codegen.wholeStage.union.enabled": "true",
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
