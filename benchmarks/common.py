@@ -15,6 +15,7 @@ from pathlib import Path
 
 RELEASE = "kafka_2.13-4.3.1"
 LIMIT = 420.0
+GIVEN: set[int] = set()
 
 
 class MeasurementError(Exception):
@@ -53,12 +54,16 @@ class Node:
 
 
 def free_ports(count: int) -> list[int]:
-    """Unused ports of 127.0.0.1."""
+    """Unused ports of 127.0.0.1, none of which was given before."""
+    found: list[int] = []
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for sock in sockets:
+        while len(found) < count:
+            sock = stack.enter_context(socket.socket())
             sock.bind(("127.0.0.1", 0))
-        return [sock.getsockname()[1] for sock in sockets]
+            if (port := sock.getsockname()[1]) not in GIVEN:
+                found.append(port)
+    GIVEN.update(found)
+    return found
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
