@@ -331,7 +331,7 @@ WRITE_KEYS = {
     },
     **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
-SCENARIOS: dict[str, dict[str, Variant | Restarts]] = {
+SCENARIOS: Mapping[str, Mapping[str, Variant | Restarts]] = {
     "places": {
         **named(["near", "read_0", "read_50", "write_0", "write_50"], stock=None,
                 rendered=Settings()),
