@@ -17,6 +17,18 @@ from labkit.rest import Rest  # noqa: E402
 from labkit.site import Variables  # noqa: E402
 
 
+# What takes minutes, and is proved for the other engines in `make test`.
+LONG = {"test_35_faults.py", "test_two_hosts.py"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to ``make test-all`` what takes minutes."""
+    for item in items:
+        if item.path.name in LONG:
+            item.add_marker(pytest.mark.long)
+
+
 def change(variables: Variables) -> None:
     """Give the workers another producer property."""
     workers = variables["kafka_connect_clusters"]["connect-west"]

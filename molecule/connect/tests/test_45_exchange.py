@@ -13,6 +13,10 @@ NEW = 'new "one" \\ é9c41e7d05ab2f386'
 def changing(lab, units, outputs, measured):
     """Run a playbook with changes while the source is written."""
 
+    # Or there may be nothing yet to compare.
+    lab.produce("orders", count=100)
+    lab.wait_mirrored("orders", ["orders"])
+
     def change(restarts, playbook="site.yml", **changed):
         before = lab.compare("orders", prefix="east.")
         since = lab.desk.now()
