@@ -16,7 +16,6 @@ from labkit.lab import Engine, Lab  # noqa: E402
 from labkit.rest import Rest  # noqa: E402
 from labkit.site import Variables  # noqa: E402
 
-
 # What takes minutes, and is proved for the other engines in `make test`.
 LONG = {"test_35_faults.py", "test_two_hosts.py"}
 

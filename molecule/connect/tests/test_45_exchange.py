@@ -12,7 +12,6 @@ NEW = 'new "one" \\ é9c41e7d05ab2f386'
 @pytest.fixture
 def changing(lab, units, outputs, measured):
     """Run a playbook with changes while the source is written."""
-
     # Or there may be nothing yet to compare.
     lab.produce("orders", count=100)
     lab.wait_mirrored("orders", ["orders"])
