@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from labkit.answers import classes, parity
 from labkit.controller import wait
@@ -29,14 +27,14 @@ def stamped(lab, mirror):
 @pytest.fixture(scope="module")
 def compacted(lab):
     """How many records a source has left of a topic, whose copy holds a wrong value."""
-    settings = {"cleanup.policy": "compact", "segment.ms": "500"}
+    # Only closed segments are compacted. A second process writes later than this, which closes
+    # what the first one wrote.
+    settings = {"cleanup.policy": "compact", "segment.ms": "10"}
     settings |= {"min.cleanable.dirty.ratio": "0.01"}
     spec = {"num_partitions": 1, "configs": settings}
     lab.probe({"do": "create", "cluster": "east", "topics": {COMPACTED: spec}})
-    lab.produce(COMPACTED, count=2000, keys=KEYS)
-    # Only what a later record has closed is compacted: one that comes after the segment's time.
-    time.sleep(1)
-    lab.produce(COMPACTED, count=100, keys=KEYS)
+    for count in (2000, 100):
+        lab.produce(COMPACTED, count=count, keys=KEYS)
     lab.wait_mirrored("orders", [COMPACTED])
     step = {"do": "search", "cluster": "east", "topic": COMPACTED, "words": []}
     left = wait(
