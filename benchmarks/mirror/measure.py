@@ -330,6 +330,10 @@ WRITE_KEYS = {
         for size in (16, 32)
     },
     **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
+    "parallel_gc": Settings(jvm=PARALLEL_GC),
+    "parallel_gc_heap_1g": Settings(jvm=PARALLEL_GC, heap="1g"),
+    "no_pause_goal": Settings(jvm="-XX:+UseG1GC"),
+    "no_pause_goal_heap_1g": Settings(jvm="-XX:+UseG1GC", heap="1g"),
 }
 SCENARIOS: Mapping[str, Mapping[str, Variant | Restarts]] = {
     "places": {
