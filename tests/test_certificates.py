@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from mirror_model.certificates import server_certificate_problems
 from mirror_model.keys import ModelError
 
@@ -115,16 +116,47 @@ def test_a_path_instead_of_a_certificate():
         server_certificate_problems("/etc/ssl/source1.pem", "", "", {}, VARIABLES)
 
 
-def with_subject(*attributes: tuple[Any, str]) -> str:
+@pytest.mark.parametrize(
+    ("purposes", "client", "said"),
+    [
+        (["SERVER_AUTH"], False, []),
+        (["SERVER_AUTH"], True, ["serverAuth and clientAuth"]),
+        (["SERVER_AUTH", "CLIENT_AUTH"], True, []),
+        (["CLIENT_AUTH"], False, ["serverAuth"]),
+        ([], True, []),
+    ],
+)
+def test_a_certificate_is_for_what_the_server_does_with_it(purposes, client, said):
+    certificate, key = self_signed(purposes=[getattr(ExtendedKeyUsageOID, p) for p in purposes])
+    problems = server_certificate_problems(
+        certificate, key, certificate, {}, VARIABLES, client=client
+    )
+    assert len(problems) == len(said)
+    assert all(f"usage {words}, or" in each for words, each in zip(said, problems, strict=True))
+
+
+def self_signed(
+    *attributes: tuple[Any, str], purposes: Sequence[x509.ObjectIdentifier] = ()
+) -> tuple[str, str]:
+    """A certificate and its key."""
     name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
     key = lab.ec.generate_private_key(lab.ec.SECP256R1())
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
         .not_valid_before(lab.NOW).not_valid_after(lab.NOW + lab.DAY)
-        .sign(key, hashes.SHA256())
     )  # fmt: skip
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    if purposes:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return (
+        builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(),
+        key.private_bytes(serialization.Encoding.PEM, *form).decode(),
+    )
+
+
+def with_subject(*attributes: tuple[Any, str]) -> str:
+    return self_signed(*attributes)[0]
 
 
 def test_a_principal_is_the_subject_from_its_end():

@@ -30,6 +30,7 @@ def server_certificate_problems(
     variables: Mapping[str, str],
     *,
     pkcs8: bool = False,
+    client: bool = False,
 ) -> list[str]:
     """Why a server could not work with a certificate.
 
@@ -39,6 +40,7 @@ def server_certificate_problems(
     :param hosts: name that clients connect to -> what says so.
     :param variables: :class:`Variables`.
     :param pkcs8: whether the server reads no other form of a key.
+    :param client: whether it shows the certificate to other servers as well.
     :returns: messages that name the variable and the cure, and hold nothing of the key.
     :raises ModelError: a text holds no certificate.
     """
@@ -48,7 +50,7 @@ def server_certificate_problems(
         *_of_key(chain[0], key, named, pkcs8=pkcs8),
         *_of_time(chain[0], datetime.datetime.now(datetime.UTC), named),
         *_of_names(chain[0], hosts, named),
-        *_of_purpose(chain[0], named),
+        *_of_purpose(chain[0], named, client=client),
         *_of_issuer(chain, _certificates(named.authorities, authorities), named),
     ]
 
@@ -112,17 +114,18 @@ def _of_names(
             )
 
 
-def _of_purpose(certificate: x509.Certificate, named: Variables) -> Iterator[str]:
+def _of_purpose(certificate: x509.Certificate, named: Variables, *, client: bool) -> Iterator[str]:
     try:
         extension = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
         return
-    if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH} <= set(
-        extension.value
-    ):
+    wanted = {"serverAuth": ExtendedKeyUsageOID.SERVER_AUTH}
+    if client:
+        wanted["clientAuth"] = ExtendedKeyUsageOID.CLIENT_AUTH
+    if not set(wanted.values()) <= set(extension.value):
         yield (
-            f"{named.certificate}: is not for both ends of a connection; issue it with the "
-            "extended key usages serverAuth and clientAuth, or without any"
+            f"{named.certificate}: may not be used for what the server does with it; issue it with "
+            f"the extended key usage {' and '.join(wanted)}, or without any"
         )
 
 
