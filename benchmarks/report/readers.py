@@ -86,7 +86,7 @@ def spark(
     from mirror_report.parity.spark import session, source
 
     how = Spark(
-        master="local[2]",
+        master=settings.get("master", "local[2]"),
         heap=settings["heap"],
         jars_directory=settings["jars"],
         class_archive=settings["classes"],

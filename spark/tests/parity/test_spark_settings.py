@@ -47,7 +47,9 @@ def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
         ("4g", 1, 0.2, 5000, 2),
         ("4g", 1, None, 5000, 2),
         ("2g", 1, 50, 20_000, 16),
-        ("1g", 1, 50, 5000, 2),
+        ("1g", 1, 50, 5000, 8),
+        ("512m", 1, 50, 5000, 2),
+        ("1g", 1, 0.2, 5000, 2),
     ],
 )
 def test_fetches_fit_what_is_read_the_distance_and_the_heap(
@@ -70,6 +72,31 @@ def test_what_is_fetched_can_be_said_and_wins() -> None:
 def test_on_a_cluster_the_heap_that_reads_is_an_executors() -> None:
     far = Spark(master="spark://h:7077", properties={"spark.executor.memory": "4g"})
     assert int(source.fetch_sizes(far, 1e9, 50)["max.poll.records"]) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("master", "heap", "gigabytes", "round_trip_ms", "found"),
+    [
+        ("local[*]", "4g", 1, 50, "local[12]"),
+        ("local[*]", "1g", 1, 50, "local[6]"),
+        ("local[*]", "512m", 1, 50, "local[4]"),
+        ("local[*]", "4g", 1, 0.2, "local[*]"),
+        ("local[*]", "4g", 1, None, "local[*]"),
+        ("local[*]", "4g", 0.1, 50, "local[*]"),
+        ("local[2]", "4g", 1, 50, "local[2]"),
+        ("spark://h:7077", "4g", 1, 50, "spark://h:7077"),
+    ],
+)
+def test_a_far_cluster_is_read_by_more_tasks_than_there_are_processors(
+    monkeypatch: pytest.MonkeyPatch, master: str, heap: str, gigabytes: float,
+    round_trip_ms: float | None, found: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    trips = {"near": 0.2, "far": round_trip_ms}
+    monkeypatch.setattr(source, "round_trip", lambda cluster: trips[cluster.alias])
+    clusters = [Cluster(alias, ("h:1",)) for alias in trips]
+    how = source.for_distance(Spark(master=master, heap=heap), gigabytes * 1e9, clusters)
+    assert how.master == found
 
 
 def test_the_round_trip_is_measured_by_connecting() -> None:

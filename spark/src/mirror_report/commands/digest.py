@@ -86,12 +86,14 @@ def digest_side(
         if rows is not None:
             try:
                 # Every other step works without Spark.
-                from mirror_report.parity.spark import session  # noqa: PLC0415
+                from mirror_report.parity.spark import session, source  # noqa: PLC0415
                 from mirror_report.parity.steps import bundle  # noqa: PLC0415
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(part.bytes for part in ranges)
-            with session.open_session(settings.spark, expected) as spark, spark_errors():
+            cluster = settings.clusters[flow.source if side == "source" else flow.target]
+            how = source.for_distance(settings.spark, expected, [cluster])
+            with session.open_session(how, expected) as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:

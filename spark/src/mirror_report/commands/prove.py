@@ -223,13 +223,13 @@ def _compare(
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.spark import source  # noqa: PLC0415
         from mirror_report.parity.steps import prove  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    with (
-        (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
-        spark_errors(),
-    ):
+    clusters = settings.clusters_of([flow.name])
+    how = source.for_distance(settings.spark, expected_bytes, clusters)
+    with (open_session or sessions.open_session)(how, expected_bytes) as session, spark_errors():
         of_flow = replace(settings, flows=(flow,))
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 

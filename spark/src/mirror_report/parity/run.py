@@ -119,12 +119,12 @@ def _compare_content(
 ) -> RunState:
     """All that needs Spark: a run without anything new starts none, and does not even import it."""
     from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+    from mirror_report.parity.spark import source  # noqa: PLC0415
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    expected = total_bytes(
-        (*plan.ranges, *(wanted for topic in plan.scans for wanted in topic.ranges()))
-    )
+    wanted = (*plan.ranges, *(part for topic in plan.scans for part in topic.ranges()))
+    expected = total_bytes(wanted)
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
@@ -132,9 +132,11 @@ def _compare_content(
     rows = scratch.size([context.directory])
     if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
+    clusters = context.settings.clusters_of({part.flow for part in wanted})
+    how = source.for_distance(context.settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
-    with opened(context.settings.spark, expected + rows) as session, spark_errors():
+    with opened(how, expected + rows) as session, spark_errors():
         limit = context.settings.budget.state_bytes
         storage = RowStorage(session, context.directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))
