@@ -91,7 +91,7 @@ def digest_side(
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(part.bytes for part in ranges)
-            cluster = settings.clusters[flow.source if side == "source" else flow.target]
+            cluster = settings.clusters[flow.alias(side)]
             how = source.for_distance(settings.spark, expected, [cluster])
             with session.open_session(how, expected) as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
