@@ -41,8 +41,9 @@ def test_one_changed_key_is_sent_to_the_connector_that_reads_it(lab, rest, units
     since = lab.desk.now()
     other = lab.changed(lambda v: v["mirror_flows"][0]["properties"].update({INTERVAL: 3}))
     first, *others = lab.mirrors
-    counts = changed(lab.playbook("kafka-connect.yml", other).stdout)
-    assert counts == {first.name: 1, **{host.name: 0 for host in others}}
+    tasks = changed(lab.playbook("kafka-connect.yml", other).stdout)
+    assert len(tasks.pop(first.name)) == 1
+    assert tasks == {host.name: [] for host in others}
     assert config(rest, "orders-checkpoint")[INTERVAL] == "3"
     assert config(rest, "orders-source") == before
     assert set().union(*(started(worker, since) for worker in units)) == {"orders-checkpoint"}
