@@ -52,7 +52,7 @@ class Settings:
         ``None``: near.
     :param parallel: streams or tasks; ``None``: the default.
     :param heap: as the inventory spells it; empty: the default.
-    :param jvm: Java's options of the garbage collector; empty: those of Kafka's script.
+    :param jvm: Java's options of the garbage collector; empty: the role's.
     """
 
     consumer: Mapping[str, Any] = field(default_factory=dict)
@@ -142,12 +142,12 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
     made = mirrormaker_instance(clusters, [described], {NAME: instance}, NAME, {"brokers": 1})
     _write(made["files"], directory)
     environment = {
+        "KAFKA_JVM_PERFORMANCE_OPTS": settings.jvm
+        or " ".join(ROLE_DEFAULTS["mirrormaker_jvm_performance_options"]),
         "KAFKA_HEAP_OPTS": f"-Xms{made['heap']} -Xmx{made['heap']}",
         "KAFKA_OPTS": " ".join(ROLE_DEFAULTS["mirrormaker_jvm_options"]),
         "LOG_DIR": str(directory / "logs"),
     }
-    if settings.jvm:
-        environment["KAFKA_JVM_PERFORMANCE_OPTS"] = f"-server {settings.jvm}"
     variables = {
         name: str(value).replace(f"/etc/{NAME}", str(directory))
         for name, value in made["environment"].items()
