@@ -33,6 +33,17 @@ def test_a_full_link_is_filled_as_far_as_the_bounds_allow(distance: Distance) ->
     assert written["buffer.memory"] >= 2 * written["max.request.size"]
 
 
+@given(distances, st.integers(2, 4))
+def test_producers_that_share_a_link_share_what_they_buffer(
+    distance: Distance, number: int
+) -> None:
+    alone = tuned.producer(distance)
+    shared = tuned.producer(distance, number)
+    assert shared["buffer.memory"] <= alone["buffer.memory"]
+    assert shared["buffer.memory"] * number >= alone["buffer.memory"] - number * MIB
+    assert {**shared, "buffer.memory": 0} == {**alone, "buffer.memory": 0}
+
+
 @given(distances, distances)
 def test_what_is_farther_is_never_given_less(one: Distance, other: Distance) -> None:
     near, far = sorted((one, other), key=lambda distance: distance.on_the_way)

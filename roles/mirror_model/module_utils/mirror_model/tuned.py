@@ -78,16 +78,20 @@ def readers(source: Distance) -> int:
     return FAR_READERS if source.is_far else 1
 
 
-def producer(target: Distance) -> dict[str, Any]:
+def producer(target: Distance, producers: int = 1) -> dict[str, Any]:
     """Properties of a client that writes to a cluster so far away, at unchanged guarantees.
 
     Idempotence with five requests in flight keeps the order. Together they fill the link, also
     where each holds a batch of one partition.
+
+    :param producers: how many share the link at least, and so what is on the way.
     """
     return {
         "acks": "all",
         "batch.size": _between(320 * KIB, target.on_the_way // IN_FLIGHT, MOST_BATCH, KIB),
-        "buffer.memory": _between(16 * MIB, 8 * target.on_the_way, 64 * MIB),
+        "buffer.memory": _between(
+            16 * MIB, 8 * target.on_the_way // producers, 64 * MIB // producers
+        ),
         "enable.idempotence": True,
         "linger.ms": 20,
         "max.in.flight.requests.per.connection": IN_FLIGHT,

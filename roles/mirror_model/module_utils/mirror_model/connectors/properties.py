@@ -34,10 +34,15 @@ def consumer(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[st
     )
 
 
+def tuned_producer(owner: Owner, target: str) -> dict[str, Any]:
+    """The derived properties of each task's producer."""
+    return tuned.producer(tuned.distance(owner.settings, target), LEAST_TASKS)
+
+
 def producer(clusters: Clusters, target: str, owner: Owner, line: str) -> dict[str, Any]:
     """The properties of the workers' producers, beside their connection."""
     return layered(
-        tuned.producer(tuned.distance(owner.settings, target)),
+        tuned_producer(owner, target),
         kafka_names.of_client(cluster_of(clusters, target)["properties"], "producer", line),
         within(owner.settings["worker_properties"], "producer."),
     )

@@ -53,9 +53,9 @@ WORKER_FACTORS = (
     "status.storage.replication.factor",
 )  # fmt: skip
 MOST_REPLICAS = 3
-# The process without records and room that spares the collector; how often what a producer buffers
-# is in memory.
-BASE_MIB, HELD = 384, 3
+# The process without records, and how often what a producer buffers; both with room that spares
+# the collector.
+BASE_MIB, HELD = 384, 5
 
 
 def connector_value(flow: Flow, key: str) -> Any:

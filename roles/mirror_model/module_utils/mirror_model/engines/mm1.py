@@ -24,8 +24,9 @@ CONSUMER_DEFAULTS = {
     "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
     "session.timeout.ms": 10000,
 }
-# The process without records, and how often what a producer buffers is in memory.
-BASE_MIB, HELD = 128, 1
+# The process without records, and how often what a producer buffers, with room that spares the
+# collector.
+BASE_MIB, HELD = 128, 2
 CLIENTS = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ... import kafka_names, tuned
+from ... import kafka_names
 from ...clusters import cluster_of, connection_properties
 from ...connectors import names, properties, settings
 from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
 from ...render import text_of
-from ...tuned import distance
 from . import cluster
 
 CLASSES = {
@@ -156,7 +155,7 @@ def _tuned(clusters: Clusters, flow: Flow, owner: Owner, line: str) -> dict[str,
         return layered(own)
     allowed = owner.settings["overrides"]
     whole = layered(
-        tuned.producer(distance(owner.settings, flow["target"])),
+        properties.tuned_producer(owner, flow["target"]),
         kafka_names.of_client(cluster_of(clusters, flow["target"])["properties"], "producer", line),
         own,
     )

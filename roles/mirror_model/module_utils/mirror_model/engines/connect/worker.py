@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ... import kafka_names, tuned
+from ... import kafka_names
 from ...clusters import (
     cluster_of,
     credentials_directory,
@@ -61,7 +61,7 @@ def properties_of(
     )
     for client in kafka_names.CLIENTS:
         of_client = layered(
-            tuned.producer(tuned.distance(owner.settings, alias)) if client == "producer" else {},
+            properties.tuned_producer(owner, alias) if client == "producer" else {},
             kafka_names.of_client(of_cluster, client, line),
             {k: v for k, v in connection.items() if k != "bootstrap.servers"},
             within(own, f"{client}."),
