@@ -181,7 +181,7 @@ def model_pages() -> list[str]:
         lines.append(f"| `{name}` | {code(value)} | {doc} |")
     lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumers of both engines:", ""]
     lines += distances_table(tuned.consumer)
-    lines += ["Tuned defaults of the producers of both engines; each task of MirrorMaker 2 has one,"]
+    lines += ["Tuned defaults of the producers of both engines; MirrorMaker 2 has one per task,"]
     lines += ["which buffers half of this `buffer.memory`, but not less than near:", ""]
     lines += distances_table(tuned.producer)
     lines += ["Further tuned defaults of the consumer of engine mm1:", ""]
