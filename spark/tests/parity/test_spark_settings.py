@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from mirror_report.config import Cluster, Spark
 from mirror_report.parity import ParityError
@@ -97,6 +98,15 @@ def test_a_far_cluster_is_read_by_more_tasks_than_there_are_processors(
     clusters = [Cluster(alias, ("h:1",)) for alias in trips]
     how = source.for_distance(Spark(master=master, heap=heap), gigabytes * 1e9, clusters)
     assert how.master == found
+
+
+def test_records_become_no_java_objects_on_their_way_out_of_kafka(spark: SparkSession) -> None:
+    read = source.read(
+        spark, [Range("f", "source", "t", "t", 0, 0, 1)],
+        source.options(Cluster("nobody", ("127.0.0.1:9",)), None),
+    )  # fmt: skip
+    plan = read._jdf.queryExecution().analyzed().toString()
+    assert "RelationV2" in plan, plan
 
 
 def test_the_round_trip_is_measured_by_connecting() -> None:
