@@ -71,13 +71,17 @@ class Lab:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def fill(self) -> None:
-        """Write what is mirrored, once."""
+        """Write what is mirrored, once.
+
+        The target gets it as well, and loses it again: what brokers run is compiled then.
+        """
         if self.digests:
             return
-        address = self.source[None]
-        create(address, self.topic)
-        content.fill(address, self.topic, self.records, self.record_bytes, self.compression)
-        self.digests = content.digests(address, self.topic, ends(address, self.topic))
+        for address in (self.target[None], self.source[None]):
+            create(address, self.topic)
+            content.fill(address, self.topic, self.records, self.record_bytes, self.compression)
+            self.digests = content.digests(address, self.topic, ends(address, self.topic))
+        delete(self.target[None], self.topic)
 
 
 def create(address: str, topic: str) -> None:
@@ -241,11 +245,14 @@ class Variant:
 
 
 def named(places: Sequence[str], **ways: Settings | None) -> dict[str, Variant]:
-    """Each engine, each way, at each place: ``mm1.stock.near``."""
+    """Each engine, each way, at each place: ``mm1.stock.near``.
+
+    In this order: what is compared among places has its turns one after the other.
+    """
     return {
         f"{engine}.{way}.{place}": Variant(engine, place, settings)
-        for place, engine, (way, settings) in itertools.product(
-            places, engines.RELEASES, ways.items()
+        for engine, (way, settings), place in itertools.product(
+            engines.RELEASES, ways.items(), places
         )
     }
 
