@@ -115,7 +115,9 @@ class Copying:
         time.sleep(0.1)
         self._read(consumer)
         return Moment(
-            time.monotonic(), sum(self.ends), self.node.cpu(),
+            time.monotonic(),
+            sum(self.ends),
+            self.node.cpu(),
             threads(self.node.process.pid, THREADS),
         )
 

@@ -76,7 +76,7 @@ def configuration(
         "spark.sql.warehouse.dir": str((sockets or Path(tempfile.gettempdir())) / "warehouse"),
         # Or what reads both sides is not compiled together with what digests them.
         "spark.sql.codegen.wholeStage.union.enabled": "true",
-        # Spark's own list, and Kafka not on it: its records would become Java objects and rows again.
+        # Without Kafka: or each of its records becomes Java objects, and a row again.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
