@@ -115,18 +115,20 @@ class Lab:
         found: Trial = json.loads(done.stdout.splitlines()[-1])
         return found
 
-    def configuration(self, name: str, include: str) -> Path:
+    def configuration(self, name: str, include: str, heap: str = "512m") -> Path:
         """A report whose flow has one cluster on both sides, so that all of it is mirrored."""
         flow = {"name": name, "source": "a", "target": "b", "include": include,
                 "group_id": f"mirrormaker-{name}"}  # fmt: skip
         cluster = {"bootstrap_servers": [self.source]}
-        return self.configured(name, flow, {"a": cluster, "b": cluster})
+        return self.configured(name, flow, {"a": cluster, "b": cluster}, heap)
 
-    def configured(self, name: str, flow: Mapping[str, Any], clusters: Mapping[str, Any]) -> Path:
+    def configured(
+        self, name: str, flow: Mapping[str, Any], clusters: Mapping[str, Any], heap: str = "512m"
+    ) -> Path:
         """A report of one flow, with a directory of its own."""
         place = self.directory / name
         place.mkdir(exist_ok=True)
-        spark = {"master": "local[2]", "heap": "512m", "jars_directory": str(self.jars),
+        spark = {"master": "local[2]", "heap": heap, "jars_directory": str(self.jars),
                  "class_archive": str(self.classes)}  # fmt: skip
         path = place / "config.json"
         document = {

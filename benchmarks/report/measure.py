@@ -34,15 +34,16 @@ from trials import Trial, Trials, spread
 
 AGAINST = ", against"  # what follows the name of a variant of another checkout
 INCREMENT = 600
+RUNS = {"run": "512m", "run_1g": "1g"}  # the whole command, by its heap
 
 
 def full(lab: Lab, variant: str) -> Trial:
     """All records of a topic, by one reader or by the report's command."""
     lab.fill("full", lab.records, lab.source, lab.target)
-    if variant != "run":
+    if variant not in RUNS:
         return lab.reader(variant)
     commit(lab.source, "mirrormaker-full", ["full"])
-    config = lab.configuration("full", "full")
+    config = lab.configuration("full", "full", RUNS[variant])
     shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
     trial, said = lab.report(config, "run", "--json")
     records = sum(int(row["verified_records"]) for row in said["parity"])
@@ -101,10 +102,11 @@ SCENARIOS = {
         full,
         (
             "perf", "count", "digest", "cold_digest", "one_job", "two_jobs",
-            "confluent", "confluent_stock", "kafka_python", "run",
+            "confluent", "confluent_stock", "kafka_python", "run", "run_1g",
         ),
         {
             "digest.cpu_of_count": ("digest", "cpu_s", "count", "cpu_s"),
+            "digest.rate_of_count": ("digest", "records_per_s", "count", "records_per_s"),
             **{
                 f"{digest}.rate_of_{other}": (digest, "records_per_s", other, "records_per_s")
                 for digest in ("digest", "cold_digest")
