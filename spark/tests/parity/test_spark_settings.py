@@ -144,9 +144,13 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
         Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}), 1e9
     )
     assert "spark.sql.codegen.wholeStage" not in far
+    assert "TieredStopAtLevel=1" in far["spark.driver.extraJavaOptions"], "nor does it here yet"
     assert "spark.driver.extraClassPath" not in far
     assert far["spark.jars"].count(",") == 1
     assert far["a"] == "b"
+    for much in [(0, session.LARGE_RECORDS), (session.LARGE_BYTES, 0)]:
+        large = session.configuration(Spark(jars_directory=str(tmp_path)), *much)
+        assert "TieredStopAtLevel" not in large["spark.driver.extraJavaOptions"]
     (tmp_path / "spark-sql-kafka.jar").unlink()
     with pytest.raises(ParityError, match="jars_directory"):
         session.configuration(Spark(jars_directory=str(tmp_path)), 0)

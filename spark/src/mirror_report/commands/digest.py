@@ -80,7 +80,8 @@ def digest_side(
         settings.bucket_seconds * 1000,
     )  # fmt: skip
     ranges = to_read(made)
-    progress(f"digesting {sum(part.records for part in ranges)} records of the {side}")
+    records = sum(part.records for part in ranges)
+    progress(f"digesting {records} records of the {side}")
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
@@ -93,7 +94,7 @@ def digest_side(
             expected = sum(part.bytes for part in ranges)
             cluster = settings.clusters[flow.alias(side)]
             how = source.for_distance(settings.spark, expected, [cluster])
-            with session.open_session(how, expected) as spark, spark_errors():
+            with session.open_session(how, expected, records) as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:

@@ -26,7 +26,15 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import classes, without_spark
-from mirror_report.parity.plan import FlowSnapshot, Range, TopicAtRest, strategies, unreadable
+from mirror_report.parity.plan import (
+    FlowSnapshot,
+    Range,
+    TopicAtRest,
+    strategies,
+    total_bytes,
+    total_records,
+    unreadable,
+)
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import Side, offsets
@@ -107,11 +115,9 @@ def prove_topics(
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:
-        total = sum(part.bytes for subject in subjects for part in subject.ranges)
+        total = sum(total_bytes(subject.ranges) for subject in subjects)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
-        proved = _compare(
-            settings, flow, subjects, int(total), open_session, progress, sha256=sha256
-        )
+        proved = _compare(settings, flow, subjects, open_session, progress, sha256=sha256)
         after = _observe(snapshots, flow)
         for subject in subjects:
             name, origins = subject.topic, feeds[subject.topic]
@@ -214,7 +220,6 @@ def _compare(
     settings: Settings,
     flow: Flow,
     subjects: Sequence[TopicAtRest],
-    expected_bytes: int,
     open_session: "OpenSession | None",
     progress: Progress,
     *,
@@ -227,9 +232,11 @@ def _compare(
         from mirror_report.parity.steps import prove  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    clusters = settings.clusters_of([flow.name])
-    how = source.for_distance(settings.spark, expected_bytes, clusters)
-    with (open_session or sessions.open_session)(how, expected_bytes) as session, spark_errors():
+    ranges = [part for subject in subjects for part in subject.ranges]
+    expected, records = total_bytes(ranges), total_records(ranges)
+    how = source.for_distance(settings.spark, expected, settings.clusters_of([flow.name]))
+    opened = open_session or sessions.open_session
+    with opened(how, expected, records) as session, spark_errors():
         of_flow = replace(settings, flows=(flow,))
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 

@@ -124,7 +124,7 @@ def _compare_content(
 
     plan = state.plan
     wanted = (*plan.ranges, *(part for topic in plan.scans for part in topic.ranges()))
-    expected = total_bytes(wanted)
+    expected, records = total_bytes(wanted), total_records(wanted)
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
@@ -136,7 +136,7 @@ def _compare_content(
     how = source.for_distance(context.settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
-    with opened(how, expected + rows) as session, spark_errors():
+    with opened(how, expected + rows, records) as session, spark_errors():
         limit = context.settings.budget.state_bytes
         storage = RowStorage(session, context.directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))

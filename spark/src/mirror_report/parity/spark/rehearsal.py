@@ -68,7 +68,7 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
         java = configuration(plain, 0)[JAVA_OPTIONS]
         options = " ".join([java, *class_archive.making(made)])
         asked = replace(plain, properties={**settings.properties, JAVA_OPTIONS: options})
-        with open_session(asked, 0, WRITING_SECONDS) as session, spark_errors():
+        with open_session(asked, 0, exit_seconds=WRITING_SECONDS) as session, spark_errors():
             rehearse(session, settings, Path(scratch) / "rows")
             progress("writing the archive")
         if not made.is_file():
