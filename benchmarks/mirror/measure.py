@@ -300,7 +300,11 @@ KEYS = {
     "rendered_fetch_stock": without(Settings(), "fetch.max.bytes", "max.partition.fetch.bytes"),
     "rendered_buffer_64m": Settings(producer={"buffer.memory": 64 * MIB}),
     "rendered_receive_1m": Settings(consumer={"receive.buffer.bytes": MIB}),
-    "rendered_fetch_1m": Settings(consumer={"max.partition.fetch.bytes": MIB}),
+    "rendered_no_fetch.min.bytes": without(Settings(), "fetch.min.bytes"),
+    **{
+        f"rendered_no_{key}": Settings(producer={key: None})
+        for key in ("batch.size", "linger.ms", "send.buffer.bytes")
+    },
     **{f"rendered_parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
 # What reading from far away depends on.

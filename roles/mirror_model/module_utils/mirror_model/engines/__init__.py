@@ -7,7 +7,7 @@ from typing import Any
 from ..engine import Engine
 from ..inventory import Owner, connect_cluster_of, instance_of
 from ..keys import Key, ModelError, defaults_of, filled
-from ..schema import CONNECT_CLUSTER, DEFAULT_VERSIONS, FLOW, INSTANCE
+from ..schema import DEFAULT_VERSIONS, FLOW, INSTANCE
 from . import connect, mm1, mm2
 
 ENGINES: dict[str, Engine] = {
@@ -66,11 +66,6 @@ def flow_of(flow: Mapping[str, Any]) -> dict[str, Any]:
 def rest_of(connect_cluster: Owner) -> dict[str, Any]:
     """How the REST servers of a Connect cluster are reached, with every key filled in; SECRET."""
     return connect.cluster.rest(connect_cluster)
-
-
-def connect_keys() -> tuple[Key, ...]:
-    """The schema of a Connect cluster."""
-    return CONNECT_CLUSTER
 
 
 def owners_of(

@@ -7,7 +7,7 @@ from ... import kafka_names
 from ...clusters import cluster_of, connection_properties
 from ...connectors import names, properties, settings
 from ...inventory import Owner
-from ...keys import Clusters, Flow, Properties, layered, within
+from ...keys import Clusters, Flow, layered, within
 from ...render import text_of
 from . import cluster
 
@@ -179,9 +179,3 @@ def allowlist(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> list[s
         )
     )
     return sorted(set(made))
-
-
-def properties_of_worker(owner: Owner) -> Properties:
-    """``worker_properties`` of an owner."""
-    found: Mapping[str, Any] = owner.settings["worker_properties"]
-    return found
