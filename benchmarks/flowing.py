@@ -33,9 +33,12 @@ class Load:
         begun = time.monotonic()
         while not self._stop.wait(0.02):
             for _ in range(int((time.monotonic() - begun) * RATE) - number):
-                value = str(number).encode().ljust(100)
+                key = str(number).encode()
+                # Of records without a key MirrorMaker 1 fills one partition for a whole batch.
                 futures.append(
-                    self._producer.send(self.topic, value, partition=number % PARTITIONS)
+                    self._producer.send(
+                        self.topic, key.ljust(100), key, partition=number % PARTITIONS
+                    )
                 )
                 number += 1
         self._producer.flush(60)
