@@ -330,11 +330,9 @@ WRITE_KEYS = {
     **{f"batch_{size}k": Settings(producer={"batch.size": size << 10}) for size in (320, 640)},
     **{f"buffer_{size}m": Settings(producer={"buffer.memory": size * MIB}) for size in (16, 32)},
     "heap_1g": Settings(heap="1g"),
-    "heap_1g_buffer_32m": Settings(heap="1g", producer={"buffer.memory": 32 * MIB}),
     **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
     "parallel_gc": Settings(jvm=PARALLEL_GC),
     "pause_goal": Settings(jvm=PAUSE_GOAL),
-    "pause_goal_heap_1g": Settings(jvm=PAUSE_GOAL, heap="1g"),
 }
 SCENARIOS: Mapping[str, Mapping[str, Variant | Restarts]] = {
     "places": {
@@ -355,8 +353,8 @@ SCENARIOS: Mapping[str, Mapping[str, Variant | Restarts]] = {
         for engine in engines.RELEASES
         for way, settings in (("stock", None), ("rendered", Settings()))
     },
-    "read_keys": named(["read_0", "read_50"], **READ_KEYS),
-    "write_keys": named(["write_0", "write_50"], **WRITE_KEYS),
+    "read_keys": named(["read_50"], **READ_KEYS),
+    "write_keys": named(["write_50"], **WRITE_KEYS),
     "mm1_keys": {f"mm1.{name}.near": Variant("mm1", "near", way) for name, way in KEYS.items()},
     "mm2_keys": {f"mm2.{name}.near": Variant("mm2", "near", way) for name, way in KEYS.items()},
 }  # fmt: skip
@@ -372,9 +370,9 @@ COMPARED = (
 def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
     """Medians of a run divided by others of the same run.
 
-    Of each way and place by stock's there (``_of_stock``), of each far place by the same through a
-    proxy that does not delay (``_of_0_ms``), and near by the serial bound: as fast as both perf
-    tools one after the other.
+    Of each way and place by stock's and by the defaults' there (``_of_stock``, ``_of_rendered``),
+    of each far place by the same through a proxy that does not delay (``_of_0_ms``), and near by
+    the serial bound: as fast as both perf tools one after the other.
     """
 
     def middle(name: str, number: str) -> float | None:
@@ -393,10 +391,11 @@ def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
         engine, _, rest = name.partition(".")
         way, _, place = rest.rpartition(".")
         rate = middle(name, "records_per_s")
-        if way and way != "stock":
-            for number in COMPARED:
-                divide(f"{name}.{number}_of_stock", middle(name, number),
-                       middle(f"{engine}.stock.{place}", number))  # fmt: skip
+        for other in ("stock", "rendered"):
+            if way and way not in {"stock", other}:
+                for number in COMPARED:
+                    divide(f"{name}.{number}_of_{other}", middle(name, number),
+                           middle(f"{engine}.{other}.{place}", number))  # fmt: skip
         if place not in {"", "near"}:
             side = place.partition("_")[0]
             divide(f"{name}.rate_of_near", rate, middle(f"{engine}.{way}.near", "records_per_s"))

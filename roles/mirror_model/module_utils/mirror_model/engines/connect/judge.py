@@ -31,12 +31,13 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     names: dict[tuple[str, str], str] = {}
     for flow in flows:
         for kind in connectors.kinds(flow):
-            place = (str(flow["connect"]), connectors.name_of(flow, kind))
-            if (other := names.setdefault(place, flow["name"])) != flow["name"]:
+            place, name = str(flow["connect"]), connectors.name_of(flow, kind)
+            if (place, name) in names:
                 found.refuse(
-                    f"{found.paths[flow['name']]}.connectors.{kind}: '{place[1]}' is also the name "
-                    f"of a connector of flow '{other}'; choose another"
+                    f"{found.paths[flow['name']]}.connectors.{kind}: '{name}' is also the name of "
+                    f"{names[place, name]}; choose another"
                 )
+            names[place, name] = f"the {kind} connector of flow '{flow['name']}'"
     ports: dict[tuple[str, int], str] = {}
     for owner in found.owners:
         if owner.kind is not CONNECT_CLUSTERS:
