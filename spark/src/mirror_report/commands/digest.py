@@ -94,7 +94,8 @@ def digest_side(
             expected = sum(part.bytes for part in ranges)
             cluster = settings.clusters[flow.alias(side)]
             how = source.for_distance(settings.spark, expected, [cluster])
-            with session.open_session(how, expected, records) as spark, spark_errors():
+            opened = session.open_session(how, expected, records, cluster.uses_tls)
+            with opened as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:

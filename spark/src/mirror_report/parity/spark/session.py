@@ -1,7 +1,8 @@
 """A Spark session sized for what one run has to read, and its end.
 
-Start-up costs more than a small run's work: only a large run gets Java's second compiler, a small
-one gets the cheap collector too, and a tiny one does not compile its plans either.
+Start-up costs more than a small run's work: only a large run gets Java's second compiler, or one
+that has much to decrypt; a small one gets the cheap collector too, and a tiny one does not compile
+its plans either.
 """
 
 import contextlib
@@ -25,6 +26,9 @@ from mirror_report.parity.spark import class_archive, scratch
 # (benchmarks/report), and bytes that may be as many rows of earlier runs.
 LARGE_RECORDS = 5_000_000
 LARGE_BYTES = 4 * 1024 * 1024 * 1024
+# Bytes to decrypt from which it does: only its code uses the processor's instructions for AES,
+# and without them a core decrypts 25 MB/s instead of 2 GB/s (benchmarks/report).
+ENCRYPTED_BYTES = 64 * 1024 * 1024
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -32,7 +36,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FRUGAL_BELOW = 1024
 JVM_EXIT_SECONDS = 30
 
-OpenSession = Callable[[Spark, float, int], AbstractContextManager[SparkSession]]
+OpenSession = Callable[[Spark, float, int, bool], AbstractContextManager[SparkSession]]
 
 
 def jars(settings: Spark) -> list[Path]:
@@ -51,12 +55,17 @@ def jars(settings: Spark) -> list[Path]:
 
 
 def configuration(
-    settings: Spark, expected_bytes: float, records: int = 0, sockets: Path | None = None
+    settings: Spark,
+    expected_bytes: float,
+    records: int = 0,
+    encrypted: bool = False,
+    sockets: Path | None = None,
 ) -> dict[str, str]:
     """Spark's configuration; ``settings.properties`` win, but for what is settled.
 
     :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
     :param records: how many records of them.
+    :param encrypted: whether a cluster that is read encrypts them.
     :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
     """
     small = expected_bytes < SMALL_BYTES
@@ -84,7 +93,7 @@ def configuration(
         # Without Kafka: or each of its records becomes Java objects, and a row again.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.driver.memory": settings.heap,
-        JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records)),
+        JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records, encrypted)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
         # A later query reuses neither consumers nor what they fetched, yet both would be kept.
         "spark.kafka.consumer.cache.capacity": "2",
@@ -185,8 +194,12 @@ def _is_private(path: Path, forbidden: int) -> bool:
     return found.st_uid in (0, os.geteuid()) and not mode & forbidden
 
 
-def _java_options(settings: Spark, expected_bytes: float, records: int) -> list[str]:
+def _java_options(
+    settings: Spark, expected_bytes: float, records: int, encrypted: bool
+) -> list[str]:
     small = expected_bytes < SMALL_BYTES
+    # On a cluster the executors decrypt.
+    decrypts = encrypted and settings.master.startswith("local")
     frugal = heap_mib(settings.heap) < FRUGAL_BELOW
     options = [
         # Or Spark's classes alone are reason enough to collect everything while it starts.
@@ -197,7 +210,8 @@ def _java_options(settings: Spark, expected_bytes: float, records: int) -> list[
     if frugal:
         # Or the heap begins with a share of the host's memory, and keeps what it once had.
         options += ["-Xms160m", "-Xmn96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
-    if frugal or (records < LARGE_RECORDS and expected_bytes < LARGE_BYTES):
+    large = not frugal and (records >= LARGE_RECORDS or expected_bytes >= LARGE_BYTES)
+    if not (large or (decrypts and expected_bytes >= ENCRYPTED_BYTES)):
         options.append("-XX:TieredStopAtLevel=1")
     return [*options, "-XX:+ExitOnOutOfMemoryError"]
 
@@ -207,11 +221,12 @@ def open_session(
     settings: Spark,
     expected_bytes: float,
     records: int = 0,
+    encrypted: bool = False,
     exit_seconds: float = JVM_EXIT_SECONDS,
 ) -> Iterator[SparkSession]:
     """A session of our own, with its JVM ended before this returns.
 
-    :param expected_bytes: as for :func:`configuration`; so ``records``.
+    :param expected_bytes: as for :func:`configuration`; so ``records`` and ``encrypted``.
     :param exit_seconds: how long the JVM may take to end before it is killed.
     :raises ParityError: Java or Spark cannot be started, a cluster's secret is missing, or Spark
         keeps more on this host's disks than it may.
@@ -237,7 +252,8 @@ def open_session(
         _scratch(settings) as directories,
     ):
         session = _started(
-            settings, configuration(settings, expected_bytes, records, Path(sockets))
+            settings,
+            configuration(settings, expected_bytes, records, encrypted, Path(sockets)),
         )
         limit = settings.scratch_bytes
         watch = scratch.ScratchLimit(directories, limit, session.sparkContext.cancelAllJobs)
