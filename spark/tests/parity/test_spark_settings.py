@@ -157,19 +157,22 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "encrypted", "heap", "master", "both"),
+    ("size", "protocol", "heap", "master", "both"),
     [
-        (session.ENCRYPTED_BYTES, True, "1g", "local[*]", True),
-        (session.ENCRYPTED_BYTES, True, "512m", "local[*]", True),
-        (session.ENCRYPTED_BYTES - 1, True, "1g", "local[*]", False),
-        (session.ENCRYPTED_BYTES, False, "1g", "local[*]", False),
-        (session.ENCRYPTED_BYTES, True, "1g", "spark://h:7077", False),
+        (session.ENCRYPTED_BYTES, "SASL_SSL", "1g", "local[*]", True),
+        (session.ENCRYPTED_BYTES, "SSL", "512m", "local[*]", True),
+        (session.ENCRYPTED_BYTES - 1, "SSL", "1g", "local[*]", False),
+        (session.ENCRYPTED_BYTES, "SASL_PLAINTEXT", "1g", "local[*]", False),
+        (session.ENCRYPTED_BYTES, "SSL", "1g", "spark://h:7077", False),
     ],
 )  # fmt: skip
 def test_what_has_much_to_decrypt_gets_both_compilers(
-    size: float, encrypted: bool, heap: str, master: str, both: bool
+    size: float, protocol: str, heap: str, master: str, both: bool
 ) -> None:
-    made = session.configuration(Spark(master=master, heap=heap), size, 0, encrypted)
+    clusters = [
+        Cluster("plain", ("h:1",)), Cluster("other", ("h:2",), security_protocol=protocol)
+    ]  # fmt: skip
+    made = session.configuration(Spark(master=master, heap=heap), size, 0, clusters)
     assert ("TieredStopAtLevel" not in made["spark.driver.extraJavaOptions"]) is both
 
 

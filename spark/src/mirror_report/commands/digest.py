@@ -92,9 +92,9 @@ def digest_side(
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(part.bytes for part in ranges)
-            cluster = settings.clusters[flow.alias(side)]
-            how = source.for_distance(settings.spark, expected, [cluster])
-            opened = session.open_session(how, expected, records, cluster.uses_tls)
+            clusters = [settings.clusters[flow.alias(side)]]
+            how = source.for_distance(settings.spark, expected, clusters)
+            opened = session.open_session(how, expected, records, clusters)
             with opened as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, unread.records, unread.topics)

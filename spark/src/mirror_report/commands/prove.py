@@ -235,10 +235,9 @@ def _compare(
     ranges = [part for subject in subjects for part in subject.ranges]
     expected, records = total_bytes(ranges), total_records(ranges)
     clusters = settings.clusters_of([flow.name])
-    encrypted = any(cluster.uses_tls for cluster in clusters)
     how = source.for_distance(settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
-    with opened(how, expected, records, encrypted) as session, spark_errors():
+    with opened(how, expected, records, clusters) as session, spark_errors():
         of_flow = replace(settings, flows=(flow,))
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 

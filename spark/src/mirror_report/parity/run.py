@@ -136,8 +136,7 @@ def _compare_content(
     how = source.for_distance(context.settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
-    encrypted = any(cluster.uses_tls for cluster in clusters)
-    with opened(how, expected + rows, records, encrypted) as session, spark_errors():
+    with opened(how, expected + rows, records, clusters) as session, spark_errors():
         limit = context.settings.budget.state_bytes
         storage = RowStorage(session, context.directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from mirror_report import spark_security
-from mirror_report.config import Spark
+from mirror_report.config import Cluster, Spark
 from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
 from mirror_report.parity.spark import class_archive, scratch
@@ -26,7 +26,7 @@ from mirror_report.parity.spark import class_archive, scratch
 # (benchmarks/report), and bytes that may be as many rows of earlier runs.
 LARGE_RECORDS = 5_000_000
 LARGE_BYTES = 4 * 1024 * 1024 * 1024
-# Bytes to decrypt from which it does: only its code uses the processor's instructions for AES,
+# Bytes to decrypt from which it runs too: only its code uses the processor's instructions for AES,
 # and without them a core decrypts 25 MB/s instead of 2 GB/s (benchmarks/report).
 ENCRYPTED_BYTES = 64 * 1024 * 1024
 SMALL_BYTES = 256 * 1024 * 1024
@@ -36,7 +36,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FRUGAL_BELOW = 1024
 JVM_EXIT_SECONDS = 30
 
-OpenSession = Callable[[Spark, float, int, bool], AbstractContextManager[SparkSession]]
+OpenSession = Callable[[Spark, float, int, Sequence[Cluster]], AbstractContextManager[SparkSession]]
 
 
 def jars(settings: Spark) -> list[Path]:
@@ -58,14 +58,14 @@ def configuration(
     settings: Spark,
     expected_bytes: float,
     records: int = 0,
-    encrypted: bool = False,
+    clusters: Sequence[Cluster] = (),
     sockets: Path | None = None,
 ) -> dict[str, str]:
     """Spark's configuration; ``settings.properties`` win, but for what is settled.
 
     :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
     :param records: how many records of them.
-    :param encrypted: whether a cluster that is read encrypts them.
+    :param clusters: what it reads them from.
     :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
     """
     small = expected_bytes < SMALL_BYTES
@@ -93,7 +93,7 @@ def configuration(
         # Without Kafka: or each of its records becomes Java objects, and a row again.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.driver.memory": settings.heap,
-        JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records, encrypted)),
+        JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records, clusters)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
         # A later query reuses neither consumers nor what they fetched, yet both would be kept.
         "spark.kafka.consumer.cache.capacity": "2",
@@ -195,11 +195,12 @@ def _is_private(path: Path, forbidden: int) -> bool:
 
 
 def _java_options(
-    settings: Spark, expected_bytes: float, records: int, encrypted: bool
+    settings: Spark, expected_bytes: float, records: int, clusters: Sequence[Cluster]
 ) -> list[str]:
     small = expected_bytes < SMALL_BYTES
     # On a cluster the executors decrypt.
-    decrypts = encrypted and settings.master.startswith("local")
+    local = settings.master.startswith("local")
+    decrypts = local and any(cluster.uses_tls for cluster in clusters)
     frugal = heap_mib(settings.heap) < FRUGAL_BELOW
     options = [
         # Or Spark's classes alone are reason enough to collect everything while it starts.
@@ -221,12 +222,12 @@ def open_session(
     settings: Spark,
     expected_bytes: float,
     records: int = 0,
-    encrypted: bool = False,
+    clusters: Sequence[Cluster] = (),
     exit_seconds: float = JVM_EXIT_SECONDS,
 ) -> Iterator[SparkSession]:
     """A session of our own, with its JVM ended before this returns.
 
-    :param expected_bytes: as for :func:`configuration`; so ``records`` and ``encrypted``.
+    :param expected_bytes: as for :func:`configuration`; so ``records`` and ``clusters``.
     :param exit_seconds: how long the JVM may take to end before it is killed.
     :raises ParityError: Java or Spark cannot be started, a cluster's secret is missing, or Spark
         keeps more on this host's disks than it may.
@@ -253,7 +254,7 @@ def open_session(
     ):
         session = _started(
             settings,
-            configuration(settings, expected_bytes, records, encrypted, Path(sockets)),
+            configuration(settings, expected_bytes, records, clusters, Path(sockets)),
         )
         limit = settings.scratch_bytes
         watch = scratch.ScratchLimit(directories, limit, session.sparkContext.cancelAllJobs)
