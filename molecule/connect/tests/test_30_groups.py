@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from labkit.controller import wait
 
+pytestmark = pytest.mark.long
 OLD, NEW = range(1500), range(1500, 1800)
 
 
@@ -68,7 +69,6 @@ def failed_over(lab, topic, *options):
     }
 
 
-@pytest.mark.long
 def test_a_group_that_keeps_up_meets_what_the_report_foretells(lab, measured):
     found = failed_over(lab, "invoices")
     measured(**found)
@@ -78,7 +78,6 @@ def test_a_group_that_keeps_up_meets_what_the_report_foretells(lab, measured):
     assert found["repeated"] == 0
 
 
-@pytest.mark.long
 def test_a_group_in_the_midst_reads_again_what_the_report_foretells(lab, measured):
     found = failed_over(lab, "refunds", "--max-messages", str(len(OLD) // 2))
     measured(**found)
