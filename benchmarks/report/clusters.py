@@ -123,13 +123,18 @@ class Lab:
         return self.configured(name, flow, {"a": cluster, "b": cluster}, heap)
 
     def configured(
-        self, name: str, flow: Mapping[str, Any], clusters: Mapping[str, Any], heap: str = "512m"
+        self,
+        name: str,
+        flow: Mapping[str, Any],
+        clusters: Mapping[str, Any],
+        heap: str = "512m",
+        properties: Mapping[str, str] | None = None,
     ) -> Path:
-        """A report of one flow, with a directory of its own."""
+        """A report of one flow, with a directory of its own; ``properties`` are Spark's."""
         place = self.directory / name
         place.mkdir(exist_ok=True)
         spark = {"master": "local[2]", "heap": heap, "jars_directory": str(self.jars),
-                 "class_archive": str(self.classes)}  # fmt: skip
+                 "class_archive": str(self.classes), "properties": properties or {}}  # fmt: skip
         path = place / "config.json"
         document = {
             "version": 1,

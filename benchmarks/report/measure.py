@@ -85,6 +85,27 @@ def start(lab: Lab, variant: str) -> Trial:
     return {**trial, "spark_started": float(bool(said["spark_started"]))}
 
 
+# Java's first compiler alone, and both.
+COMPILERS = {"first": "-XX:TieredStopAtLevel=1", "both": "-XX:TieredStopAtLevel=4"}
+
+
+def encrypted(lab: Lab, variant: str) -> Trial:
+    """The whole command over TLS, by Java's compilers."""
+    lab.fill("full", lab.records, lab.source)
+    commit(lab.source, "mirrormaker-encrypted", ["full"])
+    flow = {"name": "encrypted", "source": "a", "target": "b", "include": "full",
+            "group_id": "mirrormaker-encrypted"}  # fmt: skip
+    cluster = {"bootstrap_servers": [lab.tls[0]], "security_protocol": "SSL", "ssl_ca": True}
+    options = f"-XX:MetaspaceSize=256m -XX:+UseSerialGC {COMPILERS[variant]}"
+    config = lab.configured(
+        "encrypted", flow, {"a": cluster, "b": cluster}, "1g",
+        {"spark.driver.extraJavaOptions": options},
+    )  # fmt: skip
+    shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
+    trial, said = lab.report(config, "run", "--json")
+    return {**trial, "records": sum(int(row["verified_records"]) for row in said["parity"])}
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What is measured by turns, and which medians are divided by which.
@@ -129,6 +150,11 @@ SCENARIOS = {
             "nothing.seconds": ("nothing", "seconds", None, ""),
             "nothing.spark_started": ("nothing", "spark_started", None, ""),
         },
+    ),
+    "encrypted": Scenario(
+        encrypted, ("first", "both"),
+        {f"both.{number}_of_first": ("both", number, "first", number)
+         for number in ("cpu_s", "seconds")},
     ),
     "lag": Scenario(
         lag,

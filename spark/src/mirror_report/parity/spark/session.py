@@ -28,7 +28,7 @@ LARGE_RECORDS = 5_000_000
 LARGE_BYTES = 4 * 1024 * 1024 * 1024
 # Bytes to decrypt from which it runs too: only its code uses the processor's instructions for AES,
 # and without them a core decrypts 25 MB/s instead of 2 GB/s (benchmarks/report).
-ENCRYPTED_BYTES = 64 * 1024 * 1024
+ENCRYPTED_BYTES = 384 * 1024 * 1024
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
