@@ -48,9 +48,9 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
 ):
     host = lab.mirror
     mirrors = {unit: (unit.pid, unit.restarts) for unit in (orders, payments)}
+    pids = [pid for pid, _ in mirrors.values()]
     sizes = [
-        int(host.shell(f"awk '/VmRSS/ {{print $2}}' /proc/{pid}/status")) // 1024
-        for pid, _ in mirrors.values()
+        int(host.shell(f"awk '/VmRSS/ {{print $2}}' /proc/{pid}/status")) // 1024 for pid in pids
     ]
     script, go = "/usr/local/lib/lab-grow.py", "/usr/local/lib/lab-grow.go"
     copy = f"{name}-lab-grow.service"
@@ -67,16 +67,18 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         since = host.now()
         host.run("systemctl", "start", "--no-block", copy)
         wait("the report", lambda: "SCORE" in journal(host, copy, since))
-        # Before it runs, a mirror that grows would meet the limit alone.
+        # A mirror that wants memory in the instant in which the report is ended is ended as well.
+        host.run("kill", "-STOP", *map(str, pids))
         limit.set(limit.held() + LEFT * MIB)
         host.write(go, "")
         wait("its end", lambda: Unit(host, copy).show()["ActiveState"] in {"failed", "inactive"})
         said = journal(host, copy, since)
     finally:
         limit.set(limit.unlimited)
+        host.run("kill", "-CONT", *map(str, pids), check=False)
         host.shell(f"rm -f {script} {go} /run/systemd/system/{copy}; systemctl daemon-reload")
         host.run("systemctl", "reset-failed", copy, check=False)
-    scores = [score(host, pid) for pid, _ in mirrors.values()]
+    scores = [score(host, pid) for pid in pids]
     measured(report=re.findall(r"SCORE (-?\d+)", said)[0], mirrors=scores, mib=sizes)
     assert "HELD" not in said, "the limit was reached"
     assert re.search("status=9/KILL|oom-kill", said), said

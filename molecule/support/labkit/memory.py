@@ -30,12 +30,13 @@ class Limit:
         self.group = root / "memory" / path if first else root / path
         self.name = "memory.limit_in_bytes" if first else "memory.max"
         self.unlimited = "-1" if first else "max"
+        self.kept = {"total_rss", "total_shmem"} if first else {"anon", "shmem"}
 
     def held(self) -> int:
-        """Bytes that processes hold; what the kernel can take back does not count."""
+        """Bytes that the kernel cannot take back: of processes and of files in memory."""
         stat = (self.group / "memory.stat").read_text(encoding="utf-8")
-        (found,) = re.findall(r"^(?:total_rss|anon) (\d+)$", stat, re.MULTILINE)
-        return int(found)
+        values = dict(line.split() for line in stat.splitlines())
+        return sum(int(values[name]) for name in self.kept)
 
     def set(self, text: object) -> None:
         """Limit it."""
