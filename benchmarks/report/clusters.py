@@ -115,12 +115,20 @@ class Lab:
         found: Trial = json.loads(done.stdout.splitlines()[-1])
         return found
 
-    def configuration(self, name: str, include: str, heap: str = "512m") -> Path:
+    def configuration(
+        self,
+        name: str,
+        include: str,
+        heap: str = "512m",
+        *,
+        tls: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Path:
         """A report whose flow has one cluster on both sides, so that all of it is mirrored."""
         flow = {"name": name, "source": "a", "target": "b", "include": include,
                 "group_id": f"mirrormaker-{name}"}  # fmt: skip
-        cluster = {"bootstrap_servers": [self.source]}
-        return self.configured(name, flow, {"a": cluster, "b": cluster}, heap)
+        cluster = over_tls(self.tls[0]) if tls else {"bootstrap_servers": [self.source]}
+        return self.configured(name, flow, {"a": cluster, "b": cluster}, heap, properties)
 
     def configured(
         self,
@@ -172,6 +180,11 @@ class Lab:
             **seen.cpu(),
         }  # fmt: skip
         return trial, json.loads(out) if out.startswith("{") else {}
+
+
+def over_tls(address: str) -> dict[str, Any]:
+    """How the report reaches a cluster over TLS."""
+    return {"bootstrap_servers": [address], "security_protocol": "SSL", "ssl_ca": True}
 
 
 def _cpu() -> float:

@@ -43,7 +43,11 @@ def full(lab: Lab, variant: str) -> Trial:
     if variant not in RUNS:
         return lab.reader(variant)
     commit(lab.source, "mirrormaker-full", ["full"])
-    config = lab.configuration("full", "full", RUNS[variant])
+    return whole(lab, lab.configuration("full", "full", RUNS[variant]))
+
+
+def whole(lab: Lab, config: Path) -> Trial:
+    """The report's command, which verifies every record of the topic."""
     shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
     trial, said = lab.report(config, "run", "--json")
     records = sum(int(row["verified_records"]) for row in said["parity"])
@@ -93,17 +97,9 @@ def encrypted(lab: Lab, variant: str) -> Trial:
     """The whole command over TLS, by Java's compilers."""
     lab.fill("full", lab.records, lab.source)
     commit(lab.source, "mirrormaker-encrypted", ["full"])
-    flow = {"name": "encrypted", "source": "a", "target": "b", "include": "full",
-            "group_id": "mirrormaker-encrypted"}  # fmt: skip
-    cluster = {"bootstrap_servers": [lab.tls[0]], "security_protocol": "SSL", "ssl_ca": True}
     options = f"-XX:MetaspaceSize=256m -XX:+UseSerialGC {COMPILERS[variant]}"
-    config = lab.configured(
-        "encrypted", flow, {"a": cluster, "b": cluster}, "1g",
-        {"spark.driver.extraJavaOptions": options},
-    )  # fmt: skip
-    shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
-    trial, said = lab.report(config, "run", "--json")
-    return {**trial, "records": sum(int(row["verified_records"]) for row in said["parity"])}
+    properties = {"spark.driver.extraJavaOptions": options}
+    return whole(lab, lab.configuration("encrypted", "full", "1g", tls=True, properties=properties))
 
 
 @dataclass(frozen=True)
