@@ -67,7 +67,7 @@ def test_the_report_is_ended_while_it_is_small_and_no_mirror_is(
         since = host.now()
         host.run("systemctl", "start", "--no-block", copy)
         wait("the report", lambda: "SCORE" in journal(host, copy, since))
-        # A mirror that wants memory in the instant in which the report is ended is ended as well.
+        # The kernel may end a mirror too that wants memory just when the report is being ended.
         host.run("kill", "-STOP", *map(str, pids))
         limit.set(limit.held() + LEFT * MIB)
         host.write(go, "")
