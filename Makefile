@@ -1,6 +1,7 @@
 # The two commands of the tour are `make demo` and `make demo-down`; `make` alone lists them all.
 SCENARIO ?= default
 ENGINE ?= mm1
+demo := inventories/demo$(if $(filter connect,$(ENGINE)),-connect)
 
 root := $(CURDIR)
 export PATH := $(root)/.venv/bin:$(PATH)
@@ -15,11 +16,12 @@ help: ## this list
 bootstrap: ## install and build what demo and tests need (cached; some minutes the first time)
 	@lab/bootstrap
 
-demo: bootstrap ## three hosts, two brokers, one mirror, a busy producer, the report's verdict; ENGINE=mm2
-	.venv/bin/ansible-playbook -i inventories/demo -e demo_engine=$(ENGINE) playbooks/demo.yml
+demo: bootstrap ## hosts, two brokers, one mirror, a busy producer, the report's verdict; ENGINE=mm2, ENGINE=connect
+	.venv/bin/ansible-playbook -i $(demo) -e demo_engine=$(ENGINE) playbooks/demo.yml
 
 demo-down: bootstrap ## remove what demo created
 	.venv/bin/ansible-playbook -i inventories/demo lab/destroy.yml
+	.venv/bin/ansible-playbook -i inventories/demo-connect lab/destroy.yml
 
 # A bare machine has no Python: the bootstrap brings it, and the gate calls the bootstrap again.
 gate = @command -v /usr/bin/python3 >/dev/null || lab/bootstrap; exec tests/gate

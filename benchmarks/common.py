@@ -9,12 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 RELEASE = "kafka_2.13-4.3.1"
 LIMIT = 420.0
+TICKS = os.sysconf("SC_CLK_TCK")
+GIVEN: set[int] = set()
 
 
 class MeasurementError(Exception):
@@ -39,7 +42,7 @@ class Node:
     def cpu(self) -> float:
         """Processor time so far, in seconds; other load changes it less than elapsed time."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return (int(fields[11]) + int(fields[12])) / TICKS
 
     def joined(self) -> None:
         """Wait until the node is a member of the workers' group."""
@@ -52,13 +55,35 @@ class Node:
         return code if code >= 0 else 128 - code
 
 
+def threads(pid: int, kinds: Mapping[str, Sequence[str]]) -> Counter[str]:
+    """Processor seconds of a process by kind of thread; those of threads that ended are lost.
+
+    :param kinds: kind -> what the names of its threads begin with, of which Linux keeps 15
+        characters. All others are ``other``.
+    """
+    found: Counter[str] = Counter()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+            used = fields.split()
+            kind = next(
+                (kind for kind, begins in kinds.items() if name.startswith(tuple(begins))), "other"
+            )
+            found[kind] += (int(used[11]) + int(used[12])) / TICKS  # type: ignore[assignment]
+    return found
+
+
 def free_ports(count: int) -> list[int]:
-    """Unused ports of 127.0.0.1."""
+    """Unused ports of 127.0.0.1, none of which was given before."""
+    found: list[int] = []
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for sock in sockets:
+        while len(found) < count:
+            sock = stack.enter_context(socket.socket())
             sock.bind(("127.0.0.1", 0))
-        return [sock.getsockname()[1] for sock in sockets]
+            if (port := sock.getsockname()[1]) not in GIVEN:
+                found.append(port)
+    GIVEN.update(found)
+    return found
 
 
 def properties_text(properties: Mapping[str, str]) -> str:

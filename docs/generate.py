@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,16 @@ sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
 
 from mirror_model import engines, schema, tuned  # noqa: E402 (the path above comes first)
+from mirror_model.connectors import settings as mm2  # noqa: E402
 from mirror_model.engines import mm1  # noqa: E402
-from mirror_model.engines.mm2 import settings as mm2  # noqa: E402
 from mirror_model.keys import Key  # noqa: E402
 from mirror_report.checks.kinds import TABLE  # noqa: E402
 from mirror_report.render import json as report_json  # noqa: E402
 from mirror_report.render import prometheus  # noqa: E402
 from mirror_report.render import schema as report_schema  # noqa: E402
+
+DISTANCES_MS = (10, 50, 150)
+DEFAULT_MBIT = next(key.default for key in schema.DISTANCE if key.name == "bandwidth_mbit")
 
 PAGE = ROOT / "docs/variables.md"
 REPORT = ROOT / "docs/report"
@@ -143,8 +147,20 @@ def properties_table(properties: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def distances_table(properties: Callable[[tuned.Distance], dict[str, Any]]) -> list[str]:
+    """One table of tuned defaults that follow from how far a cluster is."""
+    far = [tuned.Distance(trip, DEFAULT_MBIT) for trip in DISTANCES_MS]
+    columns = [properties(tuned.NEAR), *map(properties, far)]
+    titles = ["near", *(f"{distance.round_trip_ms} ms" for distance in far)]
+    lines = [f"| Property | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
+    for name in sorted(set().union(*columns)):
+        values = [code(column[name]) if name in column else "Kafka's own" for column in columns]
+        lines.append(f"| `{name}` | {' | '.join(values)} |")
+    return [*lines, ""]
+
+
 def model_pages() -> list[str]:
-    """The five variables of the site."""
+    """The five variables of the site; far clusters with the default bandwidth."""
     flags = ", ".join(engines.ENGINES)
     lines = ["## The site", "", "### kafka_clusters", ""]
     lines += ["A map of alias to cluster. An alias is made of letters, digits, `_` and `-`.", ""]
@@ -158,21 +174,35 @@ def model_pages() -> list[str]:
     lines += ["and the user: `mirrormaker` or `mirrormaker-<small letters and digits>`, at most"]
     lines += [f"{schema.LONGEST_INSTANCE_NAME} characters.", ""]
     lines += keys_table(engines.instance_keys())
+    lines += ["A distance (`mirrormaker_instances.<name>.distance.<alias>`):", ""]
+    lines += keys_table(schema.DISTANCE)
     lines += ["Keys of `mm1_options`:", "", "| Option | Default | Meaning |", "|---|---|---|"]
     for name, (value, doc) in mm1.OPTIONS.items():
         lines.append(f"| `{name}` | {code(value)} | {doc} |")
-    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumer of engine mm1:", ""]
+    lines += ["", *LAYERS.splitlines(), "", "Tuned defaults of the consumers of both engines:", ""]
+    lines += distances_table(tuned.consumer)
+    lines += ["Tuned defaults of the producers of both engines; MirrorMaker 2 has one per task,"]
+    lines += ["which buffers half of this `buffer.memory`, but not less than near:", ""]
+    lines += distances_table(tuned.producer)
+    lines += ["Further tuned defaults of the consumer of engine mm1:", ""]
     lines += properties_table(mm1.CONSUMER_DEFAULTS)
-    lines += ["Tuned defaults of the producer of both engines:", ""]
-    lines += properties_table(tuned.PRODUCER_DEFAULTS)
     for title, properties in (
         ("workers of engine mm2 (`<target>.`)", mm2.WORKER_DEFAULTS),
         ("flows of engine mm2 (`<source>-><target>.`)", mm2.FLOW_DEFAULTS),
-        ("source's consumer of engine mm2", tuned.CONSUMER_DEFAULTS),
     ):
         lines += [f"Tuned defaults of the {title}:", ""]
         lines += properties_table(properties)
-    lines += ["### kafka_connect_clusters", "", f"{engines.NOT_YET.capitalize()}.", ""]
+    lines += ["### kafka_connect_clusters", ""]
+    lines += ["A map of name to Connect cluster, named as an instance is.", ""]
+    for title, keys in (
+        ("", schema.CONNECT_CLUSTER),
+        ("`rest`", schema.CONNECT_REST),
+        ("`secrets`", schema.CONNECT_SECRETS),
+        ("`topics`", schema.CONNECT_TOPICS),
+        ("A distance (`distance.<alias>`)", schema.DISTANCE),
+    ):
+        lines += [f"{title}:", ""] if title else []
+        lines += keys_table(keys)
     lines += ["### mirror_accept", "", "Dangers accepted by name; unknown entries are refused.", ""]
     lines += [f"- `{name}:<{kind}>`" for name, kind in schema.ACCEPTANCES.items()]
     lines += ["- the CVE names of `files/advisories.yml`", ""]

@@ -55,10 +55,12 @@ def play(directory: Path, case: dict[str, Any], **more: Any) -> str:
     [
         pytest.param(MIRROR, {"mirrormaker_environment": {"JMX_PORT": "9010"}},
                      "jmx-without-authentication:mirrormaker", marks=pytest.mark.long),
+        pytest.param(MIRROR, {"mirrormaker_jvm_performance_options": [OPEN]},
+                     "jmx-without-authentication:mirrormaker", marks=pytest.mark.long),
         (MIRROR, {"mirrormaker_jvm_options": [OPEN]}, "jmx-without-authentication:mirrormaker"),
         (BROKER, {"kafka_broker_jvm_options": [OPEN]}, "jmx-without-authentication-of-broker:east"),
     ],
-    ids=["environment", "mirror", "broker"],
+    ids=["environment", "performance", "mirror", "broker"],
 )  # fmt: skip
 def test_an_open_port_is_refused_with_variable_and_cure_unless_accepted(
     tmp_path: Path, case: dict[str, Any], given: dict[str, Any], acceptance: str

@@ -92,14 +92,14 @@ class Lab:
 
     def rows(self, identity: str = "report") -> list[dict[str, Any]]:
         """What one identity needs."""
-        every = permissions.mirror_permissions(self.clusters, self.flows, self.instances)
+        every = permissions.mirror_permissions(self.clusters, self.flows, self.instances, {})
         return [row for row in every if row["identity"] == identity]
 
     def document(self) -> dict[str, Any]:
         """The report's configuration."""
         return {
             "version": 1,
-            **mirror_report_model(self.clusters, self.flows, self.instances, "report"),
+            **mirror_report_model(self.clusters, self.flows, self.instances, {}, "report"),
         }
 
     def credentials(self) -> dict[str, str]:
@@ -338,7 +338,7 @@ PLAY = (
   gather_facts: false
   vars:
     ansible_python_interpreter: "{{ python }}"
-    rows: "{{ kafka_clusters | mirror_permissions(mirror_flows, mirrormaker_instances)
+    rows: "{{ kafka_clusters | mirror_permissions(mirror_flows, mirrormaker_instances, {})
               | selectattr('cluster', 'equalto', 'east') }}"
   roles: [kafka_acls]
   tasks:
@@ -397,7 +397,7 @@ def test_commands_are_printed_and_no_host_is_asked(tmp_path: Path) -> None:
     # The only host of the play has a name that never resolves.
     done = Controller(lab, tmp_path).play(playbook=ROOT / "playbooks/acls.yml")
     assert done.returncode == 0, done.stdout + done.stderr
-    every = permissions.mirror_permissions(lab.clusters, lab.flows, lab.instances)
+    every = permissions.mirror_permissions(lab.clusters, lab.flows, lab.instances, {})
     commands = permissions.to_kafka_acls(every, lab.clusters)
     lines = {line.strip() for line in done.stdout.splitlines()}
     for alias in ("east", "west"):
@@ -453,7 +453,7 @@ def test_the_commands_for_kafkas_own_tool_add_what_the_module_adds(
     mm1: Lab,
     kafka_home: Path,  # noqa: F811 (a fixture)
 ) -> None:
-    every = permissions.mirror_permissions(mm1.clusters, mm1.flows, mm1.instances)
+    every = permissions.mirror_permissions(mm1.clusters, mm1.flows, mm1.instances, {})
     clusters = {
         alias: {"bootstrap_servers": [getattr(mm1, alias).bootstrap]} for alias in mm1.clusters
     }

@@ -164,7 +164,8 @@ def test_a_host_short_of_memory_ends_others_before_the_mirror(computed: Computed
     for case in computed.values():
         (unit,) = [entry for path, entry in case["contents"].items() if path.endswith(".service")]
         assert "\nOOMScoreAdjust=-500\n" in unit["content"]
-        assert "\nMemoryMax=2048M\n" in unit["content"]
+        heap = int(case["environment"]["KAFKA_HEAP_OPTS"].rpartition("-Xmx")[2].removesuffix("m"))
+        assert f"\nMemoryMax={heap * 3 // 2 + 512}M\n" in unit["content"]
 
 
 def test_every_variable_of_the_command_is_in_the_environment(computed: Computed) -> None:
@@ -195,6 +196,7 @@ def test_what_another_engine_or_release_left_is_known_and_never_what_is_written(
 ) -> None:
     assert {Path(path).name for path in computed["mm2-checked"]["former"]} == {
         "consumer.properties", "producer.properties", "log4j.properties",
+        "rest.jaas.conf", "rest-stores.sh",
     }  # fmt: skip
     for case in computed.values():
         assert not set(case["former"]) & set(case["paths"])

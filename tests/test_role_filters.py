@@ -32,6 +32,15 @@ def test_a_check_tells_the_ids_and_brokers_of_the_instances_own_flows_alone() ->
     assert known == {"source_ids": {"east": "E"}, "target_id": "W", "brokers": 5}
 
 
+def test_brokers_of_clusters_are_known_as_far_as_a_check_saw_them() -> None:
+    seen = {"target": "west", "target_brokers": 5, "source_brokers": None}
+    assert instance.mirrormaker_brokers([]) == {}
+    assert instance.mirrormaker_brokers([flow("orders", **seen)]) == {"west": 5}
+    assert instance.mirrormaker_brokers(
+        [flow("orders", **seen), flow("back", **seen | {"source_brokers": 2})]
+    ) == {"east": 2, "west": 5}
+
+
 @pytest.mark.parametrize(("target", "brokers"), [("W", 1), ("V", 5)])
 def test_brokers_are_remembered_of_the_same_target_alone(target: str, brokers: int) -> None:
     remembered = {"target_cluster_id": "W", "replication_factor": 1}

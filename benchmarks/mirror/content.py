@@ -11,8 +11,8 @@ from typing import Any
 
 from common import MeasurementError
 from confluent_kafka import Consumer, Producer, TopicPartition
+from flowing import PARTITIONS
 
-PARTITIONS = 6
 POOL_BYTES = 64 * 1024 * 1024
 GROUP = "bench-content"
 

@@ -19,6 +19,7 @@ from mirror_model.render import to_java_properties  # noqa: E402
 RELEASES = {"mm1": "kafka_2.13-3.9.2", "mm2": "kafka_2.13-4.3.1"}
 ROLE_DEFAULTS = yaml.safe_load((ROOT / "roles/mirrormaker/defaults/main.yml").read_text())
 NAME = "mirrormaker"
+BANDWIDTH_MBIT = 2000
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,16 @@ class Settings:
 
     :param consumer: properties of the client that reads, ``producer`` of the one that writes; null
         removes a default.
+    :param round_trips: milliseconds to the source and to the target, as an inventory says it;
+        ``None``: near.
     :param parallel: streams or tasks; ``None``: the default.
     :param heap: as the inventory spells it; empty: the default.
-    :param jvm: Java's options of the garbage collector; empty: those of Kafka's script.
+    :param jvm: Java's options of the garbage collector; empty: the role's.
     """
 
     consumer: Mapping[str, Any] = field(default_factory=dict)
     producer: Mapping[str, Any] = field(default_factory=dict)
+    round_trips: tuple[int | None, int | None] = (None, None)
     parallel: int | None = None
     heap: str = ""
     jvm: str = ""
@@ -113,6 +117,11 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
         "topics": [flow.topic],
     }  # fmt: skip
     instance: dict[str, Any] = {"hosts": ["here"], "flows": ["bench"]}
+    instance["distance"] = {
+        alias: {"round_trip_ms": trip, "bandwidth_mbit": BANDWIDTH_MBIT}
+        for alias, trip in zip((flow.alias, "west"), settings.round_trips, strict=True)
+        if trip
+    }
     if settings.heap:
         instance["heap"] = settings.heap
     if flow.engine == "mm1":
@@ -133,12 +142,12 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
     made = mirrormaker_instance(clusters, [described], {NAME: instance}, NAME, {"brokers": 1})
     _write(made["files"], directory)
     environment = {
+        "KAFKA_JVM_PERFORMANCE_OPTS": settings.jvm
+        or " ".join(ROLE_DEFAULTS["mirrormaker_jvm_performance_options"]),
         "KAFKA_HEAP_OPTS": f"-Xms{made['heap']} -Xmx{made['heap']}",
         "KAFKA_OPTS": " ".join(ROLE_DEFAULTS["mirrormaker_jvm_options"]),
         "LOG_DIR": str(directory / "logs"),
     }
-    if settings.jvm:
-        environment["KAFKA_JVM_PERFORMANCE_OPTS"] = f"-server {settings.jvm}"
     variables = {
         name: str(value).replace(f"/etc/{NAME}", str(directory))
         for name, value in made["environment"].items()

@@ -21,7 +21,7 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -30,12 +30,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
 from common import MeasurementError, Node, broker, proxies, routes_of, wait_for
+from flowing import PARTITIONS, Flowing, restarted
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from mirror import content, engines
 from mirror.engines import Flow, Settings, Start
 from mirror.process import Copying
-from mirror_model.tuned import PRODUCER_DEFAULTS
+from mirror_model import tuned
 from trials import Trial, Trials, spread
 
 HERE = Path(__file__).resolve().parent
@@ -70,20 +71,24 @@ class Lab:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def fill(self) -> None:
-        """Write what is mirrored, once."""
+        """Write what is mirrored, once.
+
+        The target gets it as well, and loses it again: what brokers run is compiled then.
+        """
         if self.digests:
             return
-        address = self.source[None]
-        create(address, self.topic)
-        content.fill(address, self.topic, self.records, self.record_bytes, self.compression)
-        self.digests = content.digests(address, self.topic, ends(address, self.topic))
+        for address in (self.target[None], self.source[None]):
+            create(address, self.topic)
+            content.fill(address, self.topic, self.records, self.record_bytes, self.compression)
+            self.digests = content.digests(address, self.topic, ends(address, self.topic))
+        delete(self.target[None], self.topic)
 
 
 def create(address: str, topic: str) -> None:
     """Create a topic that takes large records, and whose files go at once when it is deleted."""
     admin = KafkaAdminClient(bootstrap_servers=address)
     configs = {"max.message.bytes": "8000000", "file.delete.delay.ms": "1000"}
-    admin.create_topics([NewTopic(topic, content.PARTITIONS, 1, topic_configs=configs)])
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1, topic_configs=configs)])
     admin.close()
 
 
@@ -98,10 +103,22 @@ def delete(address: str, topic: str) -> None:
 def ends(address: str, topic: str) -> list[int]:
     """Log end offsets by partition."""
     consumer = KafkaConsumer(bootstrap_servers=address)
-    parts = [TopicPartition(topic, number) for number in range(content.PARTITIONS)]
+    parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = consumer.end_offsets(parts)
     consumer.close()
     return [found[part] for part in parts]
+
+
+def started(lab: Lab, flow: Flow, settings: Settings | None) -> Start:
+    """How a mirror is started, with a directory of its own.
+
+    :param settings: of an instance that the model renders; ``None``: as Kafka comes.
+    """
+    directory = lab.directory / flow.alias
+    directory.mkdir()
+    if settings is None:
+        return engines.stock(flow, lab.kafka, directory)
+    return engines.rendered(flow, lab.kafka, directory, settings)
 
 
 def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Trial:
@@ -116,18 +133,15 @@ def mirror(lab: Lab, engine: str, place: str, settings: Settings | None) -> Tria
         "mm1" if engine == "librdkafka" else engine, alias, lab.topic, lab.source[read],
         lab.target[write],
     )  # fmt: skip
-    directory = lab.directory / alias
-    directory.mkdir()
     if engine == "librdkafka":
         addresses = [flow.source, flow.target, flow.topic, alias]
         start = Start([sys.executable, str(HERE / "loop.py"), *addresses], {})
-    elif settings is None:
-        start = engines.stock(flow, lab.kafka, directory)
     else:
-        start = engines.rendered(flow, lab.kafka, directory, settings)
+        there = settings and replace(settings, round_trips=PLACES[place])
+        start = started(lab, flow, there)
     if flow.target_topic == lab.topic:
         create(lab.target[None], lab.topic)
-    node = Node(start.command, directory / "log", **start.environment)
+    node = Node(start.command, lab.directory / f"{alias}.log", **start.environment)
     copying = Copying(lab.target[None], flow.target_topic, node, lab.records, lab.box)
     try:
         trial = copying.watch()
@@ -159,7 +173,7 @@ def perf(lab: Lab, tool: str) -> Trial:
         pattern = r", ([\d.]+)$"
     else:
         create(lab.target[None], lab.topic)
-        producer = PRODUCER_DEFAULTS | {"bootstrap.servers": lab.target[None]}
+        producer = tuned.producer(tuned.NEAR) | {"bootstrap.servers": lab.target[None]}
         command = [
             script, "--topic", lab.topic, "--num-records", str(lab.records), "--record-size",
             str(lab.record_bytes), "--throughput", "-1", "--producer-props",
@@ -177,6 +191,38 @@ def perf(lab: Lab, tool: str) -> Trial:
     if found is None:
         raise MeasurementError(f"{tool}: {done.stdout[-1000:]} {done.stderr[-1000:]}")
     return {"records_per_s": float(found[1])}
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Stops and kills a mirror near both clusters, of a topic of its own under a light load."""
+
+    engine: str
+    settings: Settings | None
+
+    def measure(self, lab: Lab) -> Trial:
+        """Take one trial (:func:`flowing.restarted`)."""
+        alias = f"t{next(lab.numbers)}"
+        flow = Flow(self.engine, alias, f"flowing-{alias}", lab.source[None], lab.target[None])
+        start = started(lab, flow, self.settings)
+        create(flow.source, flow.topic)
+        if flow.target_topic == flow.topic:
+            create(flow.target, flow.topic)
+        nodes: list[Node] = []
+
+        def node() -> Node:
+            log = lab.directory / flow.alias / f"log{len(nodes)}"
+            nodes.append(Node(start.command, log, **start.environment))
+            return nodes[-1]
+
+        flowing = Flowing(flow.source, flow.target, flow.topic, flow.target_topic)
+        try:
+            return restarted(flowing, node)
+        finally:
+            for each in nodes:
+                each.process.kill()
+                each.process.wait(30)
+            flowing.end()
 
 
 @dataclass(frozen=True)
@@ -199,40 +245,96 @@ class Variant:
 
 
 def named(places: Sequence[str], **ways: Settings | None) -> dict[str, Variant]:
-    """Each engine, each way, at each place: ``mm1.stock.near``."""
+    """Each engine, each way, at each place: ``mm1.stock.near``.
+
+    In this order: what is compared among places has its turns one after the other.
+    """
     return {
         f"{engine}.{way}.{place}": Variant(engine, place, settings)
-        for place, engine, (way, settings) in itertools.product(
-            places, engines.RELEASES, ways.items()
+        for engine, (way, settings), place in itertools.product(
+            engines.RELEASES, ways.items(), places
         )
     }
 
 
 TOOLS = {name: Variant(name) for name in ("consumer", "producer", "librdkafka")}
-# Everything that stands between stock and what is rendered, one by one.
-NO_CONSUMER = {
-    "fetch.max.wait.ms": None, "fetch.min.bytes": None, "max.poll.records": None,
-    "receive.buffer.bytes": None,
-}  # fmt: skip
-G1 = "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
+# What Kafka's script chooses.
+PAUSE_GOAL = "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
+PARALLEL_GC = "-XX:+UseParallelGC"
+MIB = 1 << 20
+# What was rendered before, and each of its keys taken away or made smaller.
+BEFORE = Settings(
+    consumer={
+        "fetch.max.bytes": None, "max.partition.fetch.bytes": None, "max.poll.records": 4000,
+        "receive.buffer.bytes": MIB,
+    },
+    producer={"buffer.memory": 64 * MIB, "send.buffer.bytes": None},
+    heap="1g", jvm=PAUSE_GOAL,
+)  # fmt: skip
+
+
+def without(settings: Settings, *keys: str) -> Settings:
+    """Settings without some properties of the consumer."""
+    return replace(settings, consumer={**settings.consumer, **dict.fromkeys(keys)})
+
+
 KEYS = {
     "stock": None,
-    "rendered": Settings(),
-    "heap_2g": Settings(heap="2g"),
-    "one_task": Settings(parallel=1),
-    "parallel_gc": Settings(jvm="-XX:+UseParallelGC"),
-    "parallel_gc_2g": Settings(jvm="-XX:+UseParallelGC", heap="2g"),
-    "regions_8m": Settings(jvm=f"{G1} -XX:G1HeapRegionSize=8m"),
-    "no_pause_goal": Settings(jvm="-XX:+UseG1GC"),
+    "before": BEFORE,
+    "before_heap_2g": replace(BEFORE, heap="2g"),
+    "before_one_task": replace(BEFORE, parallel=1),
+    "before_parallel_gc": replace(BEFORE, jvm=PARALLEL_GC),
+    "before_regions_8m": replace(BEFORE, jvm=f"{PAUSE_GOAL} -XX:G1HeapRegionSize=8m"),
+    "before_no_pause_goal": replace(BEFORE, jvm=""),
+    "before_buffer_16m": replace(BEFORE, producer={**BEFORE.producer, "buffer.memory": 16 * MIB}),
     **{
-        f"buffer_{mebibytes}m": Settings(producer={"buffer.memory": mebibytes << 20})
-        for mebibytes in (8, 16, 32)
+        f"before_no_{key}": without(BEFORE, key)
+        for key in ("max.poll.records", "receive.buffer.bytes", "fetch.min.bytes")
     },
-    "no_consumer_defaults": Settings(consumer=NO_CONSUMER),
-    "one_task_no_consumer_defaults": Settings(consumer=NO_CONSUMER, parallel=1),
-    **{f"no_{key}": Settings(consumer={key: None}) for key in NO_CONSUMER},
+    "rendered": Settings(),
+    **{f"rendered_heap_{size}": Settings(heap=size) for size in ("320m", "512m", "1g")},
+    "rendered_parallel_gc": Settings(jvm=PARALLEL_GC),
+    "rendered_pause_goal": Settings(jvm=PAUSE_GOAL),
+    "rendered_buffer_8m": Settings(producer={"buffer.memory": 8 * MIB}),
+    "rendered_poll_4000": Settings(consumer={"max.poll.records": 4000}),
+    "rendered_fetch_stock": without(Settings(), "fetch.max.bytes", "max.partition.fetch.bytes"),
+    "rendered_buffer_64m": Settings(producer={"buffer.memory": 64 * MIB}),
+    "rendered_receive_1m": Settings(consumer={"receive.buffer.bytes": MIB}),
+    "rendered_no_fetch.min.bytes": without(Settings(), "fetch.min.bytes"),
+    **{
+        f"rendered_no_{key}": Settings(producer={key: None})
+        for key in ("batch.size", "linger.ms", "send.buffer.bytes")
+    },
+    **{f"rendered_parallel_{number}": Settings(parallel=number) for number in (1, 2)},
 }
-SCENARIOS: dict[str, dict[str, Variant]] = {
+# What reading from far away depends on.
+READ_KEYS = {
+    "rendered": Settings(),
+    "receive_stock": without(Settings(), "receive.buffer.bytes"),
+    **{
+        f"receive_{size}m": Settings(consumer={"receive.buffer.bytes": size * MIB})
+        for size in (1, 4)
+    },
+    **{
+        f"fetch_{size}m": Settings(
+            consumer={"max.partition.fetch.bytes": size * MIB, "fetch.max.bytes": 50 * MIB}
+        )
+        for size in (1, 4)
+    },
+    "poll_4000": Settings(consumer={"max.poll.records": 4000}),
+    **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2, 6)},
+}
+# What writing far away depends on.
+WRITE_KEYS = {
+    "rendered": Settings(),
+    **{f"batch_{size}k": Settings(producer={"batch.size": size << 10}) for size in (320, 640)},
+    **{f"buffer_{size}m": Settings(producer={"buffer.memory": size * MIB}) for size in (16, 32)},
+    "heap_1g": Settings(heap="1g"),
+    **{f"parallel_{number}": Settings(parallel=number) for number in (1, 2)},
+    "parallel_gc": Settings(jvm=PARALLEL_GC),
+    "pause_goal": Settings(jvm=PAUSE_GOAL),
+}
+SCENARIOS: Mapping[str, Mapping[str, Variant | Restarts]] = {
     "places": {
         **named(["near", "read_0", "read_50", "write_0", "write_50"], stock=None,
                 rendered=Settings()),
@@ -241,17 +343,36 @@ SCENARIOS: dict[str, dict[str, Variant]] = {
     "far": named([f"{way}_{trip}" for way in ("read", "write") for trip in (10, 150)],
                  rendered=Settings()),
     "near": {**named(["near"], stock=None, rendered=Settings()), **TOOLS},
+    # Of sources with --compression: what it costs to compress again what was written compressed.
+    "compression": named(
+        ["near"], none=Settings(),
+        **{kind: Settings(producer={"compression.type": kind}) for kind in ("lz4", "zstd", "gzip")},
+    ),
+    "restarts": {
+        f"{engine}.{way}.near": Restarts(engine, settings)
+        for engine in engines.RELEASES
+        for way, settings in (("stock", None), ("rendered", Settings()))
+    },
+    "read_keys": named(["read_50"], **READ_KEYS),
+    "write_keys": named(["write_50"], **WRITE_KEYS),
     "mm1_keys": {f"mm1.{name}.near": Variant("mm1", "near", way) for name, way in KEYS.items()},
     "mm2_keys": {f"mm2.{name}.near": Variant("mm2", "near", way) for name, way in KEYS.items()},
 }  # fmt: skip
 
 
+# What is divided by stock's.
+COMPARED = (
+    "records_per_s", "cpu_s_per_gb", "peak_mib", "first_record_s",
+    "first_start_s", "first_start_cpu_s", "after_sigterm_s", "after_kill_s",
+)  # fmt: skip
+
+
 def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
     """Medians of a run divided by others of the same run.
 
-    Of each way and place by stock's there (``_of_stock``), of each far place by the same through a
-    proxy that does not delay (``_of_0_ms``), and near by the serial bound: as fast as both perf
-    tools one after the other.
+    Of each way and place by stock's and by the defaults' there (``_of_stock``, ``_of_rendered``),
+    of each far place by the same through a proxy that does not delay (``_of_0_ms``), and near by
+    the serial bound: as fast as both perf tools one after the other.
     """
 
     def middle(name: str, number: str) -> float | None:
@@ -270,10 +391,11 @@ def ratios(trials: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
         engine, _, rest = name.partition(".")
         way, _, place = rest.rpartition(".")
         rate = middle(name, "records_per_s")
-        if way and way != "stock":
-            for number in ("records_per_s", "cpu_s_per_gb", "peak_mib", "first_record_s"):
-                divide(f"{name}.{number}_of_stock", middle(name, number),
-                       middle(f"{engine}.stock.{place}", number))  # fmt: skip
+        for other in ("stock", "rendered"):
+            if way and way not in {"stock", other}:
+                for number in COMPARED:
+                    divide(f"{name}.{number}_of_{other}", middle(name, number),
+                           middle(f"{engine}.{other}.{place}", number))  # fmt: skip
         if place not in {"", "near"}:
             side = place.partition("_")[0]
             divide(f"{name}.rate_of_near", rate, middle(f"{engine}.{way}.near", "records_per_s"))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import MeasurementError, Node
+from common import MeasurementError, Node, threads
+from flowing import PARTITIONS
 from kafka import KafkaConsumer, TopicPartition
-from mirror.content import PARTITIONS
 
-TICKS = os.sysconf("SC_CLK_TCK")
 # What the names of threads begin with, of which Linux keeps 15 characters.
 THREADS = {
     "gc": ("GC Thread", "G1 "),
@@ -118,7 +115,10 @@ class Copying:
         time.sleep(0.1)
         self._read(consumer)
         return Moment(
-            time.monotonic(), sum(self.ends), self.node.cpu(), threads(self.node.process.pid)
+            time.monotonic(),
+            sum(self.ends),
+            self.node.cpu(),
+            threads(self.node.process.pid, THREADS),
         )
 
     def _peak_mib(self) -> float:
@@ -132,17 +132,3 @@ class Copying:
         consumer = KafkaConsumer(bootstrap_servers=self.address)
         self._read(consumer)
         consumer.close()
-
-
-def threads(pid: int) -> Counter[str]:
-    """Processor seconds of a process by kind of thread; those of threads that ended are lost."""
-    found: Counter[str] = Counter()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):
-            name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
-            used = fields.split()
-            kind = next(
-                (kind for kind, begins in THREADS.items() if name.startswith(begins)), "other"
-            )
-            found[kind] += (int(used[11]) + int(used[12])) / TICKS  # type: ignore[assignment]
-    return found

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a dedicated MirrorMaker 2 copies nothing around starts, stops and kills, by setting.
+"""How long MirrorMaker 2 copies nothing around starts, stops and kills, by setting.
 
 Two single-node KRaft brokers and the mirror's processes run on loopback and end with this program.
 Every trial has an alias and a topic of its own, so all of them start from nothing.
@@ -18,22 +18,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from itertools import count
 from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
-from common import LIMIT, RELEASE, Node, broker, free_ports, properties_text, wait_for
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from common import RELEASE, Node, broker, free_ports, properties_text, wait_for
+from flowing import PARTITIONS, Flowing, restarted
 from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.errors import KafkaError
-
-PARTITIONS = 6
-RATE = 1000
-
 
 # Each variant is what it adds to stock's properties.
 DISCOVERY = {"plugin.discovery": "service_load", "west.plugin.discovery": "service_load"}
@@ -50,96 +46,6 @@ VARIANTS: dict[str, dict[str, str]] = {
 }
 
 
-class Load:
-    """A thread that writes numbered records to every partition of a topic, and counts them."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self.topic = topic
-        self.acknowledged = 0
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
-
-    def _write(self) -> None:
-        futures = []
-        number = 0
-        begun = time.monotonic()
-        while not self._stop.wait(0.02):
-            for _ in range(int((time.monotonic() - begun) * RATE) - number):
-                value = str(number).encode().ljust(100)
-                futures.append(
-                    self._producer.send(self.topic, value, partition=number % PARTITIONS)
-                )
-                number += 1
-        self._producer.flush(60)
-        self.acknowledged = sum(1 for future in futures if future.succeeded())
-
-    def end(self) -> None:
-        """Stop writing once everything is acknowledged."""
-        self._stop.set()
-        self._thread.join(90)
-        self._producer.close()
-
-
-class Watch:
-    """A thread that reads a topic's end offsets every 0.1 s."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self._partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap)
-        self._topic = topic
-        self._stop = threading.Event()
-        self.samples: list[tuple[float, tuple[int, ...]]] = []
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
-
-    def _sample(self) -> None:
-        # A consumer asked for a topic that is not there waits for its whole timeout.
-        while not self._stop.wait(0.1) and self._topic not in self._consumer.topics():
-            self.samples.append((time.monotonic(), (0,) * PARTITIONS))
-        while not self._stop.wait(0.1):
-            with suppress(KafkaError):
-                ends = self._consumer.end_offsets(self._partitions)
-                self.samples.append((time.monotonic(), tuple(ends[p] for p in self._partitions)))
-
-    def end(self) -> None:
-        """Stop reading them."""
-        self._stop.set()
-        self._thread.join(60)
-        self._consumer.close()
-
-    def now(self) -> tuple[int, ...]:
-        """End offsets as they were last seen."""
-        return self.samples[-1][1] if self.samples else (0,) * PARTITIONS
-
-    def fresh(self) -> tuple[int, ...]:
-        """End offsets seen after this call began."""
-        begun = time.monotonic()
-        wait_for("a sample", lambda: bool(self.samples) and self.samples[-1][0] > begun + 0.3, 20)
-        return self.now()
-
-    def growth(self, base: tuple[int, ...]) -> float:
-        """Wait until every partition has a record beyond `base`; the moment of the last one."""
-        return wait_for(
-            "new records on the target",
-            lambda: all(new > old for new, old in zip(self.now(), base, strict=True)),
-        )
-
-    def longest_stall(self, since: float) -> float:
-        """Longest time any partition did not grow since a moment, in seconds."""
-        samples = [sample for sample in self.samples if sample[0] >= since]
-        longest = 0.0
-        for number in range(PARTITIONS):
-            grown = samples[0]
-            for sample in samples:
-                if sample[1][number] > grown[1][number]:
-                    longest = max(longest, sample[0] - grown[0])
-                    grown = sample
-            longest = max(longest, samples[-1][0] - grown[0])
-        return longest
-
-
 @dataclass
 class Lab:
     """Both clusters, and where files go."""
@@ -148,11 +54,21 @@ class Lab:
     directory: Path
     east: str
     west: str
+    engine: str
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
-class Mirror:
-    """One flow with a topic of its own under load, and the processes that mirror it."""
+FACTORS = {
+    f"{topic}.replication.factor": "1"
+    for topic in ("offset.storage", "config.storage", "status.storage")
+}
+
+
+class Mirror(Flowing):
+    """One flow with a topic of its own under load, and the processes that mirror it.
+
+    These are dedicated; :class:`Connect` has workers.
+    """
 
     def __init__(self, lab: Lab, variant: Mapping[str, str], nodes: int) -> None:
         self.lab = lab
@@ -162,18 +78,28 @@ class Mirror:
         self.directory.mkdir()
         self.ports = free_ports(nodes)
         self.starts = 0
-        self.marks: list[tuple[str, tuple[int, ...]]] = []
         self.running: dict[int, Node] = {}
-        topic = f"load{number}"
+        self.topic = f"load{number}"
         admin = KafkaAdminClient(bootstrap_servers=lab.east)
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])
         admin.close()
-        base = {
+        for number, port in enumerate(self.ports):
+            text = properties_text(self.properties(variant, port))
+            (self.directory / f"{number}.properties").write_text(text)
+        super().__init__(lab.east, lab.west, self.topic, f"{self.alias}.{self.topic}")
+
+    def properties(self, variant: Mapping[str, str], port: int) -> dict[str, str]:
+        """The properties of one node."""
+        rest = {
+            "dedicated.mode.enable.internal.rest": "true",
+            "listeners": f"http://127.0.0.1:{port}",
+        }
+        return {
             "clusters": f"{self.alias},west",
-            f"{self.alias}.bootstrap.servers": lab.east,
-            "west.bootstrap.servers": lab.west,
+            f"{self.alias}.bootstrap.servers": self.lab.east,
+            "west.bootstrap.servers": self.lab.west,
             f"{self.alias}->west.enabled": "true",
-            f"{self.alias}->west.topics": topic,
+            f"{self.alias}->west.topics": self.topic,
             f"{self.alias}->west.tasks.max": "6",
             f"{self.alias}->west.offset-syncs.topic.location": "target",
             f"west->{self.alias}.enabled": "false",
@@ -183,69 +109,27 @@ class Mirror:
             "offset-syncs.topic.replication.factor": "1",
             "checkpoints.topic.replication.factor": "1",
             "heartbeats.topic.replication.factor": "1",
-            "offset.storage.replication.factor": "1",
-            "config.storage.replication.factor": "1",
-            "status.storage.replication.factor": "1",
+            **FACTORS,
+            **(rest if len(self.ports) > 1 else {}),
+            **variant,
         }
-        for number, port in enumerate(self.ports):
-            rest = {
-                "dedicated.mode.enable.internal.rest": "true",
-                "listeners": f"http://127.0.0.1:{port}",
-            }
-            (self.directory / f"{number}.properties").write_text(
-                properties_text({**base, **(rest if nodes > 1 else {}), **variant})
-            )
-        self.target_topic = f"{self.alias}.{topic}"
-        self.load = Load(lab.east, topic)
-        self.watch = Watch(lab.west, self.target_topic)
+
+    def command(self, number: int) -> list[str]:
+        """What starts one node."""
+        script = str(self.lab.kafka / "bin" / "connect-mirror-maker.sh")
+        return [script, str(self.directory / f"{number}.properties"), "--clusters", "west"]
 
     def start(self, number: int) -> Node:
         """Start one node."""
         self.starts += 1
-        script = str(self.lab.kafka / "bin" / "connect-mirror-maker.sh")
         node = Node(
-            [script, str(self.directory / f"{number}.properties"), "--clusters", "west"],
+            self.command(number),
             self.directory / f"{self.starts}-{number}.log",
             LOG_DIR=str(self.directory / f"logs-{number}"),
             KAFKA_HEAP_OPTS="-Xms256M -Xmx1G",
         )
         self.running[number] = node
         return node
-
-    def settle(self, seconds: float = 12) -> None:
-        """Let it mirror for a while, then wait until every partition grows."""
-        time.sleep(seconds)
-        self.watch.growth(self.watch.now())
-
-    def mark(self, name: str) -> None:
-        """Count what reaches the target from now on under a name."""
-        self.marks.append((name, self.watch.fresh()))
-
-    def counts(self) -> dict[str, float]:
-        """End the load, drain, read the target; returns duplicates since each mark, and lost."""
-        self.load.end()
-        expected = self.load.acknowledged
-        wait_for("the rest", lambda: sum(self.watch.now()) >= expected)
-        time.sleep(2)
-        remaining = sum(self.watch.fresh())
-        consumer = KafkaConsumer(bootstrap_servers=self.lab.west, auto_offset_reset="earliest")
-        consumer.assign([TopicPartition(self.target_topic, number) for number in range(PARTITIONS)])
-        seen: set[bytes] = set()
-        repeated = dict.fromkeys((name for name, _ in self.marks), 0.0)
-        deadline = time.monotonic() + LIMIT
-        while remaining > 0 and time.monotonic() < deadline:
-            for partition, records in consumer.poll(500).items():
-                remaining -= len(records)
-                for record in records:
-                    if record.value in seen:
-                        repeated[self._marked(partition.partition, record.offset)] += 1
-                    seen.add(record.value)
-        consumer.close()
-        return {**{f"duplicates_{name}": number for name, number in repeated.items()},
-                "records": expected, "lost": expected - len(seen)}  # fmt: skip
-
-    def _marked(self, partition: int, offset: int) -> str:
-        return next(name for name, ends in reversed(self.marks) if offset >= ends[partition])
 
     def leader(self) -> int:
         """The node that leads the workers' group, by the nodes' logs."""
@@ -259,14 +143,76 @@ class Mirror:
         for node in self.running.values():
             node.process.kill()
             node.process.wait(30)
-        self.load.end()
-        self.watch.end()
+        super().end()
+
+
+class Connect(Mirror):
+    """A flow on workers of Kafka Connect, which gets its connector as soon as one answers."""
+
+    def properties(self, variant: Mapping[str, str], port: int) -> dict[str, str]:
+        """The properties of one worker."""
+        converter = "org.apache.kafka.connect.converters.ByteArrayConverter"
+        return {
+            "bootstrap.servers": self.lab.west,
+            "group.id": self.alias,
+            "listeners": f"http://127.0.0.1:{port}",
+            "key.converter": converter,
+            "value.converter": converter,
+            **{
+                f"{kind}.storage.topic": f"{self.alias}-{kind}"
+                for kind in ("offset", "config", "status")
+            },
+            **FACTORS,
+            **{key.removeprefix("west."): value for key, value in variant.items()},
+        }
+
+    def command(self, number: int) -> list[str]:
+        """What starts one worker."""
+        script = str(self.lab.kafka / "bin" / "connect-distributed.sh")
+        return [script, str(self.directory / f"{number}.properties")]
+
+    def start(self, number: int) -> Node:
+        """Start one worker; the first brings the connector along."""
+        node = super().start(number)
+        if self.starts == 1:
+            threading.Thread(target=self._deploy, args=(self.ports[number],), daemon=True).start()
+        return node
+
+    def _deploy(self, port: int) -> None:
+        config = {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "tasks.max": "6",
+            "source.cluster.alias": self.alias,
+            "target.cluster.alias": "west",
+            "source.cluster.bootstrap.servers": self.lab.east,
+            "target.cluster.bootstrap.servers": self.lab.west,
+            "topics": self.topic,
+            "offset-syncs.topic.location": "target",
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "header.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        }
+
+        def sent() -> bool:
+            with (
+                suppress(OSError, HTTPException),
+                closing(HTTPConnection("127.0.0.1", port, timeout=30)) as asked,
+            ):
+                headers = {"Content-Type": "application/json"}
+                asked.request("PUT", "/connectors/source/config", json.dumps(config), headers)
+                return asked.getresponse().status in (200, 201)
+            return False
+
+        wait_for("the connector", sent)
+
+
+ENGINES: dict[str, type[Mirror]] = {"dedicated": Mirror, "connect": Connect}
 
 
 @contextmanager
 def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]:
     """A flow that ends with the block."""
-    flow = Mirror(lab, variant, nodes)
+    flow = ENGINES[lab.engine](lab, variant, nodes)
     try:
         yield flow
     finally:
@@ -275,30 +221,8 @@ def mirror(lab: Lab, variant: Mapping[str, str], nodes: int) -> Iterator[Mirror]
 
 def restarts(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
     """One process: first start, SIGTERM and start, kill -9 and start."""
-    result: dict[str, float] = {}
     with mirror(lab, variant, 1) as flow:
-        flow.mark("first_start")
-        node = flow.start(0)
-        result["first_start_s"] = flow.watch.growth((0,) * PARTITIONS) - node.started
-        result["first_start_cpu_s"] = node.cpu()
-        flow.settle()
-        stopped = time.monotonic()
-        result["sigterm_exit"] = node.end(signal.SIGTERM)
-        result["sigterm_ends_s"] = time.monotonic() - stopped
-        flow.mark("after_sigterm")
-        node = flow.start(0)
-        result["after_sigterm_s"] = flow.watch.growth(flow.marks[-1][1]) - node.started
-        result["after_sigterm_cpu_s"] = node.cpu()
-        flow.settle()
-        node.end(signal.SIGKILL)
-        killed = time.monotonic()
-        flow.mark("after_kill")
-        node = flow.start(0)
-        result["after_kill_s"] = flow.watch.growth(flow.marks[-1][1]) - killed
-        result["after_kill_cpu_s"] = node.cpu()
-        flow.settle()
-        result |= flow.counts()
-    return result
+        return restarted(flow, lambda: flow.start(0))
 
 
 def takeover(lab: Lab, variant: Mapping[str, str]) -> dict[str, float]:
@@ -359,6 +283,7 @@ def main() -> int:
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
     parser.add_argument("--cache", type=Path, default=os.environ.get("MIRROR_LAB_CACHE", default))
     parser.add_argument("--scenario", choices=SCENARIOS, default="restarts")
+    parser.add_argument("--engine", choices=ENGINES, default="dedicated")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--together", action="store_true", help="all variants of a trial at once")
@@ -374,7 +299,7 @@ def main() -> int:
         kafka = directory / RELEASE
         east = stack.enter_context(broker(kafka, directory / "east"))
         west = stack.enter_context(broker(kafka, directory / "west"))
-        lab = Lab(kafka, directory, east, west)
+        lab = Lab(kafka, directory, east, west, options.engine)
         for number in range(options.trials):
             with ThreadPoolExecutor(len(options.variants) if options.together else 1) as pool:
                 scenario = SCENARIOS[options.scenario]

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import MeasurementError
+from common import MeasurementError, threads
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
@@ -24,6 +25,15 @@ from trials import Trial
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PARTITIONS = 6
+# What the names of threads of Spark's Java process begin with.
+THREADS = {
+    "compiler": ("C1 Compiler", "C2 Compiler"),
+    "gc": ("VM Thread", "GC Thread", "G1 "),
+    "task": ("Executor task", "task-result-get"),
+    # One for each connection of Python's: it analyses, plans and starts jobs.
+    "driver": ("Thread-",),
+    "start": ("java", "main"),
+}
 ENVIRONMENT = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx512m"}
 # A host has what pip compiled.
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -105,19 +115,34 @@ class Lab:
         found: Trial = json.loads(done.stdout.splitlines()[-1])
         return found
 
-    def configuration(self, name: str, include: str) -> Path:
+    def configuration(
+        self,
+        name: str,
+        include: str,
+        heap: str = "512m",
+        *,
+        tls: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Path:
         """A report whose flow has one cluster on both sides, so that all of it is mirrored."""
         flow = {"name": name, "source": "a", "target": "b", "include": include,
                 "group_id": f"mirrormaker-{name}"}  # fmt: skip
-        cluster = {"bootstrap_servers": [self.source]}
-        return self.configured(name, flow, {"a": cluster, "b": cluster})
+        cluster = over_tls(self.tls[0]) if tls else {"bootstrap_servers": [self.source]}
+        return self.configured(name, flow, {"a": cluster, "b": cluster}, heap, properties)
 
-    def configured(self, name: str, flow: Mapping[str, Any], clusters: Mapping[str, Any]) -> Path:
-        """A report of one flow, with a directory of its own."""
+    def configured(
+        self,
+        name: str,
+        flow: Mapping[str, Any],
+        clusters: Mapping[str, Any],
+        heap: str = "512m",
+        properties: Mapping[str, str] | None = None,
+    ) -> Path:
+        """A report of one flow, with a directory of its own; ``properties`` are Spark's."""
         place = self.directory / name
         place.mkdir(exist_ok=True)
-        spark = {"master": "local[2]", "heap": "512m", "jars_directory": str(self.jars),
-                 "class_archive": str(self.classes)}  # fmt: skip
+        spark = {"master": "local[2]", "heap": heap, "jars_directory": str(self.jars),
+                 "class_archive": str(self.classes), "properties": properties or {}}  # fmt: skip
         path = place / "config.json"
         document = {
             "version": 1,
@@ -144,14 +169,22 @@ class Lab:
                 text=True,
                 env=self.environment,
             ) as process,
-            peak_of(process.pid) as peak,
+            watched(process.pid) as seen,
         ):
             out, said = process.communicate()
         seconds = time.monotonic() - begun
         if process.returncode not in {0, 1, 2}:
             raise MeasurementError(f"{' '.join(command)}: {said[-2000:]}")
-        trial = {"seconds": seconds, "cpu_s": _cpu() - before, "peak_mib": max(peak)}
+        trial = {
+            "seconds": seconds, "cpu_s": _cpu() - before, "peak_mib": max(seen.peaks.values()),
+            **seen.cpu(),
+        }  # fmt: skip
         return trial, json.loads(out) if out.startswith("{") else {}
+
+
+def over_tls(address: str) -> dict[str, Any]:
+    """How the report reaches a cluster over TLS."""
+    return {"bootstrap_servers": [address], "security_protocol": "SSL", "ssl_ca": True}
 
 
 def _cpu() -> float:
@@ -159,10 +192,27 @@ def _cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
+@dataclass
+class Seen:
+    """What was seen of processes.
+
+    :param peaks: process id -> the most memory it ever held, in mebibytes.
+    :param java: process id -> processor seconds by kind of thread (:data:`THREADS`).
+    """
+
+    peaks: dict[int, float] = field(default_factory=lambda: {0: 0.0})
+    java: dict[int, Counter[str]] = field(default_factory=dict)
+
+    def cpu(self) -> Trial:
+        """Processor seconds of Java by kind of thread, but for what its last tenth took."""
+        used = sum(self.java.values(), Counter())
+        return {f"cpu_s_{kind}": used[kind] for kind in (*THREADS, "other")} if used else {}
+
+
 @contextmanager
-def peak_of(pid: int) -> Iterator[list[float]]:
-    """Peaks in mebibytes of the memory of a process and of each that it starts, while it runs."""
-    peaks = [0.0]
+def watched(pid: int) -> Iterator[Seen]:
+    """Look at a process and at each that it starts, while it runs."""
+    seen = Seen()
     ended = threading.Event()
 
     def watch() -> None:
@@ -171,12 +221,16 @@ def peak_of(pid: int) -> Iterator[list[float]]:
                 with suppress(OSError, StopIteration):
                     text = Path(f"/proc/{process}/status").read_text().splitlines()
                     line = next(each for each in text if each.startswith("VmHWM"))
-                    peaks.append(int(line.split()[1]) / 1024)
+                    seen.peaks[process] = int(line.split()[1]) / 1024
+                    if text[0].split()[1] == "java":
+                        # The greatest of each: threads end before their process does.
+                        before = seen.java.get(process, Counter())
+                        seen.java[process] = before | threads(process, THREADS)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield peaks
+        yield seen
     finally:
         ended.set()
         thread.join()

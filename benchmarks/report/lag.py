@@ -6,7 +6,7 @@ import signal
 from contextlib import closing
 from typing import Any
 
-from clusters import PARTITIONS, Lab, commit, create
+from clusters import PARTITIONS, Lab, commit, create, over_tls
 from common import Node, properties_text, wait_for
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from trials import Trial
@@ -23,10 +23,7 @@ def lag(lab: Lab, variant: str) -> Trial:
     if "lag" not in lab.filled:
         lab.filled.add("lag")
         _prepare(lab)
-    clusters = {
-        alias: {"bootstrap_servers": [address], "security_protocol": "SSL", "ssl_ca": True}
-        for alias, address in zip("ab", lab.tls, strict=True)
-    }
+    clusters = {alias: over_tls(address) for alias, address in zip("ab", lab.tls, strict=True)}
     flow: dict[str, Any] = {
         "name": variant, "source": "a", "target": "b", "include": "lag-.*",
         "group_id": f"mirrormaker-{variant}",

@@ -34,15 +34,20 @@ from trials import Trial, Trials, spread
 
 AGAINST = ", against"  # what follows the name of a variant of another checkout
 INCREMENT = 600
+RUNS = {"run": "512m", "run_1g": "1g"}  # the whole command, by its heap
 
 
 def full(lab: Lab, variant: str) -> Trial:
     """All records of a topic, by one reader or by the report's command."""
     lab.fill("full", lab.records, lab.source, lab.target)
-    if variant != "run":
+    if variant not in RUNS:
         return lab.reader(variant)
     commit(lab.source, "mirrormaker-full", ["full"])
-    config = lab.configuration("full", "full")
+    return whole(lab, lab.configuration("full", "full", RUNS[variant]))
+
+
+def whole(lab: Lab, config: Path) -> Trial:
+    """The report's command, which verifies every record of the topic."""
     shutil.rmtree(config.parent / "state", ignore_errors=True)  # otherwise nothing new is read
     trial, said = lab.report(config, "run", "--json")
     records = sum(int(row["verified_records"]) for row in said["parity"])
@@ -51,6 +56,8 @@ def full(lab: Lab, variant: str) -> Trial:
     return {**trial, "records": records, "records_per_s": 2 * records / trial["seconds"]}
 
 
+# What the report chooses for a cluster so far away, on two processors with a heap of 2 GiB.
+FAR_TASKS = "local[6]"
 FAR = {
     "max.poll.records": "20000",
     "max.partition.fetch.bytes": "16777216",
@@ -61,7 +68,8 @@ FAR = {
 def distance(lab: Lab, variant: str) -> Trial:
     """A full digest of a cluster so many milliseconds away."""
     lab.fill("full", lab.records, lab.source)
-    return lab.reader("cold_digest", source=lab.via[int(variant)], heap="2g", fetch=FAR)
+    source = lab.via[int(variant)]
+    return lab.reader("cold_digest", source=source, heap="2g", fetch=FAR, master=FAR_TASKS)
 
 
 def start(lab: Lab, variant: str) -> Trial:
@@ -81,6 +89,19 @@ def start(lab: Lab, variant: str) -> Trial:
     return {**trial, "spark_started": float(bool(said["spark_started"]))}
 
 
+# Java's first compiler alone, and both.
+COMPILERS = {"first": "-XX:TieredStopAtLevel=1", "both": "-XX:TieredStopAtLevel=4"}
+
+
+def encrypted(lab: Lab, variant: str) -> Trial:
+    """The whole command over TLS, by Java's compilers."""
+    lab.fill("full", lab.records, lab.source)
+    commit(lab.source, "mirrormaker-encrypted", ["full"])
+    options = f"-XX:MetaspaceSize=256m -XX:+UseSerialGC {COMPILERS[variant]}"
+    properties = {"spark.driver.extraJavaOptions": options}
+    return whole(lab, lab.configuration("encrypted", "full", "1g", tls=True, properties=properties))
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What is measured by turns, and which medians are divided by which.
@@ -98,10 +119,11 @@ SCENARIOS = {
         full,
         (
             "perf", "count", "digest", "cold_digest", "one_job", "two_jobs",
-            "confluent", "confluent_stock", "kafka_python", "run",
+            "confluent", "confluent_stock", "kafka_python", "run", "run_1g",
         ),
         {
             "digest.cpu_of_count": ("digest", "cpu_s", "count", "cpu_s"),
+            "digest.rate_of_count": ("digest", "records_per_s", "count", "records_per_s"),
             **{
                 f"{digest}.rate_of_{other}": (digest, "records_per_s", other, "records_per_s")
                 for digest in ("digest", "cold_digest")
@@ -124,6 +146,11 @@ SCENARIOS = {
             "nothing.seconds": ("nothing", "seconds", None, ""),
             "nothing.spark_started": ("nothing", "spark_started", None, ""),
         },
+    ),
+    "encrypted": Scenario(
+        encrypted, ("first", "both"),
+        {f"both.{number}_of_first": ("both", number, "first", number)
+         for number in ("cpu_s", "seconds")},
     ),
     "lag": Scenario(
         lag,

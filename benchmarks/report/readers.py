@@ -86,7 +86,7 @@ def spark(
     from mirror_report.parity.spark import session, source
 
     how = Spark(
-        master="local[2]",
+        master=settings.get("master", "local[2]"),
         heap=settings["heap"],
         jars_directory=settings["jars"],
         class_archive=settings["classes"],
@@ -108,7 +108,10 @@ def spark(
             return rows.groupBy("topic", "partition").count().selectExpr("`count` as n")
         return digest.digest(align.place(rows, 60_000))
 
-    with session.open_session(how, session.SMALL_BYTES) as opened:
+    # Warm, it is the rate of those that read for long.
+    records = session.LARGE_RECORDS if warm else settings["records"]
+    expected = max(records * settings["record_bytes"], session.SMALL_BYTES)
+    with session.open_session(how, expected, records) as opened:
 
         def read() -> int:
             return sum(row["n"] for job in jobs for row in frame(opened, job).collect())

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.hosts import Unit
+from labkit.hosts import Unit, Units
 from labkit.lab import Lab
 
 RECORDS = 400
@@ -82,7 +82,7 @@ class Faulty:
     """
 
     lab: Lab
-    unit: Unit
+    unit: Unit | Units
     flow: str
     prefix: str
     target: str

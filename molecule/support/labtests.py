@@ -80,6 +80,19 @@ def outputs() -> list[str]:
     return []
 
 
+@pytest.fixture
+def stands(lab: Lab, outputs: list[str]) -> Callable[[str], dict[str, str]]:
+    """Where a secret is found: in files of hosts, or in Ansible's output."""
+    script = "grep -rlF --exclude-dir=proc --exclude-dir=sys -f - / 2>/dev/null || true"
+
+    def places(word: str) -> dict[str, str]:
+        files = {host.name: host.run("sh", "-c", script, stdin=word).stdout for host in lab.hosts}
+        printed = {"Ansible": "printed it"} if any(word in text for text in outputs) else {}
+        return {name: found for name, found in files.items() if found} | printed
+
+    return places
+
+
 @pytest.fixture(scope="session")
 def whole(lab: Lab, faulty: Faulty) -> tuple[int, dict[str, Any]]:
     """The report of a whole mirror, whose topics to be damaged hold verified records.

@@ -84,7 +84,7 @@ def test_a_change_goes_through_one_host_at_a_time(lab, engine, units, outputs, m
     since = "@" + lab.desk.shell("date +%s.%N").strip()
     with lab.producing("orders", rate=500) as production:
         production.wait_more(500)
-        outputs.append(lab.playbook("mirrormaker.yml", lab.changed(engine.change)).stdout)
+        outputs.append(lab.playbook(engine.playbook, lab.changed(engine.change)).stdout)
         production.wait_more(500)
     lab.wait_mirrored("orders", ["orders"])
     (first,), (second,) = (outages(unit, since) for unit in units)
@@ -97,7 +97,7 @@ def test_a_change_goes_through_one_host_at_a_time(lab, engine, units, outputs, m
     assert first[1] < second[0] or second[1] < first[0], "both were away at once"
     assert complete(found) == {}
     for unit in units:
-        files = unit.host.shell("cat /etc/mirrormaker/*.properties")
+        files = unit.host.shell(f"cat /etc/{unit.name.removesuffix('.service')}/*.properties")
         assert "linger.ms=35" in files
 
 
@@ -105,6 +105,6 @@ def test_a_change_goes_through_one_host_at_a_time(lab, engine, units, outputs, m
 def test_a_second_run_changes_nothing(lab, engine, units, outputs):
     assert outputs, "the change was made"
     running = [unit.pid for unit in units]
-    again = lab.playbook("mirrormaker.yml", lab.changed(engine.change)).stdout
-    assert changed(again) == {host.name: 0 for host in lab.mirrors}
+    again = lab.playbook(engine.playbook, lab.changed(engine.change)).stdout
+    assert changed(again) == {host.name: [] for host in lab.mirrors}
     assert [unit.pid for unit in units] == running

@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mirror_report.kafka import formats
 from mirror_report.kafka.formats import FormatError
 
+source_offset = partial(formats.source_offset, connector="MirrorSourceConnector")
 PLACE = b'["MirrorSourceConnector",{"cluster":"east","partition":1,"topic":"t1"}]'
 NAMES = st.text(st.characters(codec="utf-8"), max_size=40)
 INT32 = st.integers(0, 2**31 - 1)
@@ -24,12 +26,12 @@ def string(text: str) -> bytes:
 
 
 def test_source_offset_of_a_real_record() -> None:
-    found = formats.source_offset(PLACE, b'{"offset":499}')
+    found = source_offset(PLACE, b'{"offset":499}')
     assert found == formats.SourceOffset("MirrorSourceConnector", "east", "t1", 1, 499)
 
 
 def test_forgotten_source_offset_has_none() -> None:
-    found = formats.source_offset(PLACE, None)
+    found = source_offset(PLACE, None)
     assert found is not None
     assert found.offset is None
 
@@ -42,7 +44,7 @@ def test_forgotten_source_offset_has_none() -> None:
     ],
 )
 def test_offsets_of_other_connectors_are_of_no_interest(key: bytes) -> None:
-    assert formats.source_offset(key, b'{"offset":0}') is None
+    assert source_offset(key, b'{"offset":0}') is None
 
 
 @given(topic=NAMES, cluster=NAMES, partition=INT32, offset=st.none() | st.integers(0, 2**63 - 1))
@@ -52,7 +54,7 @@ def test_source_offsets_come_back(
     place = {"cluster": cluster, "partition": partition, "topic": topic}
     key = json.dumps(["MirrorSourceConnector", place], ensure_ascii=False).encode()
     value = None if offset is None else json.dumps({"offset": offset}).encode()
-    assert formats.source_offset(key, value) == formats.SourceOffset(
+    assert source_offset(key, value) == formats.SourceOffset(
         "MirrorSourceConnector", cluster, topic, partition, offset
     )
 
@@ -91,6 +93,20 @@ def test_status_of_real_records() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (None, None),
+        ("", None),
+        ("a.B: why\n\tat c", "a.B: why"),
+        ("a.B: in vain\n\tat c\nCaused by: d.E: so\n\tat f\nCaused by: g.H: why\n\t... 2 more\n",
+         "a.B: in vain; first cause: g.H: why"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_failure_has_its_first_cause(trace: str | None, reason: str | None) -> None:
+    assert formats.Status("c", 0, "FAILED", trace).reason == reason
+
+
 def test_status_of_what_is_gone_is_none() -> None:
     found = formats.status(b"status-task-MirrorSourceConnector-1", None)
     assert found == formats.Status("MirrorSourceConnector", 1, None)
@@ -103,15 +119,15 @@ def test_topics_a_connector_used_are_no_status() -> None:
 @pytest.mark.parametrize(
     ("decode", "key", "value"),
     [
-        (formats.source_offset, None, b'{"offset":1}'),
-        (formats.source_offset, b"\xff", b'{"offset":1}'),
-        (formats.source_offset, b'{"cluster":"east"}', b'{"offset":1}'),
-        (formats.source_offset, b'["MirrorSourceConnector",{"topic":"t"}]', b'{"offset":1}'),
-        (formats.source_offset, PLACE.replace(b"1,", b'"1",'), b'{"offset":1}'),
-        (formats.source_offset, PLACE, b"{}"),
-        (formats.source_offset, PLACE, b'{"offset":"1"}'),
-        (formats.source_offset, PLACE, b'{"offset":-1}'),
-        (formats.source_offset, PLACE, b"1"),
+        (source_offset, None, b'{"offset":1}'),
+        (source_offset, b"\xff", b'{"offset":1}'),
+        (source_offset, b'{"cluster":"east"}', b'{"offset":1}'),
+        (source_offset, b'["MirrorSourceConnector",{"topic":"t"}]', b'{"offset":1}'),
+        (source_offset, PLACE.replace(b"1,", b'"1",'), b'{"offset":1}'),
+        (source_offset, PLACE, b"{}"),
+        (source_offset, PLACE, b'{"offset":"1"}'),
+        (source_offset, PLACE, b'{"offset":-1}'),
+        (source_offset, PLACE, b"1"),
         (formats.offset_sync, None, bytes(16)),
         (formats.offset_sync, string("t") + bytes(4), None),
         (formats.offset_sync, string("t") + bytes(4), bytes(17)),

@@ -280,6 +280,27 @@ def test_more_tasks_than_partitions_are_idle(flow: Flow, word: str) -> None:
     assert preflight.idle_tasks(replace(flow, parallelism=3), nothing) == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "measured", "expected"),
+    [
+        (None, 0.8, None), (None, 9.0, None), (None, 48.2, "that it is near"),
+        (50, 48.2, None), (50, 74.0, None), (50, 77.0, "50 ms"), (50, 2.4, "50 ms"),
+    ],
+)  # fmt: skip
+def test_a_distance_that_is_not_as_typed_is_a_warning(
+    typed: int | None, measured: float, expected: str | None
+) -> None:
+    flow = replace(FLOW, round_trips_ms={} if typed is None else {FLOW.source: typed})
+    found = preflight.distance(flow, FLOW.source, measured)
+    assert bool(found) == bool(expected)
+    for each in found:
+        assert (each.severity, each.kind) == ("warning", "distance")
+        assert f"the inventory says {expected}" in each.message
+        assert (
+            f"distance.{FLOW.source}.round_trip_ms of mirrormaker to {measured:.0f}" in each.action
+        )
+
+
 def test_more_replicas_than_brokers_are_refused() -> None:
     flow = replace(FLOW, replication_factors={"replication.factor": 3, "other": 2})
     (found,) = preflight.replication_factors(flow, 2)

@@ -55,13 +55,13 @@ def test_mirror_at_work_that_commits_past_the_ends_seen_is_held_against_newer_on
     flow = Flow("f", "east", "west", "a|b", topics=("a", "b"), group_id="g")
     positions = {"a": {0: 120}, "b": {0: 100}, "gone": {0: 5}}
     group = GroupSnapshot("g", "Stable", ())
-    seen = Observed(snapshot(a=100, b=100), MirrorStatus(positions), group, snapshot(), 1, None)
+    seen = Observed(snapshot(a=100, b=100), MirrorStatus(positions), group, snapshot(), None)
     after = with_later_ends(clients, flow, seen)
     assert east.asked == ["a"]
     assert after.source.topics["a"].partitions[0].end == 150
     assert after.source.topics["a"].configs == {"kept": "yes"}
     assert after.source.topics["b"] == seen.source.topics["b"]
     east.asked = []
-    seen = Observed(snapshot(a=120, b=100), MirrorStatus(positions), group, snapshot(), 1, None)
+    seen = Observed(snapshot(a=120, b=100), MirrorStatus(positions), group, snapshot(), None)
     assert with_later_ends(clients, flow, seen) is seen
     assert east.asked == []

@@ -14,7 +14,7 @@ EXPECTED = {
     1: "altered_timestamp possible_loss hung_transaction heartbeat "
     "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
     "not_running no_topics partitions_fewer compact_null_keys message_size timestamp_type "
-    "timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks "
+    "timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks distance "
     "certificate_expiry permission_unknown not_checked not_proved orphaned "
     "broker_too_old regex_disagreement group_reread group_unmapped group_stale group_unknown",
     2: "missing corrupt_value corrupt_headers moved reordered "

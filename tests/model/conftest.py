@@ -143,6 +143,34 @@ def site() -> Site:
 
 
 @pytest.fixture
+def connect_site() -> Site:
+    """A flow with groups on two workers, and a flow in the other direction on one of its own."""
+    made = copy.deepcopy(SITE)
+    made["clusters"]["west"] = {
+        **copy.deepcopy(made["clusters"]["east"]), "bootstrap_servers": ["west1:9092"],
+    }  # fmt: skip
+    made["flows"] = [
+        {"name": "orders", "engine": "mm2-connect", "connect": "connect-west", "source": "east",
+         "target": "west", "topics": ["orders"], "consumer_groups": ["billing"]},
+        {"name": "back", "engine": "mm2-connect", "connect": "connect-east", "source": "west",
+         "target": "east", "topics": ["refunds", "heartbeats"],
+         "properties": {"emit.heartbeats.enabled": True, "producer.override.linger.ms": 7}},
+    ]  # fmt: skip
+    rest = {
+        "ssl_ca": made["clusters"]["east"]["ssl_ca"],
+        "users": {"deployer": "CANARY-rest"},
+        "client": "deployer",
+    }
+    made["instances"] = {}
+    made["connect_clusters"] = {
+        "connect-west": {"kafka": "west", "hosts": ["mirror1", "mirror2"], "rest": rest},
+        "connect-east": {"kafka": "east", "hosts": ["mirror1"], "port": 8444, "rest": rest},
+    }
+    made["groups"] = {"kafka_connect": ["mirror1", "mirror2"], "mirror_report": ["report1"]}
+    return Site(made)
+
+
+@pytest.fixture
 def mm2_site() -> Site:
     """Two flows of MirrorMaker 2 in one process."""
     made = copy.deepcopy(SITE)

@@ -83,12 +83,12 @@ def test_a_release_before_the_first_affected_one_is_not_open() -> None:
 
 
 def test_a_connect_worker_has_its_own() -> None:
-    assert about("3.9.0", "connect") == [
+    assert about("3.9.0", "mm2-connect") == [
         ("CVE-2026-35554", True), ("CVE-2026-33558", False), ("CVE-2025-27817", False),
         ("CVE-2025-27818", False),
     ]  # fmt: skip
-    assert "CVE-2023-25194" in dict(about("3.3.2", "connect"))
-    assert about("4.3.1", "connect") == []
+    assert "CVE-2023-25194" in dict(about("3.3.2", "mm2-connect"))
+    assert about("4.3.1", "mm2-connect") == []
 
 
 @pytest.mark.parametrize("process", [*ENGINES, *OTHER_PROCESSES])
@@ -121,5 +121,5 @@ def test_a_version_has_three_numbers(version: str) -> None:
 
 
 def test_an_unknown_process_is_refused() -> None:
-    with pytest.raises(ModelError, match="mm1, mm2, connect, broker, client, kafka-python"):
+    with pytest.raises(ModelError, match="mm1, mm2, mm2-connect, broker, client, kafka-python"):
         kafka_advisories("3.9.2", "mm3", [], advisories=ADVISORIES)

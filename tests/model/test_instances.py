@@ -18,7 +18,13 @@ def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
     return reports.mirror_report_model(
-        site["clusters"], site["flows"], site["instances"], "report", only, **more
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "report",
+        only,
+        **more,
     )
 
 
@@ -27,7 +33,7 @@ def test_an_instance_knows_what_it_runs(site: Site) -> None:
     assert made["name"] == "mirrormaker"
     assert made["engine"] == "mm1"
     assert made["state"] == "started"
-    assert made["heap"] == "1g"
+    assert made["heap"] == "192m"
     assert made["kafka_version"] == "3.9.2"
     assert made["target"] == "west"
     assert made["description"] == "orders from east to west"
@@ -63,7 +69,7 @@ def test_null_means_the_default(site: Site) -> None:
     site.flow.update({"group_id": None, "topics_exclude": None, "start": None})
     site["clusters"]["west"] |= {"security_protocol": None, "identities": None, "properties": None}
     made = instance(site)
-    assert (made["heap"], made["identity"]["group_id"]) == ("1g", "mirrormaker-orders")
+    assert (made["heap"], made["identity"]["group_id"]) == ("192m", "mirrormaker-orders")
 
 
 def test_an_absent_instance_can_still_be_asked_for(site: Site) -> None:

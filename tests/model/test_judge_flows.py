@@ -37,19 +37,9 @@ def test_two_aliases_of_one_cluster(site: Site) -> None:
     refused(site, "mirror_flows[orders]", "east2:9092")
 
 
-def test_engine_of_a_later_version(site: Site) -> None:
-    site.flow.update({"engine": "mm2-connect", "tasks_max": 2, "consumer_groups": ["app"]})
-    refused(site, "mirror_flows[orders].engine", "not yet supported in this version")
-
-
 def test_unknown_engine(site: Site) -> None:
     site.flow["engine"] = "mm3"
     refused(site, "mirror_flows[orders].engine", "mm1, mm2, mm2-connect")
-
-
-def test_connect_clusters_of_a_later_version(site: Site) -> None:
-    site["connect_clusters"] = {"main": {"kafka": "west"}}
-    refused(site, "kafka_connect_clusters", "not yet supported in this version")
 
 
 @pytest.mark.parametrize(("key", "value"), [("tasks_max", 2), ("consumer_groups", ["a"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mirror_model.engines.mm2 import names as mm2_names
+from mirror_model.connectors import names as mm2_names
 
 from tests.model.conftest import Site, mentioned, refused
 

@@ -8,25 +8,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror_model import kafka_names, schema
-from mirror_model.engines.mm2 import names as mm2_names
-from mirror_model.engines.mm2 import settable
+from mirror_model.connectors import names as mm2_names
+from mirror_model.connectors import settable
+from mirror_model.engines.mm2 import keys as mm2_keys
 
 from tests.model.conftest import Site, mentioned, refused
 from tests.model.test_judge_mm2 import FLOW, WORKER
 
-SETTABLE_FLOW = {line: sorted(settable.connector_keys(line)) for line in kafka_names.LINES}
+SETTABLE_FLOW = {line: sorted(mm2_keys.flow_keys(line)) for line in kafka_names.LINES}
 
 
-SETTABLE_WORKER = {line: sorted(settable.worker_keys(line)) for line in kafka_names.LINES}
+SETTABLE_WORKER = {line: sorted(mm2_keys.worker_keys(line)) for line in kafka_names.LINES}
 
 
 VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
 
 
-@pytest.mark.parametrize("key", sorted(settable.OWNED_FLOW_KEYS))
+@pytest.mark.parametrize("key", sorted(mm2_keys.OWNED_FLOW_KEYS))
 def test_flow_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
     mm2_site.flow["properties"] = {key: "CANARY"}
-    refused(mm2_site, f"{FLOW}['{key}']", settable.OWNED_FLOW_KEYS[key])
+    refused(mm2_site, f"{FLOW}['{key}']", mm2_keys.OWNED_FLOW_KEYS[key])
 
 
 @pytest.mark.parametrize("key", ["source.cluster.bootstrap.servers", "target.cluster.ssl.protocol"])
@@ -73,7 +74,7 @@ def test_every_cure_that_names_a_key_names_one_that_both_releases_know() -> None
             continue
         word = cure.split()[1].rstrip(";,").removeprefix("mirror_flows[].")
         for line in kafka_names.LINES:
-            known = settable.connector_keys(line) | settable.worker_keys(line)
+            known = mm2_keys.flow_keys(line) | mm2_keys.worker_keys(line)
             assert word in known | own, cure
 
 
@@ -121,10 +122,10 @@ def test_client_key_that_looks_mistyped_is_mentioned(mm2_site: Site) -> None:
     mentioned(mm2_site, "producer.override.linger.m", "did you mean 'linger.ms'?")
 
 
-@pytest.mark.parametrize("key", sorted(settable.OWNED_WORKER_KEYS))
+@pytest.mark.parametrize("key", sorted(mm2_keys.OWNED_WORKER_KEYS))
 def test_worker_key_that_the_model_writes(mm2_site: Site, key: str) -> None:
     mm2_site.instance["worker_properties"] = {key: "CANARY"}
-    refused(mm2_site, f"{WORKER}['{key}']", settable.OWNED_WORKER_KEYS[key])
+    refused(mm2_site, f"{WORKER}['{key}']", mm2_keys.OWNED_WORKER_KEYS[key])
 
 
 @pytest.mark.parametrize("key", sorted(settable.REMOVED_WORKER_KEYS))
@@ -177,7 +178,7 @@ def test_every_other_key_can_be_set(mm2_site: Site, line: str) -> None:
 def test_any_key_is_settable_or_refused_with_a_cure(mm2_site: Site) -> None:
     words = sorted({
         *SETTABLE_FLOW["3.9"], *SETTABLE_FLOW["4.3"], *SETTABLE_WORKER["3.9"],
-        *SETTABLE_WORKER["4.3"], *settable.OWNED_FLOW_KEYS, *settable.OWNED_WORKER_KEYS,
+        *SETTABLE_WORKER["4.3"], *mm2_keys.OWNED_FLOW_KEYS, *mm2_keys.OWNED_WORKER_KEYS,
         *settable.REMOVED_FLOW_KEYS, *settable.REMOVED_WORKER_KEYS, *settable.REMOVED_IN_4,
         *kafka_names.PRODUCER["4.3"], *kafka_names.CONSUMER["3.9"],
     })  # fmt: skip

@@ -60,7 +60,7 @@ COPIER = Engine(
     report_permissions=lambda flow, _: acls.rows(
         flow["target"], "group", acls.literal(flow["group_id"]), {"DESCRIBE": "nobody knows"}
     ),
-    report=lambda _clusters, _flow, owner: {"parallelism": owner.settings["num_streams"]},
+    report=lambda _clusters, _flow, owner: {"parallelism": owner.settings["num_streams"] or 1},
 )
 
 
@@ -105,16 +105,18 @@ def test_a_key_of_another_engine(copied: Site, key: str) -> None:
 
 def test_the_message_for_another_engine_names_it_as_reader_of_a_key(copied: Site) -> None:
     copied["flows"][2]["consumer_groups"] = ["billing"]
-    refused(copied, "engine mm1, only to mm2 and copier and mm2-connect")
+    refused(copied, "engine mm1, only to mm2 and mm2-connect and copier")
 
 
-def test_an_unknown_engine_and_one_of_a_later_version(copied: Site) -> None:
+def test_an_unknown_engine_and_one_of_other_owners(copied: Site) -> None:
     copied.flow["engine"] = "coper"
-    refused(copied, "is not one of mm1, mm2, copier, mm2-connect")
-    copied.flow["engine"] = "mm2-connect"
-    refused(copied, "not yet supported in this version; use mm1 or mm2 or copier")
-    with pytest.raises(ModelError, match="use mm1 or mm2 or copier"):
+    refused(copied, "is not one of mm1, mm2, mm2-connect, copier")
+    with pytest.raises(ModelError, match="use mm1 or mm2 or mm2-connect or copier"):
         made(copied)
+    copied.flow["engine"] = "mm2-connect"
+    copied.flow["connect"] = "connect"
+    errors = copied.judge()["errors"]
+    assert any("name one of kafka_connect_clusters in connect of the flow" in e for e in errors)
 
 
 def test_a_policy_that_it_does_not_have(copied: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +208,7 @@ def test_it_is_filled_in_and_rendered(copied: Site) -> None:
     assert process["environment"] == {"NODE": {"address": "10.0.0.1"}}
     assert process["files"] == {"copier.properties": {"clusters": ["east", "north", "west"]}}
     assert process["identity"] == {
-        "engine": "copier", "flows": ["orders", "clicks"], "target": "west", "policy": "prefix",
+        "engine": "copier", "flows": ["orders", "clicks"], "target": "west",
         "sources": ["east", "north"],
     }  # fmt: skip
     assert "east.mirror.jaas" in process["credentials"]
@@ -224,7 +226,7 @@ def test_permissions_by_the_names_on_the_target(copied: Site) -> None:
     identities = copied["clusters"]["east"]["identities"]
     copied["clusters"]["west"] |= {"security_protocol": "SASL_SSL", "identities": identities}
     found = permissions.mirror_permissions(
-        copied["clusters"], copied["flows"][:2], copied["instances"]
+        copied["clusters"], copied["flows"][:2], copied["instances"], copied["connect_clusters"]
     )
     rows = [
         f"{row['cluster']} {row['identity']} {row['resource']} {row['name']} {row['operation']}"
@@ -245,7 +247,11 @@ def test_permissions_by_the_names_on_the_target(copied: Site) -> None:
 def test_what_the_report_has_to_know(copied: Site) -> None:
     copied.instance["num_streams"] = 3
     model = reports.mirror_report_model(
-        copied["clusters"], copied["flows"], copied["instances"], "report"
+        copied["clusters"],
+        copied["flows"],
+        copied["instances"],
+        copied["connect_clusters"],
+        "report",
     )
     orders = model["flows"][0]
     assert orders.pop("permissions")
@@ -254,7 +260,7 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
         "topics": ["orders", r"payments\..*"], "topics_exclude": [], "start": "earliest",
         "include": r"(?!(?:hidden)$)(?:orders|payments\..*)", "group_id": "copier-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "sysconfig": "/etc/sysconfig/mirrormaker",
-        "accept": [], "parallelism": 3,
+        "accept": [], "round_trips_ms": {}, "parallelism": 3,
     }  # fmt: skip
     assert [flow["engine"] for flow in model["flows"]] == ["copier", "copier", "mm1"]
 
@@ -263,7 +269,9 @@ def test_flows_for_which_somebody_else_creates_topics(
     copied: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def names() -> list[str]:
-        flows = reports.mirror_topic_flows(copied["clusters"], copied["flows"], copied["instances"])
+        flows = reports.mirror_topic_flows(
+            copied["clusters"], copied["flows"], copied["instances"], copied["connect_clusters"]
+        )
         return [flow["name"] for flow in flows]
 
     assert names() == ["orders", "clicks", "refunds"]

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror_model import instances, kafka_names
 from mirror_model import report as reports
-from mirror_model.engines.mm2 import names as mm2_names
-from mirror_model.engines.mm2 import settable
-from mirror_model.engines.mm2 import settings as mm2_settings
+from mirror_model.connectors import names as mm2_names
+from mirror_model.connectors import settable
+from mirror_model.connectors import settings as mm2_settings
+from mirror_model.engines.mm2 import keys as mm2_keys
 from mirror_model.keys import ModelError
 from mirror_model.render import text_of, to_java_properties
 
@@ -36,7 +37,12 @@ def rendered(site: Site, **node: Any) -> dict[str, Any]:
 
 def reported(site: Site) -> dict[str, Any]:
     model = reports.mirror_report_model(
-        site["clusters"], site["flows"], site["instances"], "report", "orders"
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "report",
+        "orders",
     )
     flow: dict[str, Any] = model["flows"][0]
     return flow
@@ -249,10 +255,10 @@ def anything(line: str) -> st.SearchStrategy[dict[str, Any]]:
     def under(prefix: str, names: frozenset[str]) -> list[str]:
         return [prefix + name for name in names - taken]
 
-    flow = sorted(settable.connector_keys(line)) + under(
+    flow = sorted(mm2_keys.flow_keys(line)) + under(
         "consumer.", client["consumer"][line] - {"auto.offset.reset"}
     ) + under("producer.override.", client["producer"][line])  # fmt: skip
-    worker = sorted(settable.worker_keys(line) - mm2_names.AGREED) + [
+    worker = sorted(mm2_keys.worker_keys(line) - mm2_names.AGREED) + [
         key for name in client for key in under(f"{name}.", client[name][line])
     ]
     cluster = sorted(frozenset().union(*(names[line] for names in client.values())) - taken)

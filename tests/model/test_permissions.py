@@ -18,7 +18,7 @@ from tests.model.conftest import Site
 
 def rows(site: Site, **more: Any) -> list[dict[str, Any]]:
     return permissions.mirror_permissions(
-        site["clusters"], site["flows"], site["instances"], **more
+        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], **more
     )
 
 
@@ -133,7 +133,7 @@ def test_what_has_no_place_needs_nothing(mm1: Site, change: dict[str, Any]) -> N
 def test_the_report_is_given_what_its_identity_needs(mm2: Site) -> None:
     for identity in ("mirror", "report"):
         model = reports.mirror_report_model(
-            mm2["clusters"], mm2["flows"], mm2["instances"], identity
+            mm2["clusters"], mm2["flows"], mm2["instances"], mm2["connect_clusters"], identity
         )
         listed = model["flows"][0]["permissions"]
         assert short(listed, "cluster") == short(
@@ -146,7 +146,11 @@ def test_the_report_is_given_what_its_identity_needs(mm2: Site) -> None:
 
 def test_the_reports_flow_is_given_its_own_permissions_alone(mm2_site: Site) -> None:
     model = reports.mirror_report_model(
-        mm2_site["clusters"], mm2_site["flows"], mm2_site["instances"], "report"
+        mm2_site["clusters"],
+        mm2_site["flows"],
+        mm2_site["instances"],
+        mm2_site["connect_clusters"],
+        "report",
     )
     for flow in model["flows"]:
         assert {row["cluster"] for row in flow["permissions"]} == {flow["source"], "west"}
@@ -175,6 +179,7 @@ def test_no_permission_implies_another(engine: str, chosen: list[list[str]], sha
              "topics": topics}
             for number, topics in enumerate(chosen)
         ],
+        "connect_clusters": {},
         "instances": {
             f"mirrormaker-{number}": {"hosts": ["h"], "flows": [f"f{number}"]}
             for number in range(len(chosen))
@@ -186,7 +191,7 @@ def test_no_permission_implies_another(engine: str, chosen: list[list[str]], sha
     # Everything that a flow needs is granted.
     for number, _ in enumerate(chosen):
         alone = permissions.mirror_permissions(
-            site["clusters"], [site["flows"][number]], site["instances"]
+            site["clusters"], [site["flows"][number]], site["instances"], site["connect_clusters"]
         )
         for needed in alone:
             granted = [row for row in found if allows(row, needed)]

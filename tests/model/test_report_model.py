@@ -23,6 +23,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],
         "parallelism": 1,
+        "round_trips_ms": {},
         "source_isolation": "read_uncommitted", "target_isolation": "read_uncommitted",
     }  # fmt: skip
     assert model["clusters"]["east"] == {

@@ -28,7 +28,8 @@ PLAY = """
           - "{{ instance.files['producer.properties'] | to_java_properties }}"
           - "{{ instance.environment | to_environment_file }}"
           - "{{ kafka_clusters
-                | mirror_report_model(mirror_flows, mirrormaker_instances, 'report') | to_json }}"
+                | mirror_report_model(mirror_flows, mirrormaker_instances, {}, 'report')
+                | to_json }}"
       vars:
         instance: "{{ kafka_clusters
                       | mirrormaker_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from labkit.hosts import exposure
+from labkit.hosts import Unit, exposure
 from labkit.sandbox import HOME, Sandbox, allowed
 
 BROKER = ["/var/lib/kafka-broker", "/var/log/kafka-broker"]
@@ -50,6 +50,14 @@ def test_exposure_is_low(lab, measured, name, unit, own):
 @pytest.mark.parametrize(("name", "unit", "own"), SERVICES)
 def test_a_service_can_do_only_what_it_has_to(lab, name, unit, own):
     assert Sandbox(lab.host(name)).of_unit(unit, own) == allowed(own)
+
+
+@pytest.mark.parametrize("name", ["mirrormaker", "mirrormaker-payments"])
+def test_a_mirror_s_collector_is_ours_and_not_that_of_kafka_s_script(lab, name):
+    unit = Unit(lab.mirror, f"{name}.service")
+    options = lab.mirror.read(f"/proc/{unit.pid}/cmdline").split("\0")
+    assert "-XX:+UseG1GC" in options
+    assert [option for option in options if "Pause" in option] == []
 
 
 def test_a_command_of_the_report_can_do_only_what_its_service_can(lab):

@@ -23,6 +23,12 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 SEEN = "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' ' '"
 
 
+def events(lab):
+    """What Spark wrote down of what it did."""
+    lines = lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +").splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
 @pytest.fixture(scope="module")
 def verified(lab):
     """The report of a whole mirror, Spark's events, and processes as another user saw them."""
@@ -36,9 +42,7 @@ def verified(lab):
             for name in seen:
                 seen[name] += lab.host(name).run(*NOBODY, "sh", "-c", SEEN, check=False).stdout
         answer = running.result()
-    lines = lab.desk.shell(f"find {EVENTS} -type f -exec cat {{}} +").splitlines()
-    events = [json.loads(line) for line in lines if line.startswith("{")]
-    return answer, events, seen
+    return answer, events(lab), seen
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +180,37 @@ def test_spark_submit_runs_the_same_program_by_the_documented_commands(lab):
     assert done.status == 0, done.text[-3000:]
     document = json.loads(done.stdout[done.stdout.index("{") :])
     assert parity(document, "orders", "orders")["verified_records"] == COUNTS["orders"] + 500
+
+
+def test_one_worker_proves_what_two_prove(lab, measured):
+    """What a second worker brings, on the same records; docs/sizing.md has the numbers."""
+    lab.produce("orders", count=400_000)
+    lab.wait_mirrored("orders", ["orders"])
+
+    def proved():
+        """Records of the topic, and seconds that Spark's jobs took without its start."""
+        lab.desk.shell(f"find {EVENTS} -type f -delete")
+        status, document = lab.report("prove", "--flow", "orders", "--topic", "orders")
+        assert status == 0, document["findings"]
+        times = [
+            [event[f"{what} Time"] for event in events(lab) if event["Event"] == kind]
+            for what, kind in (
+                ("Submission", "SparkListenerJobStart"), ("Completion", "SparkListenerJobEnd"),
+            )
+        ]  # fmt: skip
+        seconds = (max(times[1]) - min(times[0])) / 1000
+        return parity(document, "orders", "orders")["verified_records"], seconds
+
+    by_two = [proved() for _ in range(3)]
+    worker = lab.host("worker2")
+    worker.shell("systemctl stop spark.service")
+    try:
+        by_one = [proved() for _ in range(3)]
+    finally:
+        worker.shell("systemctl start spark.service")
+    measured(by_two=by_two, by_one=by_one)
+    assert {records for records, _ in (*by_two, *by_one)} == {by_two[0][0]}
+    assert by_two[0][0] > 400_000
 
 
 @pytest.mark.parametrize("playbook", ["preflight.yml", "report.yml"])

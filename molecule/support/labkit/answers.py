@@ -29,7 +29,17 @@ def complete(comparison: Mapping[str, Any]) -> dict[str, int]:
     return {name: comparison[name] for name in ("lost", "altered", "foreign") if comparison[name]}
 
 
-def changed(output: str) -> dict[str, int]:
-    """Tasks that changed something, per host, by the recap of a playbook's output."""
-    recap = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", output, flags=re.MULTILINE)
-    return {host: int(count) for host, count in recap}
+def changed(output: str) -> dict[str, list[str]]:
+    """Names of the tasks that changed something, by host, from a playbook's output.
+
+    Every host of the recap is there.
+    """
+    body, _, recap = output.partition("\nPLAY RECAP ")
+    found: dict[str, list[str]] = {
+        host: [] for host in re.findall(r"^(\S+) +: ok=", recap, flags=re.MULTILINE)
+    }
+    for task in re.split(r"^(?=(?:TASK|RUNNING HANDLER) \[)", body, flags=re.MULTILINE):
+        name = task.partition("[")[2].partition("] *")[0]
+        for host in dict.fromkeys(re.findall(r"^changed: \[([^\s\]]+)", task, re.MULTILINE)):
+            found[host].append(name)
+    return found

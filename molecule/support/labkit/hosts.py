@@ -115,6 +115,18 @@ class Unit:
         return self.host.run(*argv).stdout
 
 
+class Units:
+    """Units of several hosts that are controlled together."""
+
+    def __init__(self, *units: Unit) -> None:
+        self.units = units
+
+    def control(self, verb: str) -> None:
+        """Call ``systemctl`` on each host and wait for it."""
+        for unit in self.units:
+            unit.control(verb)
+
+
 def exposure(host: Host, unit: str) -> float:
     """Measure a unit by systemd's own scale, from 0 (shut in) to 10."""
     text = host.run("systemd-analyze", "security", "--no-pager", unit).stdout

@@ -31,12 +31,14 @@ class Engine:
     :param cluster: where its processes find each other, as members of ``group``.
     :param prefix: stands before a topic's name on the target.
     :param change: changes something of the instance that its processes are started with.
+    :param playbook: deploys its processes.
     """
 
     cluster: str
     group: str
     prefix: str
     change: Callable[[Variables], None]
+    playbook: str = "mirrormaker.yml"
 
 
 class Lab(Site):
@@ -61,7 +63,8 @@ class Lab(Site):
         (model,) = (each for each in self.variables["mirror_flows"] if each["name"] == flow)
         if model["engine"] == "mm1":
             return {"do": "positions", "cluster": model["source"], "group": f"mirrormaker-{flow}"}
-        topic = f"mm2-offsets.{model['source']}.internal"
+        connect = model.get("connect")
+        topic = f"{connect}-offsets" if connect else f"mm2-offsets.{model['source']}.internal"
         return {"do": "connect_positions", "cluster": model["target"], "topic": topic}
 
     def lag(self, flow: str, topics: Sequence[str]) -> int:

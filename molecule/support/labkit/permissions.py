@@ -12,6 +12,8 @@ from labkit.controller import ROOT
 from labkit.lab import Lab
 from labkit.site import Variables
 
+# Hosts of mirrors have it, and no command of that name.
+PROGRAM = "/opt/mirror-report/venv/bin/mirror-report"
 KEYS = ("cluster", "principal", "resource", "name", "pattern", "operation")
 Row = Mapping[str, Any]
 
@@ -46,7 +48,7 @@ class Checks:
             argv = ["mirror-report", "check", "--json"]
             done = self.lab.desk.run(*argv, check=False)
         else:
-            script = f"mirror-report --config - check --json < {asked}"
+            script = f"{PROGRAM} --config - check --json < {asked}"
             done = self.lab.mirror.run("sh", "-c", script, check=False)
         document = json.loads(done.stdout)
         assert document["flows"], done.text

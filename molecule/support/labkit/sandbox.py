@@ -80,7 +80,9 @@ class Sandbox:
         text = re.sub(r"^ExecStart=(.*\\\n)*.*$", "", text, flags=re.MULTILINE)
         others = r"^(Type|Restart\w*|WantedBy|Exec\w+|PIDFile|StandardOutput|LogLevelMax)=.*\n"
         text = re.sub(others, "", text, flags=re.MULTILINE)
-        service = f"[Service]\nType=oneshot\nExecStart={self.script}\n"
+        # What the unit has below /run belongs to the one that runs.
+        service = "[Service]\nRuntimeDirectoryPreserve=yes\n"
+        service += f"Type=oneshot\nExecStart={self.script}\n"
         text = text.replace("[Service]\n", service + (f"User={user}\n" if user else ""))
         path = f"/run/systemd/system/{self.copy}"
         try:

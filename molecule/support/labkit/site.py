@@ -34,7 +34,8 @@ class Site:
         self.authorities = ["lab"]
         groups = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]
         self.hosts = self._group(groups, "lab")
-        self.mirrors = self._group(groups, "mirrormaker")
+        on_connect = "kafka_connect" in groups["children"]
+        self.mirrors = self._group(groups, "kafka_connect" if on_connect else "mirrormaker")
         self.mirror = self.mirrors[0]
         # Where the report and the tests' own tools run.
         self.desk = self._group(groups, "mirror_report")[0]

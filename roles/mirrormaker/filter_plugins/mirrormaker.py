@@ -59,12 +59,26 @@ def mirrormaker_identity(
     return {**identity, "target_cluster_id": clusters["target_id"], **known}
 
 
+def mirrormaker_brokers(flows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many brokers clusters have, by alias, as far as a check saw it.
+
+    :param flows: those of the check's document.
+    """
+    return {
+        flow[side]: flow[f"{side}_brokers"]
+        for flow in flows
+        for side in ("source", "target")
+        if flow[f"{side}_brokers"]
+    }
+
+
 class FilterModule:
     """The filters this role brings along."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Name to filter."""
         return {
+            "mirrormaker_brokers": mirrormaker_brokers,
             "mirrormaker_clusters": mirrormaker_clusters,
             "mirrormaker_identity": mirrormaker_identity,
         }

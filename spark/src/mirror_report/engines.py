@@ -5,7 +5,7 @@ its workers in a place of its own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -68,6 +68,8 @@ class Engine:
         asks for (``exclude.internal.topics``); other names that begin with ``__`` it mirrors.
     :param control: command for the flow's process, with ``{verb}`` (start, stop, restart) and
         ``{instance}``.
+    :param connector_control: by verb, what starts, stops and restarts one connector of processes
+        that others share, with ``{connector}`` and ``{instance}``; empty: the process does.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Engine:
     skips_internal_topics: bool
     parallelism: Parallelism
     control: str = "systemctl {verb} {instance}.service"
+    connector_control: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def positions_side(self) -> Literal["source", "target"]:
@@ -128,7 +131,20 @@ MM2 = Engine(
     parallelism=Parallelism("tasks_max", "tasks", of_flow=True),
 )
 
+# Requests to Connect's REST interface.
+MM2_CONNECT = replace(
+    MM2,
+    name="mm2-connect",
+    title="MirrorMaker 2 on Connect",
+    connector_control={
+        "stop": "PUT /connectors/{connector}/stop at a worker of {instance}",
+        "start": "PUT /connectors/{connector}/resume at a worker of {instance}",
+        "restart": "POST /connectors/{connector}/restart?includeTasks=true at a worker of "
+        "{instance}",
+    },
+)
+
 DEFAULT = MM1
 
 # By the name an inventory gives them.
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (MM1, MM2)}
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (MM1, MM2, MM2_CONNECT)}

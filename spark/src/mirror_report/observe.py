@@ -43,7 +43,6 @@ class Observed:
     mirror: MirrorStatus
     group: GroupSnapshot
     target: ClusterSnapshot
-    target_brokers: int | None
     auto_creation: bool | None
     target_error: ReportError | None = None
 
@@ -200,7 +199,7 @@ def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     group = worker_group(clients, flow)
     mirror = mirror_status(clients, flow, tails)
     target = target_snapshot(clients, flow, source)
-    return Observed(source, mirror, group, target, client.brokers(), client.auto_creates_topics())
+    return Observed(source, mirror, group, target, client.auto_creates_topics())
 
 
 def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
@@ -228,7 +227,6 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
         theirs = at_target.submit(
             there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
-        brokers = at_target.submit(there.brokers)
         creates = at_target.submit(there.auto_creates_topics)
     # The first that failed in this order says why.
     source, group, mirror = ours.result(), workers.result(), status.result()
@@ -250,7 +248,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             errors=snapshot.errors | hidden.errors,
             refused=snapshot.refused | hidden.refused,
         )
-    return Observed(source, mirror, group, snapshot, brokers.result(), creates.result())
+    return Observed(source, mirror, group, snapshot, creates.result())
 
 
 def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: ReportError) -> Observed:
@@ -258,7 +256,7 @@ def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: Report
     group, mirror = worker_group(clients, flow), mirror_status(clients, flow, tails)
     hidden = dict.fromkeys(map(flow.target_topic, source.topics), str(error))
     target = ClusterSnapshot(flow.target, "", source.taken_at_ms, {}, hidden)
-    return Observed(source, mirror, group, target, None, None, error)
+    return Observed(source, mirror, group, target, None, error)
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:

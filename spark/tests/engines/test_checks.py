@@ -93,6 +93,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     ),
     "positions.by_partition": lambda c: c.places,
     "positions.waiting": lambda c: c.waiting,
+    "preflight.distance": lambda c: preflight.distance(c.flow, "east", 80.4),
     "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
     "preflight.internal_names": lambda c: preflight.internal_names(c.flow),
     "preflight.internal_topics": lambda c: preflight.internal_topics(
@@ -109,6 +110,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "remedies.renew": lambda c: remedies.renew(c.flow),
     "remedies.full_history": lambda c: remedies.full_history(c.flow, "t"),
     "remedies.service": lambda c: remedies.service(c.flow, "restart"),
+    "remedies.connector": lambda c: remedies.connector(c.flow, "restart"),
     "selection.judge": Case.selected,
     "selection.observe": Case.selected,
     "shifts.judge": Case.shifted,
@@ -218,6 +220,14 @@ def test_command_for_the_process_is_the_engines_own() -> None:
     assert remedies.service(flow_of(made_up), "restart") == "connectctl restart unit"
     assert "connectctl restart unit" in text(made_up, "workers.judge")
     assert "systemctl restart unit.service" in text(MM2, "workers.judge")
+
+
+def test_a_connector_that_shares_its_process_is_restarted_alone() -> None:
+    shared = replace(MM2, connector_control={"restart": "restart {connector} of {instance}"})
+    flow = flow_of(shared)
+    assert remedies.connector(flow, "restart") == f"restart {flow.connectors[0]} of unit"
+    assert remedies.connector(flow, "stop") == "systemctl stop unit.service"
+    assert "then restart MirrorSourceConnector of unit" in text(shared, "workers.judge")
 
 
 @pytest.mark.parametrize("engine", EVERY, ids=lambda engine: engine.name)

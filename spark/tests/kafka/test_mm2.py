@@ -89,7 +89,7 @@ def test_second_observation_reads_on_where_the_first_ended(whole: Lab) -> None:
 def test_check_of_a_running_mirror_finds_nothing(whole: Lab) -> None:
     checked = check_flows(whole.settings())
     assert checked.findings == []
-    assert [flow.target_brokers for flow in checked.flows] == [1]
+    assert [(flow.source_brokers, flow.target_brokers) for flow in checked.flows] == [(1, 1)]
 
 
 def test_check_tells_what_cannot_be(whole: Lab) -> None:

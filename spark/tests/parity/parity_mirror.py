@@ -211,7 +211,7 @@ class Mirror:
         )
 
         @contextlib.contextmanager
-        def ours(_settings: SparkSettings, _expected: float) -> Iterator[SparkSession]:
+        def ours(*_: Any) -> Iterator[SparkSession]:
             yield self.spark
 
         result = run_parity(request, self.said.append, ours)

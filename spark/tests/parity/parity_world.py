@@ -159,7 +159,7 @@ class World:
         return result
 
     @contextlib.contextmanager
-    def session(self, _settings: SparkSettings, _expected: float) -> Iterator[SparkSession]:
+    def session(self, *_asked: object) -> Iterator[SparkSession]:
         """Lend the session of all tests."""
         yield self.spark
 

@@ -151,7 +151,7 @@ class Series:
         )
 
         @contextlib.contextmanager
-        def ours(_settings: SparkSettings, _expected: float) -> Iterator[SparkSession]:
+        def ours(*_: Any) -> Iterator[SparkSession]:
             yield self.spark
 
         result = run_parity(request, lambda _: None, ours)

@@ -292,7 +292,7 @@ def test_no_secret_is_left_anywhere(whole_run: Watched, secured: Secured) -> Non
     # Everything that could have shown it was there and showed what is no secret.
     assert any(
         name.startswith("events/")
-        for name in having("EnvironmentUpdate", "Parsed Logical Plan", "SpecificOffsetRange")
+        for name in having("EnvironmentUpdate", "Parsed Logical Plan", "BatchScan KafkaTable")
     )
     assert {"environment"} <= having("spark.redaction.regex")
     assert any(name.startswith("sql") for name in having("Parsed Logical Plan", "kafka"))

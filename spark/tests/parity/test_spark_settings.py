@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from mirror_report.config import Cluster, Spark
 from mirror_report.parity import ParityError
@@ -47,7 +48,9 @@ def test_spark_is_given_references_and_no_secrets(tmp_path: Path) -> None:
         ("4g", 1, 0.2, 5000, 2),
         ("4g", 1, None, 5000, 2),
         ("2g", 1, 50, 20_000, 16),
-        ("1g", 1, 50, 5000, 2),
+        ("1g", 1, 50, 5000, 8),
+        ("512m", 1, 50, 5000, 2),
+        ("1g", 1, 0.2, 5000, 2),
     ],
 )
 def test_fetches_fit_what_is_read_the_distance_and_the_heap(
@@ -70,6 +73,40 @@ def test_what_is_fetched_can_be_said_and_wins() -> None:
 def test_on_a_cluster_the_heap_that_reads_is_an_executors() -> None:
     far = Spark(master="spark://h:7077", properties={"spark.executor.memory": "4g"})
     assert int(source.fetch_sizes(far, 1e9, 50)["max.poll.records"]) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("master", "heap", "gigabytes", "round_trip_ms", "found"),
+    [
+        ("local[*]", "4g", 1, 50, "local[12]"),
+        ("local[*]", "1g", 1, 50, "local[6]"),
+        ("local[*]", "512m", 1, 50, "local[4]"),
+        ("local[*]", "4g", 1, 0.2, "local[*]"),
+        ("local[*]", "4g", 1, None, "local[*]"),
+        ("local[*]", "4g", 0.1, 50, "local[*]"),
+        ("local[2]", "4g", 1, 50, "local[2]"),
+        ("spark://h:7077", "4g", 1, 50, "spark://h:7077"),
+    ],
+)
+def test_a_far_cluster_is_read_by_more_tasks_than_there_are_processors(
+    monkeypatch: pytest.MonkeyPatch, master: str, heap: str, gigabytes: float,
+    round_trip_ms: float | None, found: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    trips = {"near": 0.2, "far": round_trip_ms}
+    monkeypatch.setattr(source, "round_trip", lambda cluster: trips[cluster.alias])
+    clusters = [Cluster(alias, ("h:1",)) for alias in trips]
+    how = source.for_distance(Spark(master=master, heap=heap), gigabytes * 1e9, clusters)
+    assert how.master == found
+
+
+def test_records_become_no_java_objects_on_their_way_out_of_kafka(spark: SparkSession) -> None:
+    read = source.read(
+        spark, [Range("f", "source", "t", "t", 0, 0, 1)],
+        source.options(Cluster("nobody", ("127.0.0.1:9",)), None),
+    )  # fmt: skip
+    plan = read._jdf.queryExecution().analyzed().toString()
+    assert "RelationV2" in plan, plan
 
 
 def test_the_round_trip_is_measured_by_connecting() -> None:
@@ -107,12 +144,36 @@ def test_a_session_is_made_for_what_it_has_to_do(tmp_path: Path) -> None:
         Spark(master="spark://h:7077", jars_directory=str(tmp_path), properties={"a": "b"}), 1e9
     )
     assert "spark.sql.codegen.wholeStage" not in far
+    assert "TieredStopAtLevel=1" in far["spark.driver.extraJavaOptions"], "nor does it here yet"
     assert "spark.driver.extraClassPath" not in far
     assert far["spark.jars"].count(",") == 1
     assert far["a"] == "b"
+    for much in [(0, session.LARGE_RECORDS), (session.LARGE_BYTES, 0)]:
+        large = session.configuration(Spark(jars_directory=str(tmp_path)), *much)
+        assert "TieredStopAtLevel" not in large["spark.driver.extraJavaOptions"]
     (tmp_path / "spark-sql-kafka.jar").unlink()
     with pytest.raises(ParityError, match="jars_directory"):
         session.configuration(Spark(jars_directory=str(tmp_path)), 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "protocol", "heap", "master", "both"),
+    [
+        (session.ENCRYPTED_BYTES, "SASL_SSL", "1g", "local[*]", True),
+        (session.ENCRYPTED_BYTES, "SSL", "512m", "local[*]", True),
+        (session.ENCRYPTED_BYTES - 1, "SSL", "1g", "local[*]", False),
+        (session.ENCRYPTED_BYTES, "SASL_PLAINTEXT", "1g", "local[*]", False),
+        (session.ENCRYPTED_BYTES, "SSL", "1g", "spark://h:7077", False),
+    ],
+)  # fmt: skip
+def test_what_has_much_to_decrypt_gets_both_compilers(
+    size: float, protocol: str, heap: str, master: str, both: bool
+) -> None:
+    clusters = [
+        Cluster("plain", ("h:1",)), Cluster("other", ("h:2",), security_protocol=protocol)
+    ]  # fmt: skip
+    made = session.configuration(Spark(master=master, heap=heap), size, 0, clusters)
+    assert ("TieredStopAtLevel" not in made["spark.driver.extraJavaOptions"]) is both
 
 
 @pytest.mark.parametrize(

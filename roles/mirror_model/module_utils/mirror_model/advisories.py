@@ -9,7 +9,7 @@ from .keys import ModelError
 
 # What is not Java runs no Kafka, and has releases of its own.
 LIBRARY = "kafka-python"
-OTHER_PROCESSES = ("connect", "broker", "client", LIBRARY)
+OTHER_PROCESSES = ("broker", "client", LIBRARY)
 
 
 def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:

@@ -1,6 +1,6 @@
 """How clients reach a cluster: credentials, Java properties, kafka-python's connection."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .keys import Clusters, ModelError, defaults_of, filled, member
@@ -119,22 +119,52 @@ def client_properties(
     :returns: property name to value; secrets appear as config-provider references, never in clear.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
+    connection = connection_properties(
+        clusters, alias, identity, lambda file: reference("dir", directory, file)
+    )
+    return connection | (
+        providers(directory) if kafka_credentials(clusters, alias, identity) else {}
+    )
+
+
+def providers(*directories: str) -> dict[str, Any]:
+    """The config provider that resolves references to files of directories."""
+    return {
+        "config.providers": "dir",
+        "config.providers.dir.class": PROVIDER,
+        "config.providers.dir.param.allowed.paths": ",".join(directories),
+    }
+
+
+def reference(provider: str, path: str, key: str) -> str:
+    """What a config provider turns into a secret.
+
+    :param path: empty for a provider that needs none.
+    """
+    return f"${{{provider}:{path}:{key}}}" if path else f"${{{provider}:{key}}}"
+
+
+def connection_properties(
+    clusters: Clusters, alias: str, identity: str, refer: Callable[[str], str]
+) -> dict[str, Any]:
+    """Java client properties of a connection, and of nothing else.
+
+    :param clusters: ``kafka_clusters``.
+    :param alias: which cluster.
+    :param identity: for which purpose.
+    :param refer: name of a credential to what stands for it.
+    :raises ModelError: an unknown alias, or SASL without usable credentials.
+    """
     cluster = cluster_of(clusters, alias)
     files = kafka_credentials(clusters, alias, identity)
     properties: dict[str, Any] = {
         "bootstrap.servers": list(cluster["bootstrap_servers"]),
         "security.protocol": cluster["security_protocol"],
     }
-    if files:
-        properties |= {
-            "config.providers": "dir",
-            "config.providers.dir.class": PROVIDER,
-            "config.providers.dir.param.allowed.paths": directory,
-        }
     if uses_sasl(cluster):
         who = identity_of(clusters, alias, identity)
         properties["sasl.mechanism"] = who["sasl_mechanism"]
-        properties["sasl.jaas.config"] = f"${{dir:{directory}:{alias}.{identity}.jaas}}"
+        properties["sasl.jaas.config"] = refer(f"{alias}.{identity}.jaas")
     for store, key, kind in (
         ("ssl.truststore", "certificates", "ca.pem"),
         ("ssl.keystore", "certificate.chain", "cert.pem"),
@@ -142,5 +172,5 @@ def client_properties(
     ):
         if f"{alias}.{identity}.{kind}" in files:
             properties[f"{store}.type"] = "PEM"
-            properties[f"{store}.{key}"] = f"${{dir:{directory}:{alias}.{identity}.{kind}}}"
+            properties[f"{store}.{key}"] = refer(f"{alias}.{identity}.{kind}")
     return properties

@@ -1,6 +1,6 @@
 """What the model asks of an engine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,10 @@ class Engine:
         them; empty: they are about no cluster's connection.
     :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
     :param render: (clusters, flows of one owner, owner, node) -> ``script``, ``arguments``,
-        ``environment``, ``files``, ``identity`` (its own part) and ``positions`` of
-        ``mirrormaker_instance``; node holds ``address`` and ``brokers`` as far as they are known.
+        ``environment``, ``files``, ``identity`` (its own part), ``positions``, and where it has
+        them ``texts``, ``jvm_options``, ``prepare`` and further ``credentials`` of
+        ``mirrormaker_instance``; node holds ``address``, ``name`` and ``brokers`` as far as they
+        are known.
     :param permissions: rows of ACLs that the mirror needs for a flow of an owner.
     :param report_permissions: rows that the report needs beyond topics and the size of topics.
     :param report: (clusters, flow, owner) -> the flow's keys in the report's model that depend on
@@ -35,6 +37,10 @@ class Engine:
     :param fill: flow -> what the engine fills in beyond the schema's defaults.
     :param unmirrored: patterns of topics that it leaves out by itself.
     :param prefix: what stands before a topic's name on the target.
+    :param memory: (clusters, flows of one owner, owner) -> the heap in mebibytes that its clients
+        may take by their properties.
+    :param connectors: (clusters, the engine's flows, owner, alias to its brokers, aliases of which
+        they were typed) -> connectors that the owner has to run.
     :param several_flows: whether one owner runs several flows.
     :param creates_topics: whether it creates topics on the target; otherwise somebody else has to.
     :param oldest: the first release in which it works.
@@ -59,6 +65,10 @@ class Engine:
     fill: Callable[[Flow], Mapping[str, Any]] = lambda _: {}
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
+    memory: Callable[[Clusters, Sequence[Flow], Owner], float] = lambda *_: 1024
+    connectors: Callable[
+        [Clusters, Sequence[Flow], Owner, Mapping[str, int], Collection[str]], list[dict[str, Any]]
+    ] = lambda *_: []
     several_flows: bool = False
     creates_topics: bool = False
     oldest: str = "0.0.0"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .keys import defaults_of, filled, member
-from .schema import INSTANCE
+from .schema import CONNECT_CLUSTER, INSTANCE
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,19 @@ class OwnerKind:
     :param name: what messages call one of them.
     :param variable: the variable that lists them.
     :param group: the inventory group whose hosts the playbooks deploy them to.
+    :param names_flows: it lists its flows; otherwise flows name it, and it may exist without hosts.
     """
 
     name: str
     variable: str
     group: str
+    names_flows: bool = True
 
 
 INSTANCES = OwnerKind("instance", "mirrormaker_instances", "mirrormaker")
+CONNECT_CLUSTERS = OwnerKind(
+    "Connect cluster", "kafka_connect_clusters", "kafka_connect", names_flows=False
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Owner:
         return f"{self.kind.variable}.{self.name}"
 
     @property
+    def works(self) -> bool:
+        """Whether it is somewhere: on hosts of the inventory, or anywhere else."""
+        return self.state != "absent" and bool(self.hosts or not self.kind.names_flows)
+
+    @property
     def directory(self) -> str:
         """Where its process finds its configuration."""
         return f"/etc/{self.name}"
@@ -68,6 +78,25 @@ def instance_of(instances: Mapping[str, Any], name: str) -> Owner:
     settings = filled(member(INSTANCES.variable, instances, name), defaults_of(INSTANCE))
     return Owner(
         INSTANCES, name, settings["hosts"], settings["state"], settings["flows"],
+        str(settings["kafka_version"] or ""), settings,
+    )  # fmt: skip
+
+
+def connect_cluster_of(
+    connect_clusters: Mapping[str, Any], name: str, flows: Sequence[Mapping[str, Any]]
+) -> Owner:
+    """A Connect cluster as an owner.
+
+    :param connect_clusters: ``kafka_connect_clusters``.
+    :param flows: ``mirror_flows``, which name the cluster that runs them.
+    :raises ModelError: no such cluster.
+    """
+    settings = filled(
+        member(CONNECT_CLUSTERS.variable, connect_clusters, name), defaults_of(CONNECT_CLUSTER)
+    )
+    own = [flow["name"] for flow in flows if flow.get("connect") == name]
+    return Owner(
+        CONNECT_CLUSTERS, name, settings["hosts"], settings["state"], own,
         str(settings["kafka_version"] or ""), settings,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from . import acls
 from .acls import Row
 from .clusters import cluster_of
 from .engine import Engine
-from .engines import instances_of, placed
+from .engines import owners_of, placed
 from .inventory import Owner
 from .keys import Clusters, Flow, ModelError
 from .principals import principal_of
@@ -23,6 +23,7 @@ def mirror_permissions(
     clusters: Clusters,
     flows: Sequence[Flow],
     instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
     report_identity: str = "report",
 ) -> list[Row]:
     """What the flows that an owner places on hosts need, each permission once.
@@ -30,6 +31,7 @@ def mirror_permissions(
     :param clusters: ``kafka_clusters``.
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
+    :param connect_clusters: ``kafka_connect_clusters``.
     :param report_identity: who the report connects as.
     :returns: rows in the inventory's order: ``cluster`` (alias), ``identity``, ``principal``,
         ``flows`` (names), ``resource`` (topic, group or cluster), ``name``, ``pattern`` (literal or
@@ -38,7 +40,7 @@ def mirror_permissions(
     :raises ModelError: an unknown cluster, or a principal that nobody knows.
     """
     rows: list[Row] = []
-    for flow, engine, owner in placed(flows, instances_of(instances)):
+    for flow, engine, owner in placed(flows, owners_of(flows, instances, connect_clusters)):
         for identity in dict.fromkeys((MIRROR, report_identity)):
             needed = flow_permissions(flow, engine, owner, identity)
             if identity == MIRROR == report_identity:

@@ -5,7 +5,7 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
-from .engines import instances_of, placed
+from .engines import owners_of, placed
 from .keys import Clusters
 from .permissions import flow_permissions
 from .principals import principal_of
@@ -15,6 +15,7 @@ def mirror_report_model(
     clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
     identity: str,
     only: str | Iterable[str] | None = None,
     sysconfig_directory: str = "/etc/sysconfig",
@@ -25,6 +26,7 @@ def mirror_report_model(
     :param clusters: ``kafka_clusters``.
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
+    :param connect_clusters: ``kafka_connect_clusters``.
     :param identity: who the report connects as, such as ``report``.
     :param only: a flow's name, or several; ``None`` takes all.
     :param sysconfig_directory: where instances keep their environment files.
@@ -57,10 +59,15 @@ def mirror_report_model(
             "hosts": owner.hosts,
             "sysconfig": f"{sysconfig_directory}/{owner.name}",
             "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
+            "round_trips_ms": {
+                alias: far["round_trip_ms"]
+                for alias, far in owner.settings["distance"].items()
+                if alias in (flow["source"], flow["target"])
+            },
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
         }
-        for flow, engine, owner in placed(flows, instances_of(instances))
+        for flow, engine, owner in placed(flows, owners_of(flows, instances, connect_clusters))
         if chosen is None or flow["name"] in chosen
     ]
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
@@ -71,21 +78,25 @@ def mirror_report_model(
 
 
 def mirror_topic_flows(
-    clusters: Clusters, flows: Sequence[Mapping[str, Any]], instances: Mapping[str, Any]
+    clusters: Clusters,
+    flows: Sequence[Mapping[str, Any]],
+    instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """Placed flows whose engine creates no topics on the target, as the report sees them.
 
     :param clusters: ``kafka_clusters``.
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
+    :param connect_clusters: ``kafka_connect_clusters``.
     :returns: flows of :func:`mirror_report_model` with the permissions of ``mirror``.
     """
     names = [
         flow["name"]
-        for flow, engine, _ in placed(flows, instances_of(instances))
+        for flow, engine, _ in placed(flows, owners_of(flows, instances, connect_clusters))
         if not engine.creates_topics
     ]
-    model = mirror_report_model(clusters, flows, instances, "mirror", only=names)
+    model = mirror_report_model(clusters, flows, instances, connect_clusters, "mirror", only=names)
     found: list[dict[str, Any]] = model["flows"]
     return found
 

@@ -27,6 +27,7 @@ ALIAS = re.compile(r"[A-Za-z0-9_-]+")
 FLOW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 IDENTITY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 INSTANCE_NAME = re.compile(r"mirrormaker(-[a-z0-9]+)*")
+CONNECT_NAME = re.compile(r"connect(-[a-z0-9]+)*")
 LONGEST_INSTANCE_NAME = 32
 HEAP = r"[1-9][0-9]*[mMgG]"
 DEFAULT_VERSIONS = "{the release of each engine}"
@@ -118,9 +119,17 @@ FLOW = (
         "start", "choice", "Where a flow without committed positions starts.", "earliest",
         choices=("earliest", "latest"),
     ),
-    Key("tasks_max", "whole", "Upper bound of parallel tasks.", 4),
+    Key(
+        "tasks_max", "whole", "Upper bound of parallel tasks, of all hosts together; by default 2, "
+        "or as many as there are hosts; of a source that is far three per host.",
+    ),
     Key("group_id", "text", "An existing consumer group to go on from."),
     Key("connect", "text", "Which of `kafka_connect_clusters` runs it."),
+    Key(
+        "connectors", "map", "Names of its connectors, by `source`, `checkpoint` and `heartbeat`; "
+        "by default `<flow>-source` and the like. Existing ones of these names are taken over.",
+        {},
+    ),
     Key(
         "properties", "properties", "Kafka properties of this flow, verbatim; for `mm1` each "
         "begins with `consumer.` or `producer.`, for `mm2` see below.", {},
@@ -141,8 +150,18 @@ INSTANCE = (
         "kafka_version", "text", f"The Kafka release it runs from; by default {DEFAULT_VERSIONS}. "
         "Another number upgrades or goes back.", pattern=r"[0-9]+\.[0-9]+\.[0-9]+",
     ),
-    Key("num_streams", "whole", "Consumer threads per host.", 1),
-    Key("heap", "text", "Java heap, as `512m` or `2g`.", "1g", pattern=HEAP),
+    Key(
+        "num_streams", "whole", "Consumer threads per host; by default 1, or 3 for a source that "
+        "is far.",
+    ),
+    Key(
+        "distance", "map", "How far clusters are from these hosts, by alias; a cluster that is not "
+        "named is near.", {},
+    ),
+    Key(
+        "heap", "text", "Java heap, as `512m` or `2g`; by default what the clients' properties may "
+        "take (docs/sizing.md).", pattern=HEAP,
+    ),
     Key("mm1_options", "properties", "MirrorMaker 1's command line options.", {}),
     Key(
         "consumer_properties", "properties", "Consumer properties in Kafka's own names; null "
@@ -158,6 +177,74 @@ INSTANCE = (
     ),
 )  # fmt: skip
 
+DISTANCE = (
+    Key(
+        "round_trip_ms", "whole", "Milliseconds between a request and its answer, as `ping` shows "
+        "them.", required=True,
+    ),
+    Key(
+        "bandwidth_mbit", "whole", "What the mirror may use of the link, in megabits per second.",
+        1000,
+    ),
+)  # fmt: skip
+
+CONNECT_CLUSTER = (
+    Key("kafka", "text", "Alias of the cluster that keeps the workers' topics: the target of its "
+        "flows.", required=True),
+    Key("hosts", "texts", "Inventory hosts that run a worker each. None: a Connect cluster that "
+        "exists, to which only connectors are sent.", []),
+    Key("state", "choice", "Whether the workers run.", "started",
+        choices=("started", "stopped", "absent")),
+    Key("kafka_version", "text", "The Kafka release the workers run from.",
+        pattern=r"[0-9]+\.[0-9]+\.[0-9]+"),
+    Key("group_id", "text", "Group by which the workers find each other; by default the cluster's "
+        "name."),
+    Key("port", "whole", "Port of the workers' REST servers.", 8443),
+    Key("topics", "map", "Names of the workers' topics: `offsets`, `status` and `config`; by "
+        "default `<name>-offsets` and the like. REST does not tell those of an existing cluster.",
+        {}),
+    Key("rest", "map", "How the workers' REST servers are reached, and by whom.", {}),
+    Key("secrets", "map", "How the workers of an existing cluster get at secrets.", {}),
+    Key("overrides", "texts", "What an existing cluster lets connectors override of their "
+        "producers, in Kafka's own names; by default everything, as Connect does."),
+    Key("distance", "map", "How far clusters are from the workers' hosts, by alias; a cluster that "
+        "is not named is near.", {}),
+    Key("heap", "text", "Java heap of a worker, as `512m` or `2g`; by default what the clients' "
+        "properties may take (docs/sizing.md).", pattern=HEAP),
+    Key("worker_properties", "properties", "Worker properties in Kafka's own names; null removes a "
+        "default.", {}),
+)  # fmt: skip
+
+CONNECT_REST = (
+    Key("listener", "choice", "`https`, or `loopback` for callers on the host itself: a single "
+        "worker. Either asks for a user.", "https", choices=("https", "loopback")),
+    Key("urls", "texts", "Addresses of workers, such as `https://connect1:8443`; by default those "
+        "of the hosts.", [], pattern=r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"),
+    Key("ssl_ca", "text", "Certificates of the authorities that signed the workers', as PEM text."),
+    Key("ssl_certificate", "text", "Client certificate of who deploys connectors, as PEM text."),
+    Key("ssl_key", "secret", "Its private key as PEM text; keep it in a vault."),
+    Key("users", "map", "Name of everyone who may use REST to the password; keep it in a vault.",
+        {}),
+    Key("client", "text", "Which of the users deploys connectors."),
+)  # fmt: skip
+
+CONNECT_SECRETS = (
+    Key("provider", "text", "Name of the workers' config provider.", required=True,
+        pattern=r"[A-Za-z0-9_]+"),
+    Key("path", "text", "Its path: a file, or a directory; none for one of the environment."),
+    Key("keys", "map", "Name of a credential, such as `east.mirror.jaas`, to the key under which "
+        "the workers' owner keeps it; by default the name itself.", {}),
+)  # fmt: skip
+
+CONNECT_TOPICS = tuple(
+    Key(kind, "text", f"Topic of the workers' {words}.", pattern=r"[A-Za-z0-9._-]+")
+    for kind, words in (
+        ("offsets", "positions"),
+        ("status", "states"),
+        ("config", "configurations"),
+    )
+)
+
 # Dangers that mirror_accept may name, and what the name behind the colon is.
 ACCEPTANCES = {
     "abort.on.send.failure": "flow",
@@ -169,5 +256,6 @@ ACCEPTANCES = {
     "regex-without-auto-creation": "flow",
     "takeover": "flow",
     "identity": "instance",
+    "new-name": "flow",
     HOST_NAMES: "cluster",
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from mirror_report.checks.remedies import journal, service, tool
+from mirror_report.checks.remedies import connector, journal, tool
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
 from mirror_report.model import Finding, GroupParity, GroupPartition, GroupState
@@ -114,13 +114,13 @@ def _unmapped(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupParti
 
 
 def _stale(flow: Flow, _: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
+    again = connector(flow, "restart", flow.connectors[1])
     return finding(
         "group_stale",
         f"group {group} moved on in {rows[0].topic} and its position on {flow.target} did not "
         f"follow ({_numbers(rows)})",
         f"Look for MirrorCheckpoint in {journal(flow)}; mirror-report check tells whether a "
-        f"permission on group {group} is missing. {service(flow, 'restart')} "
-        "starts its task again",
+        f"permission on group {group} is missing. {again} starts its task again",
         flow=flow.name,
         topic=rows[0].topic,
         count=len(rows),

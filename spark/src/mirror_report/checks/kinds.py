@@ -333,6 +333,11 @@ TABLE: Mapping[str, Kind] = {
         "more streams or tasks than partitions",
         "Lower `num_streams` or `tasks_max`, or add partitions on both sides.",
     ),
+    "distance": Kind(
+        "warning",
+        "a cluster is farther or nearer than the mirror's properties are made for",
+        "Set `distance` of the instance, which sizes fetches and buffers.",
+    ),
     "sysconfig_drift": Kind(
         "warning",
         "the mirror's environment file differs from the model",

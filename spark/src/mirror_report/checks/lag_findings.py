@@ -73,7 +73,7 @@ def _of_state(
     where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
     never = any(row.catches_up is False for row in rows)
     members = ", ".join(sorted({member.host for member in group.members}))
-    parallelism, restart = flow.engine.parallelism, remedies.service(flow, "restart")
+    parallelism, restart = flow.engine.parallelism, remedies.connector(flow, "restart")
     host, journal = remedies.host(flow), remedies.journal(flow)
     describe = remedies.tool(
         clusters[flow.source], "kafka-topics.sh", "--describe", "--topic", topic

@@ -8,6 +8,10 @@ from mirror_report.config import Flow
 from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
+NEAR_MS = 1
+# What a busy host adds to a round trip, and what nobody would size a buffer by.
+NO_DIFFERENCE_MS = 10
+
 
 def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
     """Whether source and target are one cluster."""
@@ -70,6 +74,27 @@ def idle_tasks(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
             f"Lower {parallelism.key}, or give the topics more partitions on both sides",
             flow=flow.name,
             count=flow.parallelism - partitions,
+        )
+    ]
+
+
+def distance(flow: Flow, alias: str, measured_ms: float) -> list[Finding]:
+    """A cluster that is farther or nearer than the mirror's properties are made for.
+
+    :param alias: one of the flow's clusters.
+    :param measured_ms: a round trip from here, in milliseconds.
+    """
+    typed = flow.round_trips_ms.get(alias, NEAR_MS)
+    if abs(measured_ms - typed) <= max(NO_DIFFERENCE_MS, typed / 2):
+        return []
+    said = f"{typed} ms" if alias in flow.round_trips_ms else "that it is near"
+    return [
+        finding(
+            "distance",
+            f"a round trip from here to {alias} takes {measured_ms:.0f} ms, and the inventory says "
+            f"{said}: the clients of {flow.instance} ask for too little or hold too much",
+            f"If {flow.instance} is as far from it, set distance.{alias}.round_trip_ms of "
+            f"{flow.instance} to {max(1, round(measured_ms))}",
         )
     ]
 

@@ -27,7 +27,7 @@ def on_target(
 
     :param recreated: name -> the id remembered, the one found.
     """
-    stop, start = remedies.service(flow, "stop"), remedies.service(flow, "start")
+    stop, start = remedies.connector(flow, "stop"), remedies.connector(flow, "start")
     return [
         finding(
             "reset",

@@ -38,6 +38,17 @@ def service(flow: Flow, verb: str) -> str:
     return flow.engine.control.format(verb=verb, instance=flow.instance)
 
 
+def connector(flow: Flow, verb: str, name: str = "") -> str:
+    """What starts, stops or restarts a connector of the flow: the process, if it is its own.
+
+    :param name: by default, what copies records.
+    """
+    control = flow.engine.connector_control.get(verb)
+    if control is None:
+        return service(flow, verb)
+    return control.format(connector=name or flow.connectors[0], instance=flow.instance)
+
+
 def host(flow: Flow) -> str:
     """Where the mirror's process runs, by words if that is not known."""
     return flow.hosts[0] if flow.hosts else "its host"

@@ -1,12 +1,9 @@
 """Connectors and tasks of a mirror, as Kafka Connect describes them: no I/O."""
 
-from mirror_report.checks.remedies import service
+from mirror_report.checks.remedies import connector
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, WorkerState
-
-COPIES = "MirrorSourceConnector"
-SYNCS_GROUPS = "MirrorCheckpointConnector"
 
 
 def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Finding]:
@@ -19,7 +16,7 @@ def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Findin
             f"{_name(worker)} of {flow.instance} has failed: "
             f"{worker.error or 'no reason is given'}",
             f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
-            f"then {service(flow, 'restart')}",
+            f"then {connector(flow, 'restart', worker.connector)}",
             flow=flow.name,
         )
         for worker in mirror.workers
@@ -33,8 +30,9 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
     :param tasks_expected: there is something to copy.
     """
     lacking: list[str] = []
-    for connector in (COPIES, *((SYNCS_GROUPS,) if flow.consumer_groups else ())):
-        own = [worker for worker in mirror.workers if worker.connector == connector]
+    copies, syncs_groups, _ = flow.connectors
+    for name in (copies, *((syncs_groups,) if flow.consumer_groups else ())):
+        own = [worker for worker in mirror.workers if worker.connector == name]
         lacking += [
             f"{_name(worker)} is {worker.state}" + (f" ({worker.error})" if worker.error else "")
             for worker in own
@@ -42,9 +40,9 @@ def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> li
         ]
         tasks = {worker.task for worker in own}
         if None not in tasks:
-            lacking.append(f"{connector} has not started")
-        elif tasks_expected and connector == COPIES and tasks == {None}:
-            lacking.append(f"{connector} has no task")
+            lacking.append(f"{name} has not started")
+        elif tasks_expected and name == copies and tasks == {None}:
+            lacking.append(f"{name} has no task")
     return lacking
 
 

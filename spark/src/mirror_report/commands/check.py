@@ -91,8 +91,10 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         *preflight.takeover(flow, observed.target, observed.positions, observed.group),
         *preflight.idle_tasks(flow, observed.source),
     ]
-    if flow.engine.creates_topics and observed.target_brokers is not None:
-        found += preflight.replication_factors(flow, observed.target_brokers)
+    for alias in (flow.source, flow.target):
+        found += preflight.distance(flow, alias, clients.get(alias).round_trip_ms())
+    if flow.engine.creates_topics and observed.target.brokers is not None:
+        found += preflight.replication_factors(flow, observed.target.brokers)
     try:
         if names := preflight.internal_names(flow):
             found += preflight.internal_topics(flow, clients.get(flow.target).snapshot(None, names))

@@ -80,18 +80,22 @@ def digest_side(
         settings.bucket_seconds * 1000,
     )  # fmt: skip
     ranges = to_read(made)
-    progress(f"digesting {sum(part.records for part in ranges)} records of the {side}")
+    records = sum(part.records for part in ranges)
+    progress(f"digesting {records} records of the {side}")
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows" if ranges else None
         if rows is not None:
             try:
                 # Every other step works without Spark.
-                from mirror_report.parity.spark import session  # noqa: PLC0415
+                from mirror_report.parity.spark import session, source  # noqa: PLC0415
                 from mirror_report.parity.steps import bundle  # noqa: PLC0415
             except ImportError as error:
                 raise without_spark(error) from error
             expected = sum(part.bytes for part in ranges)
-            with session.open_session(settings.spark, expected) as spark, spark_errors():
+            clusters = [settings.clusters[flow.alias(side)]]
+            how = source.for_distance(settings.spark, expected, clusters)
+            opened = session.open_session(how, expected, records, clusters)
+            with opened as spark, spark_errors():
                 unread = bundle.write_rows(spark, settings, ranges, rows, progress)
             made = bundles.with_unreadable(made, unread.records, unread.topics)
         with open_output(made) as out:

@@ -26,7 +26,15 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import classes, without_spark
-from mirror_report.parity.plan import FlowSnapshot, Range, TopicAtRest, strategies, unreadable
+from mirror_report.parity.plan import (
+    FlowSnapshot,
+    Range,
+    TopicAtRest,
+    strategies,
+    total_bytes,
+    total_records,
+    unreadable,
+)
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import Side, offsets
@@ -107,11 +115,9 @@ def prove_topics(
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:
-        total = sum(part.bytes for subject in subjects for part in subject.ranges)
+        total = sum(total_bytes(subject.ranges) for subject in subjects)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
-        proved = _compare(
-            settings, flow, subjects, int(total), open_session, progress, sha256=sha256
-        )
+        proved = _compare(settings, flow, subjects, open_session, progress, sha256=sha256)
         after = _observe(snapshots, flow)
         for subject in subjects:
             name, origins = subject.topic, feeds[subject.topic]
@@ -214,7 +220,6 @@ def _compare(
     settings: Settings,
     flow: Flow,
     subjects: Sequence[TopicAtRest],
-    expected_bytes: int,
     open_session: "OpenSession | None",
     progress: Progress,
     *,
@@ -223,13 +228,16 @@ def _compare(
     try:
         # Spark is only needed here; most commands work without it.
         from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+        from mirror_report.parity.spark import source  # noqa: PLC0415
         from mirror_report.parity.steps import prove  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    with (
-        (open_session or sessions.open_session)(settings.spark, expected_bytes) as session,
-        spark_errors(),
-    ):
+    ranges = [part for subject in subjects for part in subject.ranges]
+    expected, records = total_bytes(ranges), total_records(ranges)
+    clusters = settings.clusters_of([flow.name])
+    how = source.for_distance(settings.spark, expected, clusters)
+    opened = open_session or sessions.open_session
+    with opened(how, expected, records, clusters) as session, spark_errors():
         of_flow = replace(settings, flows=(flow,))
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 

@@ -116,8 +116,9 @@ def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
         target_cluster_id=observed.target.cluster_id or None if observed else None,
         group_id=flow.group_id,
         group_state=observed.group.state if observed else None,
-        target_brokers=observed.target_brokers if observed else None,
+        target_brokers=observed.target.brokers if observed else None,
         topics=tuple(observed.source.topics) if observed else (),
+        source_brokers=observed.source.brokers if observed else None,
     )
 
 

@@ -28,6 +28,9 @@ CONFIG_EXCLUDE = (
 )  # fmt: skip
 
 
+CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
+
+
 RESOURCES = ("topic", "group", "cluster", "transactional-id")
 
 
@@ -67,9 +70,13 @@ class Flow:
         that of its workers on the target.
     :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
     :param parallelism: streams or tasks the flow may use.
+    :param round_trips_ms: alias of a cluster -> milliseconds of a round trip that the mirror's
+        properties are made for; one that is missing is near.
     :param replication_policy: ``prefix`` puts the source's alias before a topic's name on the
         target, ``identity`` keeps it; with ``separator`` between alias and name.
     :param consumer_groups: regular expressions of the groups whose offsets are synced.
+    :param connectors: names of what copies records, of what syncs groups and of what writes
+        heartbeats, as Kafka Connect knows them; MirrorMaker 2's own by default.
     :param offset_topic: on the target, like the other ``*_topic``: one the mirror keeps.
     :param groups_exclude: regular expressions of the groups the mirror leaves out of those.
     :param checkpoint_seconds: how often the mirror asks for what groups have committed.
@@ -96,6 +103,7 @@ class Flow:
     sysconfig: str | None = None
     accept: tuple[str, ...] = ()
     parallelism: int = 1
+    round_trips_ms: Mapping[str, int] = field(default_factory=dict)
     replication_policy: str = "identity"
     separator: str = "."
     consumer_groups: tuple[str, ...] = ()
@@ -103,6 +111,7 @@ class Flow:
     checkpoint_seconds: int = 60
     sync_topic_configs: bool = True
     config_exclude: tuple[str, ...] = CONFIG_EXCLUDE
+    connectors: tuple[str, str, str] = CONNECTORS
     offset_topic: str = ""
     status_topic: str = ""
     config_topic: str = ""

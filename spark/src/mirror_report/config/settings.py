@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,3 +119,9 @@ class Settings:
         raise ConfigError(
             f"no flow named {name!r}{did_you_mean(name, [f.name for f in self.flows])}"
         )
+
+    def clusters_of(self, flows: Iterable[str]) -> list[Cluster]:
+        """Sources and targets of flows by name, each once."""
+        named = map(self.flow, flows)
+        aliases = (alias for flow in named for alias in (flow.source, flow.target))
+        return [self.clusters[alias] for alias in dict.fromkeys(aliases)]

@@ -12,7 +12,6 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-SOURCE_CONNECTOR = "MirrorSourceConnector"
 # Of checkpoints; offset syncs carry none.
 VERSION = 0
 
@@ -75,17 +74,26 @@ class Status:
     worker_id: str = ""
     generation: int = -1
 
+    @property
+    def reason(self) -> str | None:
+        """Why it failed: the first line of its trace, as Java prints it, and its first cause."""
+        first, *rest = (self.trace or "").splitlines() or [""]
+        mark = "Caused by: "
+        causes = [line.removeprefix(mark) for line in rest if line.startswith(mark)]
+        return f"{first}; first cause: {causes[-1]}" if causes else first or None
 
-def source_offset(key: bytes | None, value: bytes | None) -> SourceOffset | None:
+
+def source_offset(key: bytes | None, value: bytes | None, connector: str) -> SourceOffset | None:
     """A record of the offsets topic; ``None`` for connectors other than the one that copies.
 
+    :param connector: the name of that one.
     :raises FormatError: not of this format.
     """
     parsed = _json(key, "key")
     if not isinstance(parsed, list) or len(parsed) != 2 or not isinstance(parsed[0], str):
         raise FormatError(f"key {_shown(key)} is not [connector, partition]")
-    connector, place = parsed
-    if connector != SOURCE_CONNECTOR:
+    name, place = parsed
+    if name != connector:
         return None
     held = None if value is None else _json(value, "value")
     try:

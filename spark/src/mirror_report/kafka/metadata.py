@@ -1,6 +1,7 @@
 """What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from mirror_report.kafka import logs
 from mirror_report.kafka.connection import REQUEST_TIMEOUT_MS, explained, open_admin
 from mirror_report.model import ClusterSnapshot, TopicSnapshot
 
+ROUND_TRIPS = 5
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
@@ -45,15 +47,15 @@ class ClusterClient:
         versions = [broker.broker_version for broker in asked if broker.broker_version is not None]
         return min(map(tuple, versions))
 
-    def cluster_id(self) -> str:
-        """Kafka's own id of the cluster."""
+    def round_trip_ms(self) -> float:
+        """The shortest of some round trips to a broker, in milliseconds, its own work included."""
+        shortest = math.inf
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            return str(self.admin.describe_cluster()["cluster_id"])
-
-    def brokers(self) -> int:
-        """Number of registered brokers, those that are away included."""
-        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
-            return len(self.admin.describe_cluster()["brokers"])
+            for _ in range(ROUND_TRIPS):
+                begun = time.perf_counter()
+                self.admin.describe_cluster()
+                shortest = min(shortest, time.perf_counter() - begun)
+        return shortest * 1000
 
     def listeners(self) -> dict[str, tuple[str, int]]:
         """How each running broker is called -> host and port by which clients reach it."""
@@ -100,7 +102,8 @@ class ClusterClient:
         :param settings: ask for the topics' settings and sizes too.
         :raises ClusterError: the cluster as a whole could not be read.
         """
-        cluster_id = self.cluster_id()
+        with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
+            cluster = self.admin.describe_cluster()
         taken_at_ms = time.time_ns() // 1_000_000
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
             described: list[dict[str, Any]] = (
@@ -139,7 +142,13 @@ class ClusterClient:
             for name, partitions in sorted(offsets.items())
         }
         return ClusterSnapshot(
-            self.cluster.alias, cluster_id, taken_at_ms, topics, errors, frozenset(refused)
+            self.cluster.alias,
+            str(cluster["cluster_id"]),
+            taken_at_ms,
+            topics,
+            errors,
+            frozenset(refused),
+            len(cluster["brokers"]),
         )
 
     def partition_counts(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ group, with connectors and tasks in its status topic.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -75,9 +75,13 @@ def _decoders(flow: Flow) -> dict[str, Decode]:
         (
             engine.positions is PositionStore.CONNECT_OFFSETS,
             flow.offset_topic,
-            _offset_decoder(flow.source),
+            _offset_decoder(flow.source, flow.connectors[0]),
         ),
-        (engine.workers is WorkerStore.STATUS_TOPIC, flow.status_topic, _worker_state),
+        (
+            engine.workers is WorkerStore.STATUS_TOPIC,
+            flow.status_topic,
+            _state_decoder(flow.connectors),
+        ),
         (engine.has_offset_syncs, flow.offset_syncs_topic, offset_syncs.newest),
     )
     return {topic: decode for kept, topic, decode in known if kept}
@@ -125,14 +129,15 @@ def _from_own_topics(
     )
 
 
-def _offset_decoder(source: str) -> Decode:
+def _offset_decoder(source: str, connector: str) -> Decode:
     """Decode offsets of one source cluster: partition -> last offset copied, and when (ms).
 
     :param source: alias of the cluster.
+    :param connector: what copies its records.
     """
 
     def decode(record: Any) -> tuple[str, Any] | None:
-        found = formats.source_offset(record.key, record.value)
+        found = formats.source_offset(record.key, record.value, connector)
         if found is None or found.cluster != source:
             return None
         key = json.dumps([found.topic, found.partition])
@@ -152,13 +157,20 @@ def _positions(tail: Tail) -> tuple[Positions, dict[Place, int]]:
     return found, committed_at_ms
 
 
-def _worker_state(record: Any) -> tuple[str, Any] | None:
-    """Connector and task -> state, and the first line of a failure's trace."""
-    found = formats.status(record.key, record.value)
-    if found is None:
-        return None
-    said = [found.state, (found.trace or "").partition("\n")[0] or None]
-    return json.dumps([found.connector, found.task]), None if found.state is None else said
+def _state_decoder(connectors: Collection[str]) -> Decode:
+    """Decode states of a flow's connectors, of which a Connect cluster may have others.
+
+    Connector and task -> state, and why it failed.
+    """
+
+    def decode(record: Any) -> tuple[str, Any] | None:
+        found = formats.status(record.key, record.value)
+        if found is None or found.connector not in connectors:
+            return None
+        said = [found.state, found.reason]
+        return json.dumps([found.connector, found.task]), None if found.state is None else said
+
+    return decode
 
 
 def _workers(tail: Tail) -> tuple[WorkerState, ...]:

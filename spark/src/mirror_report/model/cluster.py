@@ -81,6 +81,7 @@ class ClusterSnapshot:
 
     :param errors: topic name -> why it could not be read; such a topic is unknown, not absent.
     :param refused: those of ``errors`` for which our identity lacks a permission.
+    :param brokers: how many are registered, those that are away included; ``None``: not known.
     """
 
     alias: str
@@ -89,6 +90,7 @@ class ClusterSnapshot:
     topics: dict[str, TopicSnapshot]
     errors: dict[str, str] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
+    brokers: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ class FlowStatus:
     """One line per flow: where it comes from, where it goes, how it is.
 
     :param group_id: the group of the mirror's processes.
-    :param target_brokers: how many brokers the target has.
+    :param target_brokers: how many brokers the target has; ``source_brokers``: the source.
     :param heartbeat_age_seconds: age of the newest heartbeat the mirror brought along: that the
         pipe works, and no more; ``None``: there is none, or it may not be read.
     :param coverage: verified share of the flow's records that are due; ``None``: nothing is due.
@@ -33,6 +33,7 @@ class FlowStatus:
     topics: tuple[str, ...]
     heartbeat_age_seconds: float | None = None
     coverage: float | None = None
+    source_brokers: int | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class WorkerState:
 
     :param task: number of the task; ``None``: the connector itself.
     :param state: Connect's own word (RUNNING, FAILED, UNASSIGNED, PAUSED, STOPPED, RESTARTING).
-    :param error: first line of the trace of a failed one.
+    :param error: why it failed: the first line of its trace, and its first cause.
     """
 
     connector: str

@@ -119,12 +119,12 @@ def _compare_content(
 ) -> RunState:
     """All that needs Spark: a run without anything new starts none, and does not even import it."""
     from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
+    from mirror_report.parity.spark import source  # noqa: PLC0415
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    expected = total_bytes(
-        (*plan.ranges, *(wanted for topic in plan.scans for wanted in topic.ranges()))
-    )
+    wanted = (*plan.ranges, *(part for topic in plan.scans for part in topic.ranges()))
+    expected, records = total_bytes(wanted), total_records(wanted)
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
@@ -132,9 +132,11 @@ def _compare_content(
     rows = scratch.size([context.directory])
     if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
+    clusters = context.settings.clusters_of({part.flow for part in wanted})
+    how = source.for_distance(context.settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
-    with opened(context.settings.spark, expected + rows) as session, spark_errors():
+    with opened(how, expected + rows, records, clusters) as session, spark_errors():
         limit = context.settings.budget.state_bytes
         storage = RowStorage(session, context.directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))
@@ -168,7 +170,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
 def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
     """Compare all digests, classify what differs, and keep what was found."""
     from mirror_report.parity.frames import totals  # noqa: PLC0415
-    from mirror_report.parity.steps import compare, seal  # noqa: PLC0415
+    from mirror_report.parity.steps import classify, compare, seal  # noqa: PLC0415
 
     context.progress("comparing digests")
     compared = compare.compare_digests(context, storage, state.manifest, state.plan)
@@ -177,14 +179,17 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     judged = compare.judge(context, storage, state.manifest, plan, compared)
     gone = compare.removed_records(storage, state.manifest, compared, judged)
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
-    state, samples = _classify(context, storage, state, compared, judged)
-    # What was classified is judged again.
-    final = (
-        judged if samples is None
-        else compare.judge(context, storage, state.manifest, plan, compared)
-    )  # fmt: skip
-    rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
-    manifest = summaries.keep(state.manifest, state.plan, rows, samples or [], context.run_id)
+    final = judged
+    samples: list[dict[str, Any]] = []
+    rows = summaries.by_topic(totals.summarise(judged, context.bucket_ms).collect())
+    if any(row["candidates"] for row in rows):
+        state, samples = _classify(context, storage, state, compared, judged)
+        final = compare.judge(context, storage, state.manifest, plan, compared)
+        rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
+    elif state.manifest.results is not None:
+        results = classify.keep_earlier(storage, state.manifest, plan, judged)
+        state = replace(state, manifest=replace(state.manifest, results=results))
+    manifest = summaries.keep(state.manifest, state.plan, rows, samples, context.run_id)
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
@@ -231,19 +236,13 @@ def _classify(
     state: RunState,
     compared: Compared,
     judged: JudgedBuckets,
-) -> tuple[RunState, list[dict[str, Any]] | None]:
-    """Confirm what differs by fresh snapshots, and classify it record by record.
-
-    :returns: with samples; ``None``: nothing had to be classified.
-    """
+) -> tuple[RunState, list[dict[str, Any]]]:
+    """Confirm what differs by fresh snapshots, and classify it record by record; with samples."""
     from mirror_report.parity.steps import classify  # noqa: PLC0415
 
     manifest, plan = state.manifest, state.plan
     rows, left = classify.differing(judged)
     earlier = classify.earlier_results(storage, manifest, plan, judged)
-    if not rows:
-        results = classify.keep_earlier(storage, manifest, earlier)
-        return replace(state, manifest=replace(manifest, results=results)), None
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
     differences, rows = classify.confirm(

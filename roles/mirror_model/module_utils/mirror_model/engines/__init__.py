@@ -5,20 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import Engine
-from ..inventory import Owner, instance_of
+from ..inventory import Owner, connect_cluster_of, instance_of
 from ..keys import Key, ModelError, defaults_of, filled
 from ..schema import DEFAULT_VERSIONS, FLOW, INSTANCE
-from . import mm1, mm2
+from . import connect, mm1, mm2
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (mm1.ENGINE, mm2.ENGINE)}
-# Engines of a later version, and the flow keys that are meant for them.
-PLANNED = {"mm2-connect": frozenset(("connect", "consumer_groups", "tasks_max"))}
-NOT_YET = "not yet supported in this version"
-
-
-def not_yet(name: object) -> str:
-    """Why an engine that is none of :data:`ENGINES` is refused."""
-    return f"{name} is {NOT_YET}; use {' or '.join(ENGINES)}"
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in (mm1.ENGINE, mm2.ENGINE, connect.ENGINE)
+}
 
 
 def engine_of(flow: Mapping[str, Any]) -> Engine:
@@ -28,18 +22,17 @@ def engine_of(flow: Mapping[str, Any]) -> Engine:
     """
     name = flow.get("engine")
     if name not in ENGINES:
-        raise ModelError(f"mirror_flows[{flow.get('name')}].engine: {not_yet(name)}")
+        raise ModelError(
+            f"mirror_flows[{flow.get('name')}].engine: '{name}' is none; use {' or '.join(ENGINES)}"
+        )
     return ENGINES[name]
 
 
 def flow_keys() -> tuple[Key, ...]:
     """The schema of a flow: the engines to choose from, and the keys that only some understand."""
-    readers = {name: engine.flow_keys for name, engine in ENGINES.items()} | PLANNED
-    reasons = {name.upper(): not_yet(name) for name in PLANNED}
+    readers = {name: engine.flow_keys for name, engine in ENGINES.items()}
     return tuple(
-        replace(key, choices=tuple(readers), reasons=reasons)
-        if key.name == "engine"
-        else _read_by(readers, key)
+        replace(key, choices=tuple(readers)) if key.name == "engine" else _read_by(readers, key)
         for key in FLOW
     )
 
@@ -70,9 +63,21 @@ def flow_of(flow: Mapping[str, Any]) -> dict[str, Any]:
     return {**whole, **engine.fill(whole)}
 
 
-def instances_of(instances: Mapping[str, Any]) -> list[Owner]:
-    """Every instance as an owner."""
-    return [instance_of(instances, name) for name in instances]
+def rest_of(connect_cluster: Owner) -> dict[str, Any]:
+    """How the REST servers of a Connect cluster are reached, with every key filled in; SECRET."""
+    return connect.cluster.rest(connect_cluster)
+
+
+def owners_of(
+    flows: Sequence[Mapping[str, Any]],
+    instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
+) -> list[Owner]:
+    """Every instance and every Connect cluster as an owner."""
+    return [
+        *(instance_of(instances, name) for name in instances),
+        *(connect_cluster_of(connect_clusters, name, flows) for name in connect_clusters),
+    ]
 
 
 def placed(
@@ -82,12 +87,7 @@ def placed(
 
     :returns: each flow, filled in, its engine and its owner.
     """
-    by_flow = {
-        flow: owner
-        for owner in owners
-        if owner.state != "absent" and owner.hosts
-        for flow in owner.flows
-    }
+    by_flow = {flow: owner for owner in owners if owner.works for flow in owner.flows}
     return [
         (flow_of(flow), engine_of(flow), by_flow[flow["name"]])
         for flow in flows

@@ -7,7 +7,7 @@ from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
 from ..clusters import client_properties, cluster_of, credentials_directory
 from ..engine import Engine
-from ..inventory import Inventory, Owner
+from ..inventory import INSTANCES, Inventory, Owner
 from ..keys import Clusters, Flow, Properties, layered, suggestion, within
 
 OPTIONS: dict[str, tuple[Any, str]] = {
@@ -18,12 +18,15 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "offset.commit.interval.ms": (10000, "How often flushed positions are committed."),
     "rebalance.listener.args": (None, "Argument of the rebalance listener's constructor."),
 }
-CONSUMER_DEFAULTS = tuned.CONSUMER_DEFAULTS | {
+CONSUMER_DEFAULTS = {
     "enable.auto.commit": False,
     "heartbeat.interval.ms": 3000,
     "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
     "session.timeout.ms": 10000,
 }
+# The process without records, and how often what a producer buffers, with room that spares the
+# collector.
+BASE_MIB, HELD = 128, 2
 CLIENTS = {"consumer": kafka_names.CONSUMER["3.9"], "producer": kafka_names.PRODUCER["3.9"]}
 
 
@@ -42,6 +45,12 @@ def options(owner: Owner) -> dict[str, Any]:
     return layered({k: value for k, (value, _) in OPTIONS.items()}, owner.settings["mm1_options"])
 
 
+def streams(flow: Flow, owner: Owner) -> int:
+    """Consumers of each process."""
+    typed: int | None = owner.settings["num_streams"]
+    return typed or tuned.readers(tuned.distance(owner.settings, flow["source"]))
+
+
 def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any], dict[str, Any]]:
     """The properties of the two clients of one process.
 
@@ -53,10 +62,11 @@ def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any
     :param owner: what runs it.
     :returns: consumer properties, producer properties; secrets as references.
     """
+    source, target = (tuned.distance(owner.settings, flow[side]) for side in ("source", "target"))
     sides = (
-        ("consumer", flow["source"], CONSUMER_DEFAULTS,
+        ("consumer", flow["source"], tuned.consumer(source) | CONSUMER_DEFAULTS,
          {"group.id": flow["group_id"], "auto.offset.reset": flow["start"]}),
-        ("producer", flow["target"], tuned.PRODUCER_DEFAULTS, {"client.id": flow["group_id"]}),
+        ("producer", flow["target"], tuned.producer(target), {"client.id": flow["group_id"]}),
     )  # fmt: skip
     consumer, producer = (
         layered(
@@ -85,7 +95,7 @@ def render(
         "consumer.config": f"{owner.directory}/consumer.properties",
         "producer.config": f"{owner.directory}/producer.properties",
         "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
-        "num.streams": owner.settings["num_streams"],
+        "num.streams": streams(flow, owner),
         **dict(sorted(options(owner).items())),
     }
     variables = {option: f"MM_{option.replace('.', '_').upper()}" for option in own}
@@ -94,9 +104,21 @@ def render(
         "arguments": [f"--{option} ${{{variable}}}" for option, variable in variables.items()],
         "environment": {variables[option]: value for option, value in own.items()},
         "files": {"consumer.properties": consumer, "producer.properties": producer},
-        "identity": {"source": flow["source"], "group_id": flow["group_id"]},
+        "identity": {
+            "source": flow["source"],
+            "group_id": flow["group_id"],
+            "policy": flow["replication_policy"],
+        },
         "positions": f"group {flow['group_id']} on {flow['source']}",
     }
+
+
+def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
+    """The heap in mebibytes that the clients may take: one producer, a consumer per stream."""
+    [flow] = flows
+    consumer, producer = clients(clusters, flow, owner)
+    fetched = streams(flow, owner) * tuned.fetched_mib(consumer)
+    return BASE_MIB + fetched + HELD * tuned.buffered_mib(producer)
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -104,6 +126,8 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     for flow in flows:
         _judge_flow(found, f"{found.paths[flow['name']]}.properties", flow["properties"])
     for owner in (*found.owners, *found.absent):
+        if owner.kind is not INSTANCES:
+            continue
         _judge_options(found, f"{owner.path}.mm1_options", owner.settings["mm1_options"])
         for client in CLIENTS:
             key = f"{client}_properties"
@@ -220,7 +244,7 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     consumer, _ = clients(clusters, flow, owner)
     return {
         "commit_interval_ms": options(owner).get("offset.commit.interval.ms", 60000),
-        "parallelism": owner.settings["num_streams"] * len(owner.hosts),
+        "parallelism": streams(flow, owner) * len(owner.hosts),
         "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
         "target_isolation": "read_uncommitted",
     }
@@ -241,6 +265,7 @@ ENGINE = Engine(
     fill=fill,
     group=group,
     judge=judge,
+    memory=memory,
     render=render,
     permissions=permissions,
     report_permissions=report_permissions,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..engines import ENGINES, NOT_YET
+from ..engines import ENGINES
 from ..inventory import Inventory
 from ..keys import suggestion
 from ..schema import ACCEPTANCES
@@ -41,13 +41,14 @@ def findings(
     judge_clusters(found, clusters)
     judge_flows(found, flows)
     owners.judge_instances(found, instances, hosts)
+    owners.judge_connect_clusters(found, connect_clusters, flows, hosts)
     _judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
-    if connect_clusters:
-        found.refuse(f"kafka_connect_clusters: {NOT_YET}; set it to {{}}")
     owners.judge_placement(found)
     topics.judge_topics(found)
     for engine in ENGINES.values():
         engine.judge(found, [f for f in found.flows.values() if f["engine"] == engine.name])
+    if not found.errors:
+        owners.judge_heaps(found)
     secrets.judge_secrets(found)
     owners.judge_versions(found, advisories)
     owners.judge_groups(found, groups)

@@ -3,12 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import tuned
 from ..advisories import kafka_advisories
 from ..engines import ENGINES, engine_of, instance_keys
-from ..inventory import Inventory, Owner, instance_of
+from ..inventory import CONNECT_CLUSTERS, Inventory, Owner, connect_cluster_of, instance_of
 from ..kafka_names import line_of, release
 from ..keys import check_map, suggestion
-from ..schema import INSTANCE_NAME, LONGEST_INSTANCE_NAME
+from ..schema import (
+    CONNECT_CLUSTER,
+    CONNECT_NAME,
+    DISTANCE,
+    INSTANCE_NAME,
+    LONGEST_INSTANCE_NAME,
+)
 from .flows import judge_foreign_keys
 
 
@@ -33,8 +40,51 @@ def judge_instances(found: Inventory, instances: Any, hosts: Sequence[str]) -> N
             )
             continue
         before = len(found.errors)
-        if check_map(path, instance, instance_keys(), found.refuse) and len(found.errors) == before:
+        if check_map(path, instance, instance_keys(), found.refuse):
+            _judge_distances(found, path, instance.get("distance"))
+        if len(found.errors) == before:
             _judge_owner(found, instance_of(instances, name), instance, hosts)
+
+
+def judge_connect_clusters(
+    found: Inventory, connect_clusters: Any, flows: Any, hosts: Sequence[str]
+) -> None:
+    """Judge ``kafka_connect_clusters`` one by one; those of the right shape are noted.
+
+    :param flows: ``mirror_flows``, whatever its shape.
+    :param hosts: every host of the inventory.
+    """
+    if not connect_clusters:
+        connect_clusters = {}
+    if not isinstance(connect_clusters, Mapping):
+        found.refuse("kafka_connect_clusters: must be a map of name to Connect cluster")
+        return
+    sound = [flow for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
+    for name, cluster in connect_clusters.items():
+        path = f"{CONNECT_CLUSTERS.variable}.{name}"
+        if (
+            not isinstance(name, str)
+            or not CONNECT_NAME.fullmatch(name)
+            or len(name) > LONGEST_INSTANCE_NAME
+        ):
+            found.refuse(
+                f"{path}: a Connect cluster is called connect, or connect-<small letters and "
+                f"digits>, at most {LONGEST_INSTANCE_NAME} characters; rename it"
+            )
+            continue
+        before = len(found.errors)
+        if check_map(path, cluster, CONNECT_CLUSTER, found.refuse):
+            _judge_distances(found, path, cluster.get("distance"))
+        if len(found.errors) == before:
+            owner = connect_cluster_of(connect_clusters, name, sound)
+            _judge_owner(found, owner, cluster, hosts)
+    for flow in found.flows.values():
+        runs_there = engine_of(flow).owners is CONNECT_CLUSTERS
+        if runs_there and flow["connect"] and flow["connect"] not in connect_clusters:
+            found.refuse(
+                f"{found.paths[flow['name']]}.connect: '{flow['connect']}' is no Connect cluster "
+                f"of kafka_connect_clusters; {suggestion(flow['connect'], connect_clusters)}"
+            )
 
 
 def _judge_owner(
@@ -47,8 +97,11 @@ def _judge_owner(
         found.absent.append(owner)
         return
     found.owners.append(owner)
-    if not owner.hosts:
+    _judge_aliases(found, owner)
+    if not owner.works:
         found.refuse(f"{owner.path}.hosts: is empty; name hosts, or set state to absent")
+    if not owner.kind.names_flows:
+        return
     for flow in owner.flows:
         if flow not in found.named:
             found.refuse(
@@ -59,6 +112,12 @@ def _judge_owner(
     if not owner.flows:
         found.refuse(
             f"{owner.path}.flows: is empty; name flows of mirror_flows, or set state to absent"
+        )
+    elif foreign := [name for name in engines if ENGINES[name].owners is not owner.kind]:
+        kind = ENGINES[foreign[0]].owners
+        found.refuse(
+            f"{owner.path}.flows: flows of {foreign[0]} run on a {kind.name}; name one of "
+            f"{kind.variable} in connect of the flow instead"
         )
     elif len(engines) > 1:
         found.refuse(
@@ -73,6 +132,41 @@ def _judge_owner(
                 f"own {owner.kind.name}"
             )
         judge_foreign_keys(found, owner.path, written, instance_keys(), engine)
+
+
+def _judge_distances(found: Inventory, path: str, distances: Any) -> None:
+    for alias, distance in distances.items() if isinstance(distances, Mapping) else ():
+        check_map(f"{path}.distance.{alias}", distance, DISTANCE, found.refuse)
+
+
+def _judge_aliases(found: Inventory, owner: Owner) -> None:
+    """Refuse distances of clusters that the owner has nothing to do with."""
+    flows = found.flows_of(owner)
+    if len(flows) < len(owner.flows):
+        return
+    known = {flow[side] for flow in flows for side in ("source", "target")}
+    for alias in owner.settings["distance"]:
+        if alias not in known:
+            found.refuse(
+                f"{owner.path}.distance.{alias}: no flow of it reads or writes '{alias}'; "
+                f"{suggestion(alias, known)}"
+            )
+
+
+def judge_heaps(found: Inventory) -> None:
+    """Warn of heaps that cannot hold what the properties of their clients allow."""
+    for owner in found.owners:
+        flows, heap = found.flows_of(owner), owner.settings["heap"]
+        if not heap or not flows or len(flows) < len(owner.flows):
+            continue
+        if not {flow[side] for flow in flows for side in ("source", "target")} <= found.sound:
+            continue
+        needed = engine_of(flows[0]).memory(found.clusters, flows, owner)
+        if tuned.heap_mib(heap) < needed:
+            found.warn(
+                f"{owner.path}.heap: {heap} cannot hold what its clients may take, {needed:.0f} "
+                "MiB; remove it, or lower fetch.max.bytes and buffer.memory (docs/sizing.md)"
+            )
 
 
 def judge_placement(found: Inventory) -> None:

@@ -77,10 +77,8 @@ def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) ->
         first = group[0]
         via = fed_by(first.flow, first.origin)[0]
         flow = settings.flow(via)
-        alias = flow.source if first.side == "source" else flow.target
-        connect = source.connection(
-            settings.spark, settings.clusters[alias], settings.credentials.directory, group
-        )
+        cluster = settings.clusters[flow.alias(first.side)]
+        connect = source.connection(settings.spark, cluster, settings.credentials.directory, group)
         connect["kafka.isolation.level"] = flow.isolation(first.side)
         named = [replace(part, origin=fed_by(part.flow, part.origin)[1]) for part in group]
         rows = source.read(session, named, connect)
@@ -232,7 +230,7 @@ class Reader:
     def _fetched(self, log: Range | Unreadable, offset: int) -> list[Any]:
         via, name = fed_by(log.flow, log.origin)
         flow = self.settings.flow(via)
-        cluster = self.settings.clusters[flow.source if log.side == "source" else flow.target]
+        cluster = self.settings.clusters[flow.alias(log.side)]
         place, credentials = (name, log.partition), self.settings.credentials
         isolation = flow.isolation(log.side)
         read = guarded.each(

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Cluster, Spark
 from mirror_report.model import Progress
 from mirror_report.parity import ParityError
-from mirror_report.parity.frames import align, compare, digest, sql
+from mirror_report.parity.frames import align, compare, digest, judge, sql, totals
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
@@ -29,6 +29,7 @@ from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open
 # The JVM writes the archive as it ends.
 WRITING_SECONDS = 600
 
+BUCKET_MS = 60_000
 NOBODY = Cluster("nobody", ("127.0.0.1:9",))
 IMPATIENT = {"default.api.timeout.ms": "800", "request.timeout.ms": "400"}
 
@@ -36,21 +37,11 @@ IMPATIENT = {"default.api.timeout.ms": "800", "request.timeout.ms": "400"}
 LOADED = (
     "org/apache/spark/sql/kafka010/",
     "org/apache/spark/kafka010/",
+    "org/apache/commons/pool2/",
     "org/apache/kafka/clients/Metadata",
     "org/apache/kafka/clients/consumer/",
-    "org/apache/kafka/common/compress/",
-    "org/apache/kafka/common/header/",
-    "org/apache/kafka/common/network/",
-    "org/apache/kafka/common/protocol/",
-    "org/apache/kafka/common/record/",
-    *(
-        f"org/apache/kafka/common/{kind}/{name}"
-        for kind in ("message", "requests")
-        for name in ("ApiVersions", "DescribeTopic", "Fetch", "ListOffsets", "Metadata")
-    ),
-    "org/apache/kafka/common/security/authenticator/Sasl",
-    "org/apache/kafka/common/security/scram/",
-    "org/apache/kafka/common/security/ssl/",
+    "org/apache/kafka/common/",
+    "org/apache/kafka/shaded/",
 )
 
 
@@ -77,7 +68,7 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
         java = configuration(plain, 0)[JAVA_OPTIONS]
         options = " ".join([java, *class_archive.making(made)])
         asked = replace(plain, properties={**settings.properties, JAVA_OPTIONS: options})
-        with open_session(asked, 0, WRITING_SECONDS) as session, spark_errors():
+        with open_session(asked, 0, exit_seconds=WRITING_SECONDS) as session, spark_errors():
             rehearse(session, settings, Path(scratch) / "rows")
             progress("writing the archive")
         if not made.is_file():
@@ -90,7 +81,7 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
 
 
 def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
-    """Read, digest, keep and compare, in small.
+    """Read, digest, keep, compare and judge, in small.
 
     :param rows: where digests may be written.
     """
@@ -108,7 +99,7 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
         F.timestamp_millis(F.col("id") * 1000).alias("timestamp"),
         F.expr("array(named_struct('key', 'h', 'value', binary('v')))").alias("headers"),
     )
-    digest.digest(align.place(records, 60_000)).coalesce(1).write.parquet(str(rows))
+    digest.digest(align.place(records, BUCKET_MS)).coalesce(1).write.parquet(str(rows))
     kept = session.read.schema(digest.SCHEMA).parquet(str(rows))
     positions = sql.table(
         session, compare.POSITIONS_SCHEMA,
@@ -116,8 +107,14 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
           "position": 2000}],
     )  # fmt: skip
     buckets = compare.by_bucket(compare.with_lanes(digest.merge(kept), []), positions).persist()
-    buckets.filter(~F.col("equal")).orderBy("bucket").limit(10).collect()
-    buckets.groupBy("topic").agg(F.sum("n_source"), F.max("bucket")).collect()
+    topics = sql.table(
+        session, judge.TOPICS_SCHEMA, [{"flow": "flow", "topic": "topic", "unread": False}]
+    )
+    nothing = sql.table(session, judge.RESULTS_SCHEMA, [])
+    judged = judge.judge(buckets, topics, nothing, "run").persist()
+    totals.summarise(judged, BUCKET_MS).collect()
+    judged.filter("candidate").orderBy("bucket").limit(10).collect()
+    judged.unpersist()
     buckets.unpersist()
 
 

@@ -1,14 +1,15 @@
 """A Spark session sized for what one run has to read, and its end.
 
-Start-up costs more than a small run's work, so a small run gets the cheap collector and only the
-first compiler, and a tiny one does not compile its plans either.
+Start-up costs more than a small run's work: only a large run gets Java's second compiler, or one
+that has much to decrypt; a small one gets the cheap collector too, and a tiny one does not compile
+its plans either.
 """
 
 import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -16,11 +17,18 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from mirror_report import spark_security
-from mirror_report.config import Spark
+from mirror_report.config import Cluster, Spark
 from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
 from mirror_report.parity.spark import class_archive, scratch
 
+# Records to read from which Java's second compiler saves more processor time than it takes
+# (benchmarks/report), and bytes that may be as many rows of earlier runs.
+LARGE_RECORDS = 5_000_000
+LARGE_BYTES = 4 * 1024 * 1024 * 1024
+# Bytes to decrypt from which it runs too: only its code uses the processor's instructions for AES,
+# and without them a core decrypts 25 MB/s instead of 2 GB/s (benchmarks/report).
+ENCRYPTED_BYTES = 384 * 1024 * 1024
 SMALL_BYTES = 256 * 1024 * 1024
 TINY_BYTES = 2 * 1024 * 1024
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -28,7 +36,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FRUGAL_BELOW = 1024
 JVM_EXIT_SECONDS = 30
 
-OpenSession = Callable[[Spark, float], AbstractContextManager[SparkSession]]
+OpenSession = Callable[[Spark, float, int, Sequence[Cluster]], AbstractContextManager[SparkSession]]
 
 
 def jars(settings: Spark) -> list[Path]:
@@ -47,11 +55,17 @@ def jars(settings: Spark) -> list[Path]:
 
 
 def configuration(
-    settings: Spark, expected_bytes: float, sockets: Path | None = None
+    settings: Spark,
+    expected_bytes: float,
+    records: int = 0,
+    clusters: Sequence[Cluster] = (),
+    sockets: Path | None = None,
 ) -> dict[str, str]:
     """Spark's configuration; ``settings.properties`` win, but for what is settled.
 
     :param expected_bytes: how much the run has to read, of records and of earlier runs' rows.
+    :param records: how many records of them.
+    :param clusters: what it reads them from.
     :param sockets: directory of this user alone where Python and the JVM meet; ``None``: on ports.
     """
     small = expected_bytes < SMALL_BYTES
@@ -74,8 +88,12 @@ def configuration(
         "spark.sql.adaptive.enabled": str(not small).lower(),
         # Spark makes it, empty: not below a name in /tmp that others can take before.
         "spark.sql.warehouse.dir": str((sockets or Path(tempfile.gettempdir())) / "warehouse"),
+        # Or what reads both sides is not compiled together with what digests them.
+        "spark.sql.codegen.wholeStage.union.enabled": "true",
+        # Without Kafka: or each of its records becomes Java objects, and a row again.
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.driver.memory": settings.heap,
-        JAVA_OPTIONS: " ".join(_java_options(settings, small=small)),
+        JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records, clusters)),
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
         # A later query reuses neither consumers nor what they fetched, yet both would be kept.
         "spark.kafka.consumer.cache.capacity": "2",
@@ -176,7 +194,13 @@ def _is_private(path: Path, forbidden: int) -> bool:
     return found.st_uid in (0, os.geteuid()) and not mode & forbidden
 
 
-def _java_options(settings: Spark, *, small: bool) -> list[str]:
+def _java_options(
+    settings: Spark, expected_bytes: float, records: int, clusters: Sequence[Cluster]
+) -> list[str]:
+    small = expected_bytes < SMALL_BYTES
+    # On a cluster the executors decrypt.
+    local = settings.master.startswith("local")
+    decrypts = local and any(cluster.uses_tls for cluster in clusters)
     frugal = heap_mib(settings.heap) < FRUGAL_BELOW
     options = [
         # Or Spark's classes alone are reason enough to collect everything while it starts.
@@ -187,18 +211,23 @@ def _java_options(settings: Spark, *, small: bool) -> list[str]:
     if frugal:
         # Or the heap begins with a share of the host's memory, and keeps what it once had.
         options += ["-Xms160m", "-Xmn96m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"]
-    if small or frugal:
+    large = not frugal and (records >= LARGE_RECORDS or expected_bytes >= LARGE_BYTES)
+    if not (large or (decrypts and expected_bytes >= ENCRYPTED_BYTES)):
         options.append("-XX:TieredStopAtLevel=1")
     return [*options, "-XX:+ExitOnOutOfMemoryError"]
 
 
 @contextlib.contextmanager
 def open_session(
-    settings: Spark, expected_bytes: float, exit_seconds: float = JVM_EXIT_SECONDS
+    settings: Spark,
+    expected_bytes: float,
+    records: int = 0,
+    clusters: Sequence[Cluster] = (),
+    exit_seconds: float = JVM_EXIT_SECONDS,
 ) -> Iterator[SparkSession]:
     """A session of our own, with its JVM ended before this returns.
 
-    :param expected_bytes: as for :func:`configuration`.
+    :param expected_bytes: as for :func:`configuration`; so ``records`` and ``clusters``.
     :param exit_seconds: how long the JVM may take to end before it is killed.
     :raises ParityError: Java or Spark cannot be started, a cluster's secret is missing, or Spark
         keeps more on this host's disks than it may.
@@ -223,7 +252,10 @@ def open_session(
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets,
         _scratch(settings) as directories,
     ):
-        session = _started(settings, configuration(settings, expected_bytes, Path(sockets)))
+        session = _started(
+            settings,
+            configuration(settings, expected_bytes, records, clusters, Path(sockets)),
+        )
         limit = settings.scratch_bytes
         watch = scratch.ScratchLimit(directories, limit, session.sparkContext.cancelAllJobs)
         try:

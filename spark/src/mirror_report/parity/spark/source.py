@@ -6,9 +6,11 @@ numeric. Secrets stay in files: Spark is given references for Kafka's own config
 
 import contextlib
 import json
+import os
 import socket
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +20,7 @@ from mirror_report.config import Cluster, Spark
 from mirror_report.parity import ParityError
 from mirror_report.parity.frames.digest import RECORD_COLUMNS
 from mirror_report.parity.plan import Range
-from mirror_report.parity.spark.session import SMALL_BYTES, reading_heap
+from mirror_report.parity.spark.session import SMALL_BYTES, heap_mib, reading_heap
 
 RECORDS_PER_TASK = 1_000_000
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
@@ -30,10 +32,11 @@ RECORD_SCHEMA = (
 )
 
 MIB = 1024 * 1024
-# From this round trip on, larger polls pay: a poll costs two of them.
+# From this round trip on, larger polls and more tasks pay: a poll costs two of them.
 FAR_MS = 10.0
-# Mebibytes of heap that larger polls need.
-FAR_HEAP = 2048
+# Tasks at once for each processor, which wait most of the time, and mebibytes of heap for each.
+FAR_TASKS = 3
+TASK_MIB = 160
 
 FETCH = {
     "fetch.max.wait.ms": "10",  # a task would wait half a second after its last record
@@ -58,7 +61,8 @@ def _sizes(records: int, partition_mib: int, fetch_mib: int) -> dict[str, str]:
 # Consumers read ahead of what is asked for, so even a small run fills what it may fetch.
 SMALL = _sizes(5000, 1, 8)
 NEAR = _sizes(5000, 2, 16)
-FAR = _sizes(20_000, 16, 16)
+# Mebibytes of heap -> sizes it has room for.
+FAR = {1024: _sizes(5000, 8, 16), 2048: _sizes(20_000, 16, 16)}
 
 
 def fetch_sizes(
@@ -71,12 +75,27 @@ def fetch_sizes(
     :returns: properties of a Kafka consumer.
     """
     if expected_bytes < SMALL_BYTES:
-        sizes = SMALL
-    elif (round_trip_ms or 0) >= FAR_MS and reading_heap(settings) >= FAR_HEAP:
-        sizes = FAR
-    else:
-        sizes = NEAR
-    return {**sizes, **settings.fetch}
+        return {**SMALL, **settings.fetch}
+    heap = reading_heap(settings) if (round_trip_ms or 0) >= FAR_MS else 0
+    fitting = [sizes for needed, sizes in FAR.items() if heap >= needed]
+    return {**(fitting[-1] if fitting else NEAR), **settings.fetch}
+
+
+def for_distance(settings: Spark, expected_bytes: float, clusters: Iterable[Cluster]) -> Spark:
+    """Settings with more tasks at once where a far cluster lets each of them wait.
+
+    Another master than ``local[*]`` is somebody's choice and stays.
+
+    :param expected_bytes: what will be read.
+    :param clusters: what it is read from.
+    """
+    if settings.master != "local[*]" or expected_bytes < SMALL_BYTES:
+        return settings
+    if not any((round_trip(cluster) or 0) >= FAR_MS for cluster in clusters):
+        return settings
+    processors = len(os.sched_getaffinity(0))
+    fitting = min(FAR_TASKS * processors, heap_mib(settings.heap) // TASK_MIB)
+    return replace(settings, master=f"local[{max(processors, fitting)}]")
 
 
 def round_trip(cluster: Cluster) -> float | None:

@@ -123,9 +123,10 @@ def earlier_results(
     )
 
 
-def keep_earlier(storage: RowStorage, manifest: Manifest, earlier: DataFrame) -> str | None:
-    """Name of the results when nothing has to be read again."""
-    return storage.write(earlier.coalesce(1), "results") if manifest.results is not None else None
+def keep_earlier(storage: RowStorage, manifest: Manifest, plan: RunPlan, judged: DataFrame) -> str:
+    """Name of the results when nothing has to be read again (:func:`earlier_results`)."""
+    earlier = earlier_results(storage, manifest, plan, judged)
+    return storage.write(earlier.coalesce(1), "results")
 
 
 class Classifier:

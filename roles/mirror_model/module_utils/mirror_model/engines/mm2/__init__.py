@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from ... import regex
+from ...connectors import permissions, properties, settings, topics
+from ...connectors.report import of_connectors
 from ...engine import Engine
 from ...inventory import Owner
 from ...keys import Clusters, Flow
-from . import judge, permissions, render, settings, topics
+from . import judge, places, render
 
 
 def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
@@ -14,31 +15,17 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
 
     On the target, only workers that deliver exactly once write records of transactions.
     """
-    consumer = f"{flow['source']}.consumer.isolation.level"
+    line = places.policy(owner).line
+    consumer = properties.consumer(clusters, flow, owner, line)
     exactly_once = settings.worker_value(owner, "exactly.once.source.support") == "enabled"
     return {
+        **of_connectors(flow, owner, places.policy(owner)),
+        **places.worker_topics(flow),
         "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
-        "parallelism": flow["tasks_max"],
-        "replication_policy": flow["replication_policy"],
-        "separator": topics.separator_of(owner),
-        "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
-        "groups_exclude": _listed(settings.connector_value(flow, "groups.exclude")),
-        "config_exclude": _listed(settings.connector_value(flow, "config.properties.exclude")),
-        "sync_topic_configs": settings.is_on(flow, "sync.topic.configs.enabled"),
-        "checkpoint_seconds": int(
-            settings.connector_value(flow, "emit.checkpoints.interval.seconds")
-        ),
         "replication_factors": settings.own_factors(flow, owner),
-        "source_isolation": render.properties_of(clusters, [flow], owner, {}).get(consumer)
-        or "read_uncommitted",
+        "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
         "target_isolation": "read_committed" if exactly_once else "read_uncommitted",
-        **topics.internal_topics(flow, owner),
     }
-
-
-def _listed(value: Any) -> list[str]:
-    entries = value.split(",") if isinstance(value, str) else map(str, value)
-    return [entry.strip() for entry in entries if entry.strip()]
 
 
 ENGINE = Engine(
@@ -53,12 +40,15 @@ ENGINE = Engine(
     flow_keys=frozenset(("consumer_groups", "tasks_max")),
     owner_keys=frozenset(("worker_properties",)),
     layers={"worker_properties": ""},
-    group=topics.group,
-    prefix=topics.prefix,
-    unmirrored=topics.unmirrored,
+    group=places.group,
+    prefix=lambda flow, owner: topics.prefix(flow, places.policy(owner)),
+    unmirrored=lambda flow, owner: topics.unmirrored(flow, places.policy(owner)),
     judge=judge.judge,
+    memory=properties.memory,
     render=render.render,
-    permissions=permissions.permissions,
-    report_permissions=permissions.report_permissions,
+    permissions=lambda flow, owner: permissions.permissions(flow, places.dedicated(flow, owner)),
+    report_permissions=lambda flow, owner: permissions.report_permissions(
+        flow, places.dedicated(flow, owner)
+    ),
     report=report,
 )

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ... import regex
+from ... import kafka_names
+from ...connectors import judge as own_judge
+from ...connectors import judge_keys, names, settings
 from ...inventory import Inventory, Owner
 from ...keys import Flow
 from ...render import text_of
-from . import judge_keys, names, render, settings, topics
+from . import keys, places, render
+
+SEPARATOR_OF = "{0.path}.worker_properties"
 
 
 def judge(found: Inventory, flows: Sequence[Flow]) -> None:
@@ -15,8 +19,8 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
     for flow in flows:
         owner, path = found.owner(flow["name"]), f"{found.paths[flow['name']]}.properties"
         version = owner.version(settings.KAFKA_VERSION) if owner else settings.KAFKA_VERSION
-        judge_keys.judge_flow_keys(found, path, flow["properties"], version)
-        _judge_flow(found, path, flow)
+        judge_keys.judge_flow_keys(found, path, flow["properties"], version, keys.OWNED_FLOW_KEYS)
+        own_judge.judge_flow(found, path, flow)
     owners = []
     for owner in found.owners:
         own = found.flows_of(owner)
@@ -25,30 +29,6 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
             owners.append(owner)
     _judge_pairs(found, flows)
     _judge_ports(found, owners)
-
-
-def _judge_flow(found: Inventory, path: str, flow: Flow) -> None:
-    properties = flow["properties"]
-    if str(properties.get("errors.tolerance", "none")).lower() == "all":
-        found.danger(
-            "errors.tolerance", flow["name"],
-            f"{path}['errors.tolerance']: all drops records that cannot be written and "
-            "goes on; remove it",
-        )  # fmt: skip
-    if str(properties.get("emit.offset-syncs.enabled")).lower() == "false":
-        if flow["consumer_groups"]:
-            found.refuse(
-                f"{path}['emit.offset-syncs.enabled']: without offset syncs no group "
-                "can follow; remove it, or consumer_groups"
-            )
-        else:
-            found.warn(
-                f"{path}['emit.offset-syncs.enabled']: without offset syncs the report "
-                "cannot see target offsets shift; remove it"
-            )
-    for key in names.CONNECTOR_PLUGINS:
-        if properties.get(key):
-            found.warn(f"{path}['{key}']: changes records, so the report will call them altered")
 
 
 def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
@@ -63,60 +43,22 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
             f"{owner.path}.flows: have different replication_policy; MirrorMaker 2 knows one for a "
             "process, so give each its own instance"
         )
-    judge_keys.judge_worker_keys(found, owner)
-    if not topics.SEPARATOR.fullmatch(topics.separator_of(owner)):
-        found.refuse(
-            f"{owner.path}.worker_properties['replication.policy.separator']: a topic name could "
-            "not hold it; use '.', '-' or '_'"
-        )
-        return
+    version = owner.version(settings.KAFKA_VERSION)
+    known = keys.worker_keys(kafka_names.line_of(version))
+    judge_keys.judge_worker_keys(found, owner, keys.OWNED_WORKER_KEYS, known)
+    if len(owner.hosts) < 2:
+        for key in filter(names.is_rest, owner.settings["worker_properties"]):
+            found.warn(
+                f"{owner.path}.worker_properties['{key}']: means nothing to an instance on one "
+                "host; remove it"
+            )
     for flow in flows:
-        _judge_aliases(found, flow, topics.separator_of(owner))
-        own = topics.unmirrored(flow, owner)
-        for topic in filter(regex.is_literal, flow["topics"]):
-            if any(re.fullmatch(pattern, topic) for pattern in own):
-                found.refuse(
-                    f"{found.paths[flow['name']]}.topics: MirrorMaker 2 never mirrors '{topic}', "
-                    "whose name is one of its own or of what came from "
-                    f"'{flow['target']}'; remove it"
-                )
-        if flow["target"] in found.sound:
-            _judge_acks(found, owner, flow)
-        for key, value in settings.own_factors(flow, owner).items():
-            judge_keys.judge_number(found, f"{key} of '{flow['name']}' or its instance", value)
+        own_judge.judge_names(found, flow, owner, places.policy(owner), SEPARATOR_OF)
     for alias in dict.fromkeys([*(flow["source"] for flow in flows), targets[0]]):
         if alias in found.sound:
             properties = found.clusters[alias].get("properties") or {}
-            version = owner.version(settings.KAFKA_VERSION)
             judge_keys.judge_removed(
                 found, f"kafka_clusters.{alias}.properties", properties, version
-            )
-
-
-def _judge_aliases(found: Inventory, flow: Flow, separator: str) -> None:
-    for side in ("source", "target"):
-        if separator in flow[side]:
-            found.refuse(
-                f"{found.paths[flow['name']]}.{side}: '{flow[side]}' holds the separator "
-                f"'{separator}', so MirrorMaker 2 could not tell the alias from the topic's name; "
-                "set another replication.policy.separator in worker_properties of the instance"
-            )
-
-
-def _judge_acks(found: Inventory, owner: Owner, flow: Flow) -> None:
-    """Mention acknowledgements that a failing broker can belie, in whatever layer they are set."""
-    layers = (
-        (f"kafka_clusters.{flow['target']}.properties['acks']",
-         found.clusters[flow["target"]].get("properties") or {}, "acks"),
-        (f"{owner.path}.worker_properties['producer.acks']", owner.settings["worker_properties"],
-         "producer.acks"),
-        (f"{found.paths[flow['name']]}.properties['producer.override.acks']", flow["properties"],
-         "producer.override.acks"),
-    )  # fmt: skip
-    for where, properties, key in layers:
-        if str(properties.get(key, "all")) not in ("all", "-1"):
-            found.warn(
-                f"{where}: records are lost when a broker of '{flow['target']}' fails; remove it"
             )
 
 

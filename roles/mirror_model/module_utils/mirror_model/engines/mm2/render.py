@@ -9,11 +9,13 @@ count only the clusters, config providers, replication policy, plug-ins and the 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ... import kafka_names, regex, tuned
+from ... import kafka_names
 from ...clusters import client_properties, cluster_of, credentials_directory
+from ...connectors import names, settings
+from ...connectors.properties import connector, consumer, producer
 from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
-from . import names, settable, settings, topics
+from . import places
 
 PORT = 8083
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
@@ -39,54 +41,16 @@ def _connection(
 def _flow(
     clusters: Clusters,
     flow: Flow,
+    owner: Owner,
     line: str,
     factor: int,
 ) -> dict[str, Any]:
     """The keys of one flow: its connectors and the consumer that reads its source."""
     source, target = flow["source"], flow["target"]
     cluster = cluster_of(clusters, source)["properties"]
-    # Some keys of a connector look like a client's: consumer.poll.timeout.ms.
-    of_connector = {
-        key: value
-        for key, value in flow["properties"].items()
-        if key in settable.connector_keys(line) or not key.startswith("consumer.")
-    }
-    of_consumer = {k: v for k, v in flow["properties"].items() if k not in of_connector}
-    groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
-    connector = layered(
-        {
-            key: value
-            for key, value in settings.FLOW_DEFAULTS.items()
-            if key in settable.connector_keys(line)
-        },
-        dict.fromkeys(settings.FLOW_FACTORS, factor),
-        {
-            "enabled": True,
-            "topics": [regex.as_regex(topic) for topic in flow["topics"]],
-            "topics.exclude": [
-                *topics.TOPICS_EXCLUDE,
-                *map(regex.as_regex, flow["topics_exclude"]),
-            ],
-            "tasks.max": flow["tasks_max"],
-            "offset-syncs.topic.location": "target",
-            "emit.checkpoints.enabled": bool(groups),
-            "sync.group.offsets.enabled": bool(groups),
-            "groups": groups or None,
-        },
-        of_connector,
-    )
-    if str(connector.get("emit.offset-syncs.enabled", True)).lower() == "false":
-        # Kafka refuses to start when more is said about a topic that is not to be written.
-        connector = {k: v for k, v in connector.items() if not k.startswith("offset-syncs.")}
-    consumer = layered(
-        tuned.CONSUMER_DEFAULTS,
-        {"auto.offset.reset": flow["start"]},
-        kafka_names.of_client(cluster, "consumer", line),
-        within(of_consumer, "consumer."),
-    )
     return (
-        _under(f"{source}->{target}", connector)
-        | _under(f"{source}.consumer", consumer)
+        _under(f"{source}->{target}", {"enabled": True, **connector(flow, owner, line, factor)})
+        | _under(f"{source}.consumer", consumer(clusters, flow, owner, line))
         | _under(f"{source}.admin", layered(kafka_names.of_client(cluster, "admin", line)))
         | {
             f"{target}->{source}.enabled": False,
@@ -96,11 +60,11 @@ def _flow(
 
 
 def _worker(
-    clusters: Clusters, target: str, own: Properties, line: str, factor: int
+    clusters: Clusters, target: str, owner: Owner, line: str, factor: int
 ) -> dict[str, Any]:
     """The keys of the Connect workers, which live on the target, and of their clients."""
+    own = owner.settings["worker_properties"]
     cluster = cluster_of(clusters, target)["properties"]
-    defaults = {"producer": tuned.PRODUCER_DEFAULTS}
     of_worker = {
         key: value
         for key, value in own.items()
@@ -113,10 +77,10 @@ def _worker(
         ),
     )
     for client in kafka_names.CLIENTS:
-        properties = layered(
-            defaults.get(client, {}),
-            kafka_names.of_client(cluster, client, line),
-            within(own, f"{client}."),
+        properties = (
+            producer(clusters, target, owner, line)
+            if client == "producer"
+            else layered(kafka_names.of_client(cluster, client, line), within(own, f"{client}."))
         )
         rendered |= _under(f"{target}.{client}", properties)
     return rendered
@@ -168,9 +132,9 @@ def properties_of(
     for alias in aliases:
         providers, connection = _connection(clusters, alias, owner, line)
         rendered |= providers | _under(alias, connection)
-    rendered |= _worker(clusters, target, own, line, factor)
+    rendered |= _worker(clusters, target, owner, line, factor)
     for flow in flows:
-        rendered |= _flow(clusters, flow, line, factor)
+        rendered |= _flow(clusters, flow, owner, line, factor)
     return rendered
 
 
@@ -182,7 +146,7 @@ def render(
 ) -> dict[str, Any]:
     """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
     target = flows[0]["target"]
-    positions = [topics.internal_topics(flow, owner)["offset_topic"] for flow in flows]
+    positions = [places.worker_topics(flow)["offset_topic"] for flow in flows]
     return {
         "script": "connect-mirror-maker.sh",
         "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
@@ -193,7 +157,8 @@ def render(
         "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
         "identity": {
             "sources": [flow["source"] for flow in flows],
-            "separator": topics.separator_of(owner),
+            "policy": flows[0]["replication_policy"],
+            "separator": places.policy(owner).separator,
         },
         "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
         f"{' and '.join(positions)} on {target}",

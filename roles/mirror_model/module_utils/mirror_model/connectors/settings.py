@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ...inventory import Owner
-from ...keys import Flow, layered
+from ..inventory import Owner
+from ..keys import Flow, layered
 
 KAFKA_VERSION = "4.3.1"
 POLICIES = {
@@ -53,6 +53,9 @@ WORKER_FACTORS = (
     "status.storage.replication.factor",
 )  # fmt: skip
 MOST_REPLICAS = 3
+# The process without records, and how often what a producer buffers; both with room that spares
+# the collector.
+BASE_MIB, HELD = 384, 5
 
 
 def connector_value(flow: Flow, key: str) -> Any:

@@ -1,7 +1,8 @@
-"""Which certificates the role kafka_broker refuses, and the principals of others."""
+"""Which certificates of servers are refused, and the principals of brokers' certificates."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,20 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from mirror_model.certificates import server_certificate_problems
+from mirror_model.keys import ModelError
 
 from tests.loading import certificates as lab
 from tests.loading import load
 
 filters = load("roles/kafka_broker/filter_plugins/kafka_broker.py", "kafka_broker_filters")
+
+VARIABLES = {
+    "certificate": "kafka_broker_ssl_certificate",
+    "key": "kafka_broker_ssl_key",
+    "authorities": "kafka_broker_ssl_ca",
+}
 
 
 class Files:
@@ -33,10 +42,16 @@ class Files:
     def __getitem__(self, name: str) -> str:
         return (self.directory / name).read_text()
 
-    def problems(self, name: str = "source1", key: str = "", host: str = "source1") -> list[str]:
-        """What the role says of a certificate, by default with its own key."""
-        key = key or self[f"{name}.key"]
-        return filters.certificate_problems(self[f"{name}.pem"], key, self["lab.ca.pem"], host)
+    def problems(
+        self, name: str = "source1", key: str = "", host: str = "source1", *,
+        authorities: str = "", pkcs8: bool = True,
+    ) -> list[str]:  # fmt: skip
+        """What is said of a broker's certificate, by default with its own key."""
+        return server_certificate_problems(
+            self[f"{name}.pem"], key or self[f"{name}.key"], authorities or self["lab.ca.pem"],
+            {host: "kafka_broker_host", "localhost": "the broker's own connections"}, VARIABLES,
+            pkcs8=pkcs8,
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -52,8 +67,7 @@ def test_authorities_are_exchanged_with_both_in_one_file(files):
     files.make("other", authority="former")
     both = files["former.ca.pem"] + files["lab.ca.pem"]
     for name in ("source1", "other"):
-        assert filters.certificate_problems(files[f"{name}.pem"], files[f"{name}.key"], both,
-                                            "source1") == []  # fmt: skip
+        assert files.problems(name, authorities=both) == []
 
 
 def test_a_wildcard_names_the_hosts_of_its_domain(files):
@@ -94,23 +108,55 @@ def test_a_key_in_a_form_that_kafka_does_not_read_is_not_quoted(files):
     [problem] = files.problems(key=old)
     assert "openssl pkcs8" in problem
     assert old.splitlines()[1] not in problem
+    assert files.problems(key=old, pkcs8=False) == []
 
 
 def test_a_path_instead_of_a_certificate():
-    with pytest.raises(AnsibleFilterError, match="look the file up"):
-        filters.certificate_problems("/etc/ssl/source1.pem", "", "", "source1")
+    with pytest.raises(ModelError, match=r"kafka_broker_ssl_certificate: .* look the file up"):
+        server_certificate_problems("/etc/ssl/source1.pem", "", "", {}, VARIABLES)
 
 
-def with_subject(*attributes: tuple[Any, str]) -> str:
+@pytest.mark.parametrize(
+    ("purposes", "client", "said"),
+    [
+        (["SERVER_AUTH"], False, []),
+        (["SERVER_AUTH"], True, ["serverAuth and clientAuth"]),
+        (["SERVER_AUTH", "CLIENT_AUTH"], True, []),
+        (["CLIENT_AUTH"], False, ["serverAuth"]),
+        ([], True, []),
+    ],
+)
+def test_a_certificate_is_for_what_the_server_does_with_it(purposes, client, said):
+    certificate, key = self_signed(purposes=[getattr(ExtendedKeyUsageOID, p) for p in purposes])
+    problems = server_certificate_problems(
+        certificate, key, certificate, {}, VARIABLES, client=client
+    )
+    assert len(problems) == len(said)
+    assert all(f"usage {words}, or" in each for words, each in zip(said, problems, strict=True))
+
+
+def self_signed(
+    *attributes: tuple[Any, str], purposes: Sequence[x509.ObjectIdentifier] = ()
+) -> tuple[str, str]:
+    """A certificate and its key."""
     name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
     key = lab.ec.generate_private_key(lab.ec.SECP256R1())
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
         .not_valid_before(lab.NOW).not_valid_after(lab.NOW + lab.DAY)
-        .sign(key, hashes.SHA256())
     )  # fmt: skip
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    if purposes:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return (
+        builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(),
+        key.private_bytes(serialization.Encoding.PEM, *form).decode(),
+    )
+
+
+def with_subject(*attributes: tuple[Any, str]) -> str:
+    return self_signed(*attributes)[0]
 
 
 def test_a_principal_is_the_subject_from_its_end():

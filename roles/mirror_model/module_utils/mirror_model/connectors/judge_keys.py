@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ... import client_names, kafka_names, keys
-from ...inventory import Inventory, Owner
-from ...keys import Properties
+from .. import client_names, kafka_names, keys
+from ..inventory import Inventory, Owner
+from ..keys import Properties
 from . import names, settable, settings
 
 NO_EXACTLY_ONCE = (
@@ -15,18 +15,22 @@ NO_EXACTLY_ONCE = (
 )
 
 
-def judge_flow_keys(found: Inventory, path: str, properties: Properties, version: str) -> None:
+def judge_flow_keys(
+    found: Inventory, path: str, properties: Properties, version: str, owned: Mapping[str, str]
+) -> None:
     """Judge ``properties`` of a flow.
 
     :param version: the release that reads them.
+    :param owned: keys that the model writes -> what to do instead.
     """
     line = kafka_names.line_of(version)
+    known = settable.connector_keys(line, owned)
     clients: dict[str, dict[str, Any]] = {"consumer.": {}, "producer.override.": {}}
     for key, value in properties.items():
         prefix = next(filter(key.startswith, clients), "")
-        if key in settable.OWNED_FLOW_KEYS or key in settable.REMOVED_FLOW_KEYS:
-            _obsolete(found, path, key, settable.OWNED_FLOW_KEYS, settable.REMOVED_FLOW_KEYS)
-        elif key in settable.connector_keys(line):
+        if key in owned or key in settable.REMOVED_FLOW_KEYS:
+            _obsolete(found, path, key, owned, settable.REMOVED_FLOW_KEYS)
+        elif key in known:
             continue  # some of these look like a client's: consumer.poll.timeout.ms
         elif prefix:
             clients[prefix][key.removeprefix(prefix)] = value
@@ -37,7 +41,7 @@ def judge_flow_keys(found: Inventory, path: str, properties: Properties, version
         elif not key.startswith(tuple(f"{kind}." for kind in names.CONNECTOR_PLUGINS)):
             of_worker = key in names.WORKER["3.9"] | names.WORKER["4.3"]
             place = "it belongs into worker_properties of the instance" if of_worker else ""
-            _judge_known(found, path, key, settable.connector_keys(line), version, place)
+            _judge_known(found, path, key, known, version, place)
     for prefix, of_client in clients.items():
         _judge_client(found, path, prefix, of_client, version)
 
@@ -97,15 +101,21 @@ def judge_removed(
             found.refuse(f"{path}['{prefix}{key}']: Kafka {version} no longer reads it; {cure}")
 
 
-def judge_worker_keys(found: Inventory, owner: Owner) -> None:
-    """Judge ``worker_properties`` of an owner."""
+def judge_worker_keys(
+    found: Inventory, owner: Owner, owned: Mapping[str, str], known: frozenset[str]
+) -> None:
+    """Judge ``worker_properties`` of an owner.
+
+    :param owned: keys that the model writes -> what to do instead.
+    :param known: keys that a user may write, clients' apart.
+    """
     path, version = f"{owner.path}.worker_properties", owner.version(settings.KAFKA_VERSION)
     line = kafka_names.line_of(version)
     clients: dict[str, dict[str, Any]] = {f"{client}.": {} for client in kafka_names.CLIENTS}
     for key, value in owner.settings["worker_properties"].items():
         prefix = next(filter(key.startswith, clients), "")
-        if key in settable.OWNED_WORKER_KEYS or key in settable.REMOVED_WORKER_KEYS:
-            _obsolete(found, path, key, settable.OWNED_WORKER_KEYS, settable.REMOVED_WORKER_KEYS)
+        if key in owned or key in settable.REMOVED_WORKER_KEYS:
+            _obsolete(found, path, key, owned, settable.REMOVED_WORKER_KEYS)
         elif key in kafka_names.SECURITY[line]:
             found.refuse(
                 f"{path}['{key}']: belongs to the cluster; set it in kafka_clusters.<alias>, or "
@@ -118,17 +128,13 @@ def judge_worker_keys(found: Inventory, owner: Owner) -> None:
         elif prefix:
             clients[prefix][key.removeprefix(prefix)] = value
         elif key.startswith("config.providers."):
-            found.refuse(f"{path}['{key}']: {settable.OWNED_WORKER_KEYS['config.providers']}")
+            found.refuse(f"{path}['{key}']: {owned['config.providers']}")
         elif key == "exactly.once.source.support" and value not in (None, "disabled"):
             found.refuse(f"{path}['{key}']: {NO_EXACTLY_ONCE}")
-        elif not (
-            key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in settable.worker_keys(line)
-        ):
+        elif not (key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in known):
             of_flow = key in names.CONNECTOR["3.9"] | names.CONNECTOR["4.3"]
             place = "it belongs into properties of the flows in mirror_flows" if of_flow else ""
-            _judge_known(found, path, key, settable.worker_keys(line), version, place)
-        elif names.is_rest(key) and len(owner.hosts) < 2:
-            found.warn(f"{path}['{key}']: means nothing to an instance on one host; remove it")
+            _judge_known(found, path, key, known, version, place)
     for prefix, properties in clients.items():
         _judge_client(found, path, prefix, properties, version)
     if (interval := settings.worker_value(owner, "offset.flush.interval.ms")) is not None:

@@ -1,6 +1,8 @@
 """Which keys of MirrorMaker 2 a user may write, and what to do instead of the others."""
 
-from .names import AGREED, CONNECTOR, REST, WORKER
+from collections.abc import Mapping
+
+from .names import CONNECTOR
 
 # Names of older releases, and names that never were one: where their meaning lives now.
 REMOVED_FLOW_KEYS = {
@@ -41,7 +43,7 @@ REMOVED_IN_4 = {
     "metric.reporters",
     "internal.leave.group.on.close": "remove it; no setting replaces it",
 }
-_CONVERTERS = {
+CONVERTERS = {
     f"{part}.converter{more}": "remove it; MirrorMaker 2 copies bytes"
     for part in ("key", "value", "header")
     for more in ("", ".plugin.version")
@@ -55,10 +57,6 @@ OWNED_FLOW_KEYS = {
     "emit.checkpoints.enabled": "set mirror_flows[].consumer_groups",
     "sync.group.offsets.enabled": "set mirror_flows[].consumer_groups",
     "replication.policy.class": "set mirror_flows[].replication_policy",
-    "replication.policy.separator": "set it in worker_properties of the instance, for all its "
-    "flows",
-    "replication.policy.internal.topic.separator.enabled": "set it in worker_properties of the "
-    "instance, for all its flows",
     "offset-syncs.topic.location": "remove it; offset syncs are kept on the target, so that "
     "nothing is written to the source",
     "enabled": "remove it; a flow that an instance lists is enabled",
@@ -66,25 +64,10 @@ OWNED_FLOW_KEYS = {
     "connector.class": "remove it",
     "source.cluster.alias": "set mirror_flows[].source",
     "target.cluster.alias": "set mirror_flows[].target",
-    **_CONVERTERS,
+    **CONVERTERS,
     "connector.plugin.version": "set kafka_version of the instance",
     "consumer.auto.offset.reset": "set mirror_flows[].start",
     "config.providers": "remove it; the role uses the provider for its credentials",
-}
-OWNED_WORKER_KEYS = {
-    "bootstrap.servers": "set kafka_clusters.<alias>.bootstrap_servers",
-    "group.id": "remove it; the workers of a flow are the group <source>-mm2",
-    "client.id": "remove it; clients are named after the flow",
-    "config.storage.topic": "remove it; it is named after the source",
-    "offset.storage.topic": "remove it; it is named after the source",
-    "status.storage.topic": "remove it; it is named after the source",
-    **_CONVERTERS,
-    "config.providers": "remove it; the role uses the provider for its credentials",
-    "clusters": "remove it; they follow from the flows",
-    "dedicated.mode.enable.internal.rest": "remove it; it follows from hosts of the instance",
-    "replication.policy.class": "set mirror_flows[].replication_policy",
-    "admin.listeners": "remove it; dedicated workers have no such server",
-    "rest.extension.classes": "remove it; dedicated workers have no such server",
 }
 OWNED_CLIENT_KEYS = {
     "bootstrap.servers": "set kafka_clusters.<alias>.bootstrap_servers",
@@ -111,11 +94,9 @@ CLIENT_KEYS = {
 }
 
 
-def connector_keys(line: str) -> frozenset[str]:
-    """Connector keys a user may write in ``mirror_flows[].properties``."""
-    return CONNECTOR[line] - set(OWNED_FLOW_KEYS) - set(REMOVED_FLOW_KEYS)
+def connector_keys(line: str, owned: Mapping[str, str] = OWNED_FLOW_KEYS) -> frozenset[str]:
+    """Connector keys a user may write in ``mirror_flows[].properties``.
 
-
-def worker_keys(line: str) -> frozenset[str]:
-    """Worker keys a user may write in ``worker_properties``."""
-    return (WORKER[line] | REST | AGREED) - set(OWNED_WORKER_KEYS)
+    :param owned: what the model writes for an engine.
+    """
+    return CONNECTOR[line] - set(owned) - set(REMOVED_FLOW_KEYS)

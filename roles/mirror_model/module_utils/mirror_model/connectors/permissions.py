@@ -1,18 +1,37 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
-from ... import acls
-from ...inventory import Owner
-from ...keys import Flow
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .. import acls
+from ..keys import Flow
 from .settings import is_on
-from .topics import group, internal_topics, prefix, unmirrored
+from .topics import Policy, connector_topics, prefix, unmirrored
 
 
-def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+@dataclass(frozen=True)
+class Places:
+    """Where workers and connectors keep what they have to remember, on the target.
+
+    :param named: the policy of the connectors' names.
+    :param group: the group by which workers find each other.
+    :param workers: the workers' topics: ``config_topic``, ``offset_topic`` and ``status_topic``.
+    :param heartbeats: the side of a flow on which its heartbeats are written.
+    """
+
+    named: Policy
+    group: str
+    workers: Mapping[str, str]
+    heartbeats: Literal["source", "target"] = "target"
+
+
+def permissions(flow: Flow, places: Places) -> list[acls.Row]:
     """What the mirror needs for a flow."""
     source, target = flow["source"], flow["target"]
-    groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, owner)
-    own = internal_topics(flow, owner)
-    workers = [own[f"{topic}_topic"] for topic in ("config", "offset", "status")]
+    groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, places.named)
+    own = connector_topics(flow, places.named)
+    workers = places.workers.values()
     topics = {
         "CREATE": "MirrorMaker 2 does not create the topics on the target and only warns",
         "WRITE": "MirrorMaker 2's tasks fail at the first record",
@@ -30,14 +49,16 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
         *acls.rows(source, "group", groups, {
             "DESCRIBE": "group offsets do not follow: 'Error querying offsets'",
         }),
-        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+        *acls.rows(target, "group", acls.literal(places.group), {
             "READ": "MirrorMaker 2 ends with status 1 after most of a minute",
         }),
         *acls.rows(
             target, "topic", acls.literal(*workers),
             dict.fromkeys(("CREATE", "READ", "WRITE"), "MirrorMaker 2 ends with status 1"),
         ),
-        *acls.rows(target, "topic", acls.topics(flow, excluded, prefix(flow, owner)), topics),
+        *acls.rows(
+            target, "topic", acls.topics(flow, excluded, prefix(flow, places.named)), topics
+        ),
         *acls.rows(target, "group", groups, {
             "READ": "group offsets do not follow: 'Error querying for consumer group'",
         }),
@@ -55,7 +76,7 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
         })  # fmt: skip
     if is_on(flow, "emit.heartbeats.enabled"):
         rows += acls.rows(
-            target, "topic", acls.literal("heartbeats"),
+            flow[places.heartbeats], "topic", acls.literal("heartbeats"),
             dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails"),
         )  # fmt: skip
     if is_on(flow, "sync.topic.acls.enabled"):
@@ -68,10 +89,11 @@ def permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
     return rows
 
 
-def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
+def report_permissions(flow: Flow, places: Places) -> list[acls.Row]:
     """What the report needs beyond what it needs for every engine."""
     source, target = flow["source"], flow["target"]
-    groups, own = acls.names(flow["consumer_groups"]), internal_topics(flow, owner)
+    groups = acls.names(flow["consumer_groups"])
+    own = {**places.workers, **connector_topics(flow, places.named)}
     read = {
         own["offset_topic"]: "the report cannot tell how far the mirror is",
         own["status_topic"]: "the report cannot tell which task failed",
@@ -97,7 +119,7 @@ def report_permissions(flow: Flow, owner: Owner) -> list[acls.Row]:
             "DESCRIBE": "the report cannot tell whether MirrorMaker 2's topics are there",
             "DESCRIBE_CONFIGS": "the report cannot tell whether they are compacted",
         }),
-        *acls.rows(target, "group", acls.literal(group(flow)[1]), {
+        *acls.rows(target, "group", acls.literal(places.group), {
             "DESCRIBE": "the report cannot tell whether the mirror runs",
         }),
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 The sets are the libraries' own, without the security keys that belong to a cluster; tests compare.
 """
 
-from ...kafka_names import REST_TLS
+from ..kafka_names import REST_TLS
 
 _CONNECTOR = frozenset((
     "admin.timeout.ms", "checkpoints.topic.replication.factor", "config.action.reload",
@@ -36,6 +36,34 @@ CONNECTOR = {
         "value.converter.plugin.version",
     },
 }  # fmt: skip
+# What each of a flow's connectors alone knows; the rest belongs to all of them, and so does what
+# their filters and policies know.
+OF_KIND = {
+    "source": frozenset((
+        "add.source.alias.to.metrics", "config.properties.blacklist", "config.properties.exclude",
+        "config.property.filter.class", "emit.offset-syncs.enabled",
+        "heartbeats.replication.enabled", "offset-syncs.topic.replication.factor",
+        "offset.lag.max", "refresh.topics.enabled", "refresh.topics.interval.seconds",
+        "replication.factor", "sync.topic.acls.enabled", "sync.topic.acls.interval.seconds",
+        "sync.topic.configs.enabled", "sync.topic.configs.interval.seconds",
+        "use.incremental.alter.configs",
+    )),
+    "checkpoint": frozenset((
+        "checkpoints.topic.replication.factor", "emit.checkpoints.enabled",
+        "emit.checkpoints.interval.seconds", "group.filter.class", "groups", "groups.blacklist",
+        "groups.exclude", "refresh.groups.enabled", "refresh.groups.interval.seconds",
+        "sync.group.offsets.enabled", "sync.group.offsets.interval.seconds",
+    )),
+    "heartbeat": frozenset((
+        "emit.heartbeats.enabled", "emit.heartbeats.interval.seconds",
+        "heartbeats.topic.replication.factor",
+    )),
+}  # fmt: skip
+# What source and checkpoints alone know, and have to agree on.
+OF_BOTH = frozenset((
+    "consumer.poll.timeout.ms", "metric.names.formats", "offset-syncs.topic.location",
+    "topic.filter.class", "topics", "topics.blacklist", "topics.exclude",
+))  # fmt: skip
 _WORKER = frozenset((
     "access.control.allow.methods", "access.control.allow.origin", "admin.listeners",
     "client.dns.lookup", "client.id", "config.providers", "config.storage.replication.factor",

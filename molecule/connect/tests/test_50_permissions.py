@@ -1,0 +1,1 @@
+../../support/test_permissions.py

@@ -1,0 +1,1 @@
+../../support/test_two_hosts.py

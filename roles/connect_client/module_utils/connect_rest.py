@@ -1,0 +1,179 @@
+"""Kafka Connect's REST interface: one question at a time, to whichever worker answers."""
+
+import base64
+import json
+import ssl
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
+UNAUTHORIZED, NOT_FOUND, CONFLICT, UNAVAILABLE = 401, 404, 409, 503
+# No answer of HTTP's; somebody is there all the same.
+UNTRUSTED = 495
+REQUEST_SECONDS = 30
+PAUSE_SECONDS = 1.0
+
+
+class RestError(Exception):
+    """Connect does not do what it was asked; the message says what to do.
+
+    :param status: what was answered; 0: nothing.
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a worker answered."""
+
+    status: int
+    body: Any
+
+
+@dataclass(frozen=True)
+class Connect:
+    """A Connect cluster.
+
+    :param urls: addresses of workers, of which one is enough.
+    :param context: how a worker's certificate is judged; ``None`` for plain HTTP on this host.
+    :param login: the header that says who asks; SECRET.
+    :param patience: seconds to wait for workers that start or rebalance.
+    """
+
+    urls: Sequence[str]
+    context: ssl.SSLContext | None
+    login: Mapping[str, str]
+    patience: float
+
+    def ask(self, method: str, path: str, body: Any = None, **query: str) -> Any:
+        """Ask until it is answered.
+
+        Workers that start answer 404 or 503, and all of them 409 while tasks move.
+
+        :returns: what the answer holds.
+        :raises RestError: refused, or not answered in time.
+        """
+        deadline = time.monotonic() + self.patience
+        while True:
+            found = self._once(method, path, body, query)
+            if isinstance(found, Answer):
+                if found.status < 300:
+                    return found.body
+                said = _said(found.body)
+                starting = found.status == NOT_FOUND and not isinstance(found.body, dict)
+                if not (starting or found.status in (CONFLICT, UNAVAILABLE)):
+                    raise RestError(f"{method} {path}: {found.status} {said}", found.status)
+                problem = f"{found.status} {said}"
+            else:
+                problem = found
+            if time.monotonic() > deadline:
+                raise RestError(
+                    f"{method} {path}: no worker of {', '.join(self.urls)} did it within "
+                    f"{self.patience:.0f} s: {problem}"
+                )
+            time.sleep(PAUSE_SECONDS)
+
+    def _once(self, method: str, path: str, body: Any, query: Mapping[str, str]) -> Answer | str:
+        """One answer of the first worker that gives one, or why none did."""
+        problem = "none is named"
+        for url in self.urls:
+            where = f"{url}{path}"
+            if query:
+                where += f"?{urllib.parse.urlencode(query)}"
+            request = urllib.request.Request(  # noqa: S310  # the model lets http and https through
+                where, method=method,
+                data=None if body is None else json.dumps(body).encode(),
+                headers={"Content-Type": "application/json", **self.login},
+            )  # fmt: skip
+            opener = urllib.request.build_opener(
+                urllib.request.ProxyHandler({}),
+                urllib.request.HTTPSHandler(context=self.context),
+            )
+            try:
+                with opener.open(request, timeout=REQUEST_SECONDS) as answer:
+                    return Answer(answer.status, _parsed(answer.read()))
+            except urllib.error.HTTPError as error:
+                if error.code == UNAUTHORIZED:
+                    raise RestError(
+                        f"{url}: 401: the workers do not know the user with this password; correct "
+                        "rest.client, or what rest.users says of it. Workers learn passwords when "
+                        "they start: to change one, add a user with the new password, let "
+                        "rest.client name it in the next run, and remove the old user in a third",
+                        UNAUTHORIZED,
+                    ) from None  # fmt: skip
+                return Answer(error.code, _parsed(error.read()))
+            except ssl.SSLCertVerificationError as error:
+                raise RestError(_distrust(url, error), UNTRUSTED) from None
+            except urllib.error.URLError as error:
+                if isinstance(error.reason, ssl.SSLCertVerificationError):
+                    raise RestError(_distrust(url, error.reason), UNTRUSTED) from None
+                problem = f"{url}: {error.reason}"
+            except OSError as error:
+                problem = f"{url}: {error}"
+        return problem
+
+
+def _distrust(url: str, error: ssl.SSLCertVerificationError) -> str:
+    return (
+        f"{url}: its certificate is not trusted ({error.verify_message}); correct rest.ssl_ca, or "
+        "the address, which has to stand in the certificate"
+    )
+
+
+def _parsed(content: bytes) -> Any:
+    text = content.decode("utf-8", "replace")
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text
+
+
+def _said(body: Any) -> str:
+    """What Connect says of an error."""
+    if isinstance(body, dict):
+        return str(body.get("message") or body)
+    return " ".join(str(body or "").split())[:200]
+
+
+def first_cause(trace: str) -> str:
+    """A failure's own words: the first line of a trace, and its first cause.
+
+    :param trace: as Java prints it.
+    """
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    first = lines[0] if lines else "no reason is given"
+    return f"{first}; first cause: {causes[-1]}" if causes else first
+
+
+@contextmanager
+def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
+    """A Connect cluster by a module's parameters.
+
+    :param given: ``urls``, ``ca``, ``certificate`` and ``key`` (PEM text), ``username``,
+        ``password`` and ``patience``.
+    """
+    login = {}
+    if given["username"]:
+        both = f"{given['username']}:{given['password'] or ''}".encode()
+        login["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
+    context = None
+    if any(url.startswith("https://") for url in given["urls"]):
+        context = ssl.create_default_context(cadata=given["ca"] or None)
+        if given["certificate"]:
+            # Python reads them from a file alone.
+            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+                file.write(f"{given['key']}\n{given['certificate']}\n")
+                file.flush()
+                context.load_cert_chain(file.name)
+    yield Connect([url.rstrip("/") for url in given["urls"]], context, login, given["patience"])

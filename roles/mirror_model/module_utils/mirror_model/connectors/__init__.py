@@ -1,0 +1,1 @@
+"""What the connectors of MirrorMaker 2 are made of, whichever workers run them."""

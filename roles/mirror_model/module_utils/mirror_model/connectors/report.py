@@ -1,0 +1,30 @@
+"""What the report has to know of a flow's connectors."""
+
+from typing import Any
+
+from .. import regex
+from ..inventory import Owner
+from ..keys import Flow
+from . import properties, settings, topics
+
+
+def of_connectors(flow: Flow, owner: Owner, named: topics.Policy) -> dict[str, Any]:
+    """What the report has to know of a flow's connectors, whoever runs them."""
+    return {
+        "parallelism": properties.tasks(flow, owner),
+        "replication_policy": flow["replication_policy"],
+        "separator": named.separator,
+        "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
+        "groups_exclude": _listed(settings.connector_value(flow, "groups.exclude")),
+        "config_exclude": _listed(settings.connector_value(flow, "config.properties.exclude")),
+        "sync_topic_configs": settings.is_on(flow, "sync.topic.configs.enabled"),
+        "checkpoint_seconds": int(
+            settings.connector_value(flow, "emit.checkpoints.interval.seconds")
+        ),
+        **topics.connector_topics(flow, named),
+    }
+
+
+def _listed(value: Any) -> list[str]:
+    entries = value.split(",") if isinstance(value, str) else map(str, value)
+    return [entry.strip() for entry in entries if entry.strip()]

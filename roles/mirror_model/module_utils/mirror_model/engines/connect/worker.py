@@ -1,0 +1,150 @@
+"""The worker of a Connect cluster: its properties file and how it is started."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ... import kafka_names
+from ...clusters import (
+    cluster_of,
+    credentials_directory,
+    providers,
+    reference,
+)
+from ...connectors import properties, settings
+from ...inventory import Owner
+from ...keys import Clusters, Flow, layered, within
+from ...render import to_java_properties
+from . import cluster, connectors
+
+CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
+BASIC = "org.apache.kafka.connect.rest.basic.auth.extension"
+POLICY = "connector.client.config.override.policy"
+
+
+def properties_of(
+    clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole ``worker.properties`` of one node.
+
+    Lowest layer first: tuned default, derived from the model, ``kafka_clusters.*.properties``,
+    ``worker_properties``.
+
+    :param flows: the owner's flows, filled in.
+    :param node: ``address`` of this host, ``brokers`` of the workers' cluster; each may be missing.
+    :returns: property name to value; secrets as references.
+    """
+    alias, line = owner.settings["kafka"], kafka_names.line_of(cluster.version(owner))
+    factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
+    own = owner.settings["worker_properties"]
+    of_cluster = cluster_of(clusters, alias)["properties"]
+    connection = connectors.connection(clusters, alias, owner, line)
+    kept = cluster.topics(owner)
+    allowed = connectors.allowlist(clusters, flows, owner)
+    made = layered(
+        settings.WORKER_DEFAULTS,
+        dict.fromkeys(settings.WORKER_FACTORS, factor),
+        connection,
+        {
+            "group.id": cluster.group(owner),
+            "config.storage.topic": kept["config_topic"],
+            "offset.storage.topic": kept["offset_topic"],
+            "status.storage.topic": kept["status_topic"],
+            "key.converter": connectors.CONVERTER,
+            "value.converter": connectors.CONVERTER,
+            "plugin.path": None,
+            POLICY: "Allowlist" if allowed else "None",
+            "connector.client.config.override.allowlist": allowed or None,
+            **providers(credentials_directory(owner.name), stores(owner)),
+            **listener(owner, node),
+        },
+        {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
+    )
+    for client in kafka_names.CLIENTS:
+        of_client = layered(
+            properties.tuned_producer(owner, alias) if client == "producer" else {},
+            kafka_names.of_client(of_cluster, client, line),
+            {k: v for k, v in connection.items() if k != "bootstrap.servers"},
+            within(own, f"{client}."),
+        )
+        made |= {f"{client}.{key}": value for key, value in of_client.items()}
+    return made
+
+
+def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a worker's REST server listens, and how it knows who asks."""
+    port, rest = owner.settings["port"], cluster.rest(owner)
+    closed = {"rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension"}
+    if rest["listener"] == "loopback":
+        return {"listeners": f"http://127.0.0.1:{port}", **closed}
+    directory = stores(owner)
+    kept: dict[str, Any] = {}
+    for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
+        kept |= {
+            f"listeners.https.ssl.{store}.type": "PKCS12",
+            f"listeners.https.ssl.{store}.location": f"{directory}/{file}",
+            f"listeners.https.ssl.{store}.password": reference("dir", directory, "rest.storepass"),
+        }
+    return {
+        "listeners": f"https://0.0.0.0:{port}",
+        "rest.advertised.listener": "https",
+        "rest.advertised.host.name": node.get("name"),
+        "rest.advertised.port": port,
+        **closed,
+        "listeners.https.ssl.client.auth": "required" if rest["ssl_certificate"] else None,
+        **kept,
+    }
+
+
+def stores(owner: Owner) -> str:
+    """Where a worker finds the stores of its REST server, which are made anew at each start.
+
+    Kafka's clients read PEM, its REST server does not.
+    """
+    return f"/run/{owner.name}"
+
+
+def login(owner: Owner) -> str:
+    """The file by which a worker's REST server knows its users; no secret.
+
+    Format: ``javax.security.auth.login.Configuration`` (Java 17).
+    """
+    users = f"{credentials_directory(owner.name)}/rest.users"
+    return f'KafkaConnect {{\n  {BASIC}.PropertyFileLoginModule required file="{users}";\n}};\n'
+
+
+def users(owner: Owner) -> dict[str, str]:
+    """Who may use a worker's REST server, as a credential; SECRET."""
+    known = cluster.rest(owner)["users"]
+    return {"rest.users": to_java_properties(known)} if known else {}
+
+
+def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
+    """The heap in mebibytes that the clients of a worker's tasks may take."""
+    return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
+
+
+def _guarded(owner: Owner) -> dict[str, Any]:
+    """What a worker's REST server needs to know who asks, and to be asked by HTTPS."""
+    file = "rest.jaas.conf"
+    return {
+        "texts": {file: login(owner)},
+        "jvm_options": [f"-Djava.security.auth.login.config={owner.directory}/{file}"],
+        "prepare": "rest-stores.sh" if cluster.rest(owner)["listener"] == "https" else "",
+        "credentials": users(owner),
+    }
+
+
+def started(
+    clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a worker is started with, as ``Engine`` describes it."""
+    kept = cluster.topics(owner)
+    return {
+        "script": "connect-distributed.sh",
+        "arguments": ["${CONNECT_CONFIG}"],
+        "environment": {"CONNECT_CONFIG": f"{owner.directory}/worker.properties"},
+        "files": {"worker.properties": properties_of(clusters, flows, owner, node)},
+        **_guarded(owner),
+        "identity": {"group": cluster.group(owner), **kept},
+        "positions": f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
+    }

@@ -1,0 +1,31 @@
+"""Where a dedicated process keeps what it has to remember, on the target."""
+
+from ...connectors.permissions import Places
+from ...connectors.settings import KAFKA_VERSION
+from ...connectors.topics import Policy, policy_of
+from ...inventory import Owner
+from ...keys import Flow
+
+
+def policy(owner: Owner) -> Policy:
+    """The policy of a dedicated process, which is one for all its flows."""
+    return policy_of(owner.settings["worker_properties"], owner.version(KAFKA_VERSION))
+
+
+def group(flow: Flow) -> tuple[str, str]:
+    """The group by which a flow's workers find each other, on the target."""
+    return flow["target"], f"{flow['source']}-mm2"
+
+
+def worker_topics(flow: Flow) -> dict[str, str]:
+    """Names of the topics of a dedicated process's workers, which know no separator."""
+    return {
+        "config_topic": f"mm2-configs.{flow['source']}.internal",
+        "offset_topic": f"mm2-offsets.{flow['source']}.internal",
+        "status_topic": f"mm2-status.{flow['source']}.internal",
+    }
+
+
+def dedicated(flow: Flow, owner: Owner) -> Places:
+    """The places of a dedicated process."""
+    return Places(policy(owner), group(flow)[1], worker_topics(flow))
