@@ -1,15 +1,21 @@
 """Records are read without a group, from given offsets on, and every consumer is closed."""
 
+import struct
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import TopicAuthorizationFailedError
+from kafka.errors import (
+    CorruptRecordError,
+    TopicAuthorizationFailedError,
+    UnsupportedCodecError,
+    UnsupportedVersionError,
+)
 
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import records
-from mirror_report.kafka.connection import DeniedError
+from mirror_report.kafka.connection import DeniedError, UnreadableError
 from mirror_report.kafka.records import fetch
 from mirror_report.kafka.tails import Tail, catch_up
 from mirror_report.model import PartitionSnapshot, TopicSnapshot
@@ -22,13 +28,18 @@ class Log:
 
     opened: "Log"
     refuses = False
+    # Whether kafka-python has begun to take the batch apart that it cannot read.
+    broken: "Exception | None" = None
+    begun = True
 
     def __init__(self, **options: Any) -> None:
         Log.opened = self
         self.options = options
         self.closed = False
         self.at: dict[TopicPartition, int] = {}
+        self.paused: set[TopicPartition] = set()
         self._cluster = SimpleNamespace(config={})
+        self._fetcher = SimpleNamespace(_next_partition_records=None)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Take partitions."""
@@ -46,14 +57,21 @@ class Log:
         """Next offset."""
         return self.at[at]
 
-    def pause(self, *_: TopicPartition) -> None:
+    def pause(self, *some: TopicPartition) -> None:
         """Ask for no more of some partitions."""
+        self.paused.update(some)
 
     def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
         """Records of all partitions up to their end."""
         assert timeout_ms
         if self.refuses:
             raise TopicAuthorizationFailedError("t")
+        first = next(iter(self.at))
+        if self.broken and first not in self.paused:
+            self._fetcher._next_partition_records = (
+                SimpleNamespace(topic_partition=first) if self.begun else None
+            )
+            raise self.broken
         found = {
             at: [
                 SimpleNamespace(
@@ -63,8 +81,9 @@ class Log:
                 for offset in range(begin, 3)
             ]
             for at, begin in self.at.items()
+            if at not in self.paused
         }  # fmt: skip
-        self.at = dict.fromkeys(self.at, 5)
+        self.at = {at: place if at in self.paused else 5 for at, place in self.at.items()}
         return {at: some for at, some in found.items() if some}
 
     def close(self, *, autocommit: bool) -> None:
@@ -77,13 +96,15 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> type[Log]:
     monkeypatch.setattr(records, "KafkaConsumer", Log)
     monkeypatch.setattr(Log, "refuses", False)
+    monkeypatch.setattr(Log, "broken", None)
+    monkeypatch.setattr(Log, "begun", True)
     return Log
 
 
 def test_age_is_of_the_first_record_and_markers_have_none() -> None:
     waiting = {("t", 0): (1, 5), ("t", 1): (3, 5)}
     found = records.oldest_waiting(EAST, Credentials(), waiting, isolation="read_committed")
-    assert found == {("t", 0): 1001, ("t", 1): None}
+    assert found.answers == {("t", 0): 1001, ("t", 1): None}
     options = Log.opened.options
     assert (options["group_id"], options["enable_auto_commit"]) == (None, False)
     assert (options["isolation_level"], options["client_id"]) == (
@@ -95,15 +116,15 @@ def test_age_is_of_the_first_record_and_markers_have_none() -> None:
 
 def test_nothing_waiting_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "KafkaConsumer", None)
-    assert records.oldest_waiting(EAST, Credentials(), {}) == {}
-    assert fetch(EAST, Credentials(), {}) == {}
+    assert records.oldest_waiting(EAST, Credentials(), {}).answers == {}
+    assert fetch(EAST, Credentials(), {}).answers == {}
 
 
 def test_one_fetch_brings_what_follows_an_offset() -> None:
     found = records.fetched_at(EAST, Credentials(), ("t", 0), 1, "read_uncommitted")
-    assert [record.offset for record in found] == [1, 2]
+    assert [record.offset for record in found.answers["t", 0]] == [1, 2]
     probed = fetch(EAST, Credentials(), {("t", 0): (0, 2)})
-    assert [record.offset for record in probed["t", 0]] == [0, 1]
+    assert [record.offset for record in probed.answers["t", 0]] == [0, 1]
 
 
 def test_compacted_topic_is_read_on_to_its_end() -> None:
@@ -130,3 +151,49 @@ def test_refusal_names_the_topics_and_closes_the_consumer(log: type[Log]) -> Non
     assert Log.opened.closed
     with pytest.raises(DeniedError, match="may not read records"):
         records.oldest_waiting(EAST, Credentials(), {("t", 0): (0, 5)})
+
+
+BROKEN = [
+    UnsupportedCodecError("Unrecognized compression type: 7"),
+    CorruptRecordError("failed crc check"),
+    # As a broker says that a client is too old for the format of its records.
+    UnsupportedVersionError("Unexpected error while fetching data"),
+    ValueError("zstd: input is corrupt"),
+    struct.error("unpack requires a buffer of 4 bytes"),
+]
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+def test_batch_that_cannot_be_read_fails_its_partition_alone(
+    log: type[Log], error: Exception
+) -> None:
+    log.broken = error
+    for found in (
+        records.oldest_waiting(EAST, Credentials(), {("t", 0): (1, 5), ("t", 1): (1, 5)}),
+        fetch(EAST, Credentials(), {("t", 0): (1, 5), ("t", 1): (1, 5)}),
+    ):
+        assert found.answers.keys() == {("t", 1)}
+        assert type(error).__name__ in found.failed.pop(("t", 0))
+        assert found.failed == {}
+    (why,) = records.fetched_at(
+        EAST, Credentials(), ("t", 0), 1, "read_uncommitted"
+    ).failed.values()
+    assert str(error) in why
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+def test_batch_of_an_unknown_partition_is_no_fault_of_the_cluster(
+    log: type[Log], error: Exception
+) -> None:
+    log.broken, log.begun = error, False
+    with pytest.raises(UnreadableError, match=type(error).__name__):
+        records.oldest_waiting(EAST, Credentials(), {("t", 0): (1, 5), ("t", 1): (1, 5)})
+
+
+def test_codec_that_is_not_installed_is_named(
+    log: type[Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.broken = UnsupportedCodecError("Libraries for zstd compression codec not found")
+    monkeypatch.setattr("kafka.codec.zstd", None)
+    found = records.oldest_waiting(EAST, Credentials(), {("t", 0): (1, 5)})
+    assert "zstandard is not installed" in found.failed["t", 0]

@@ -128,14 +128,14 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
         return snapshot
     store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
 
-    def read(asked: Mapping[Place, int]) -> dict[Place, str]:
+    def read(asked: Mapping[Place, int]) -> guarded.Guarded[str]:
         ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
         found = records.fetch(cluster, settings.credentials, ranges)
-        return {
+        return guarded.Guarded({
             place: f"{some[0].content.hex()}@{some[0].timestamp_ms}"
-            for place, some in found.items()
+            for place, some in found.answers.items()
             if some and some[0].offset == asked[place]
-        }
+        }, found.failed)  # fmt: skip
 
     with store.changing(MARKS):
         every = store.load(MARKS)

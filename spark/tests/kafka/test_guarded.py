@@ -12,17 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror_report.kafka import guarded
-from mirror_report.kafka.connection import ClusterError
+from mirror_report.kafka.connection import ClusterError, UnreadableError
+from mirror_report.kafka.guarded import Guarded
 from mirror_report.model import Place
 
 PLACES: dict[Place, int] = {("t", number): number * 10 for number in range(8)}
 
 
 def poisoned_by(*wrong: int, how: Any) -> Any:
-    def read(some: Mapping[Place, int]) -> dict[Place, int]:
+    def read(some: Mapping[Place, int]) -> Guarded[int]:
         if any(number in wrong for _, number in some):
             how()
-        return {place: offset + 1 for place, offset in some.items()}
+        return Guarded({place: offset + 1 for place, offset in some.items()})
 
     return read
 
@@ -39,12 +40,17 @@ def gone() -> None:
     os._exit(7)
 
 
+def unreadable() -> None:
+    raise UnreadableError("failed crc check")
+
+
 @pytest.mark.parametrize(
     ("how", "why"),
     [
         (hungry, "takes more memory"),
         (foreign, "the client cannot read it (UnicodeDecodeError"),
         (gone, "could not be read in time, or within the memory"),
+        (unreadable, "failed crc check"),
     ],
 )
 def test_a_partition_that_cannot_be_read_is_named_and_the_others_are_read(
@@ -68,7 +74,7 @@ def test_one_that_never_answers_costs_a_bounded_time() -> None:
 
 
 def test_a_refusal_is_the_one_of_the_cluster() -> None:
-    def refuse(_: Any) -> dict[Place, int]:
+    def refuse(_: Any) -> Guarded[int]:
         raise ClusterError("cluster east: no", "Grant READ")
 
     with pytest.raises(ClusterError, match="cluster east: no") as caught:
@@ -76,8 +82,17 @@ def test_a_refusal_is_the_one_of_the_cluster() -> None:
     assert caught.value.action == "Grant READ"
 
 
+def test_a_partition_that_the_reader_itself_names_costs_the_others_nothing() -> None:
+    def read(some: Mapping[Place, int]) -> Guarded[int]:
+        assert len(some) == 2, "it is asked once, for both"
+        return Guarded({("t", 0): 1}, {("t", 1): "failed crc check"})
+
+    found = guarded.each(read, {("t", 0): 0, ("t", 1): 0}, 5)
+    assert (found.answers, found.failed) == ({("t", 0): 1}, {("t", 1): "failed crc check"})
+
+
 def test_nothing_asked_starts_no_child() -> None:
-    def never(_: Any) -> dict[Place, int]:
+    def never(_: Any) -> Guarded[int]:
         raise AssertionError
 
     assert guarded.each(never, {}, 5).answers == {}

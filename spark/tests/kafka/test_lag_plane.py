@@ -3,8 +3,10 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import kafka.codec
 import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
@@ -227,3 +229,53 @@ def test_lag_is_told_from_the_source_while_the_target_is_away(pair: Pair) -> Non
     assert kinds(result.findings) == ["unreachable"]
     (status,) = result.flows
     assert (status.group_state, status.target_cluster_id) == ("Stable", None)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_age_of_compressed_records_is_known(pair: Pair, codec: str) -> None:
+    pair.create("source", 1, **{"compression.type": codec})
+    pair.create("target", 1)
+    pair.produce(3)
+    result = measured(pair)
+    assert kinds(result.findings) == ["stopped"]
+    age = first(result).lag_seconds
+    assert age is not None
+    assert 0 <= age < 60
+
+
+def segment(pair: Pair, partition: int) -> Path:
+    """The file that holds the source's records of a partition."""
+    with admin(pair.source) as client:
+        (log,) = client.describe_log_dirs()
+    (path,) = [directory["log_dir"] for directory in log["log_dirs"]]
+    return Path(path) / f"{pair.topic}-{partition}" / f"{0:020}.log"
+
+
+def test_broken_batch_leaves_the_age_of_its_partition_alone_unknown(pair: Pair) -> None:
+    pair.create("source", 6)
+    pair.create("target", 6)
+    for partition in range(6):
+        pair.produce(3, partition)
+    for partition in (1, 4):
+        with segment(pair, partition).open("r+b") as batch:
+            batch.seek(-1, 2)
+            batch.write(b"\xff")
+    result = measured(pair)
+    assert {row.partition for row in result.rows if row.lag_seconds is None} == {1, 4}
+    assert [row.lag_records for row in result.rows] == [3] * 6
+    assert kinds(result.findings) == ["not_checked", "stopped"]
+    (found,) = [each for each in result.findings if each.kind == "not_checked"]
+    assert (found.severity, found.topic, found.count) == ("warning", pair.topic, 2)
+    assert "in partition 1 behind offset 0" in found.message
+    assert "failed crc check" in found.message
+
+
+def test_codec_that_is_not_installed_is_named(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair.create("source", 1, **{"compression.type": "snappy"})
+    pair.create("target", 1)
+    pair.produce(3)
+    monkeypatch.setattr(kafka.codec, "snappy", None)
+    result = measured(pair)
+    assert kinds(result.findings) == ["not_checked", "stopped"]
+    (said,) = [each.message for each in result.findings if each.kind == "not_checked"]
+    assert "python-snappy is not installed" in said

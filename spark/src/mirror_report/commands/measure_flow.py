@@ -144,7 +144,7 @@ class _Measurement:
         self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
         flow, source = self.flow, self.settings.clusters[self.flow.source]
 
-        def read(some: Mapping[Place, tuple[int, int]]) -> dict[Place, int | None]:
+        def read(some: Mapping[Place, tuple[int, int]]) -> guarded.Guarded[int | None]:
             return oldest_waiting(
                 source, self.settings.credentials, some, AGES_SECONDS, flow.source_isolation
             )

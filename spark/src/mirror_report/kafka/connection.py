@@ -56,6 +56,10 @@ class DeniedError(ClusterError):
     kind = "permission"
 
 
+class UnreadableError(ClusterError):
+    """The cluster answers, and this client cannot read the records it sends."""
+
+
 class _Captured(logging.Handler):
     """What kafka-python says about one client, errors first; never printed by itself."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from mirror_report.kafka.connection import UnreadableError
 from mirror_report.model import Place, ReportError
 
 # Of address space beside what the process had when it began to read.
@@ -40,13 +41,14 @@ class Guarded(Generic[Read]):
 
 
 def each(
-    read: Callable[[Mapping[Place, Asked]], Mapping[Place, Read]],
+    read: Callable[[Mapping[Place, Asked]], Guarded[Read]],
     asked: Mapping[Place, Asked],
     timeout_seconds: float,
 ) -> Guarded[Read]:
     """What a function returns for partitions, all of them at once if none is poisoned.
 
-    :param read: takes up to ``timeout_seconds``; what it returns can be pickled.
+    :param read: takes up to ``timeout_seconds``; what it returns can be pickled. It may find
+        itself which partition fails, which costs the others nothing.
     :raises ReportError: as the function does.
     """
     found: Guarded[Read] = Guarded()
@@ -58,9 +60,10 @@ def each(
         if left <= 0:
             found.failed |= dict.fromkeys(some, "there was no time left to read it")
             continue
-        answers, why = _in_child(lambda: read(some), left)  # noqa: B023  it is called at once
+        part, why = _in_child(lambda: read(some), left)  # noqa: B023  it is called at once
         if why is None:
-            found.answers |= answers
+            found.answers |= part.answers
+            found.failed |= part.failed
         elif len(some) == 1:
             found.failed |= dict.fromkeys(some, why)
         else:
@@ -106,6 +109,8 @@ def _answer(call: Callable[[], Any], out: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
         try:
             answer: tuple[str, Any] = ("read", call())
+        except UnreadableError as error:
+            answer = ("failed", error.message)
         except ReportError as error:
             answer = ("refused", error)
         except MemoryError:

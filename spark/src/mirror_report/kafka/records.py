@@ -11,10 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, TopicPartition, codec
+from kafka.errors import (
+    AuthorizationError,
+    RetriableError,
+    SaslAuthenticationFailedError,
+    UnsupportedCodecError,
+)
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.connection import client_options, explained
+from mirror_report.kafka.connection import UnreadableError, client_options, explained
+from mirror_report.kafka.guarded import Guarded
 from mirror_report.model import Place
 
 # Partitions probed in one run at most, each with one fetch from either side.
@@ -24,6 +31,20 @@ FETCH_BYTES = 262_144
 WAITING_SECONDS = 5.0
 FETCHED_SECONDS = 15.0
 LOG_APPEND_TIME = 1
+
+# What says nothing of the records: a cluster that is away or refuses us, or no memory left.
+_NO_FAULT_OF_RECORDS = (
+    AuthorizationError,
+    RetriableError,
+    SaslAuthenticationFailedError,
+    MemoryError,
+)
+# Package -> whether kafka-python has what it needs of it.
+_CODECS = {
+    "python-snappy": codec.has_snappy,
+    "lz4": codec.has_lz4,
+    "zstandard": codec.has_zstd,
+}
 
 
 @dataclass(frozen=True)
@@ -81,13 +102,38 @@ def consumer(
             opened.close(autocommit=False)
 
 
+def polled(opened: Any, failed: dict[Place, str]) -> dict[TopicPartition, list[Any]]:
+    """Records that a consumer has now; a partition with some that it cannot read is paused.
+
+    :param failed: such a partition is added with the reason.
+    :raises UnreadableError: it is not known which partition it is.
+    """
+    try:
+        return dict(opened.poll(timeout_ms=200))
+    except _NO_FAULT_OF_RECORDS:
+        raise
+    except Exception as error:  # whatever a client makes of foreign bytes
+        why = f"the client cannot read it ({type(error).__name__}: {error})"
+        absent = [package for package, there in _CODECS.items() if not there()]
+        if isinstance(error, UnsupportedCodecError) and absent:
+            why += f"; {', '.join(absent)} is not installed beside the report"
+        # The one whose batch was being taken apart; kafka-python's error does not tell it.
+        broken = opened._fetcher._next_partition_records
+        if not broken:
+            raise UnreadableError(why) from error
+        # Polled again, it would give nothing for ever.
+        opened.pause(broken.topic_partition)
+        failed[broken.topic_partition.topic, broken.topic_partition.partition] = why
+        return {}
+
+
 def oldest_waiting(
     cluster: Cluster,
     credentials: Credentials,
     waiting: Mapping[Place, tuple[int, int]],
     timeout_seconds: float = WAITING_SECONDS,
     isolation: str = "read_uncommitted",
-) -> dict[Place, int | None]:
+) -> Guarded[int | None]:
     """Timestamp (ms) of the first record at or after each position.
 
     :param waiting: topic and partition -> position and log end, the position below the end.
@@ -95,9 +141,9 @@ def oldest_waiting(
     :returns: ``None`` where no record is left before the end (transaction markers only); a
         partition that did not answer in time is left out, its age is unknown.
     """
-    ages: dict[Place, int | None] = {}
+    found: Guarded[int | None] = Guarded()
     if not waiting:
-        return ages
+        return found
     left = {TopicPartition(*at): end for at, (_, end) in waiting.items()}
     starts = {TopicPartition(*at): position for at, (position, _) in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
@@ -106,16 +152,18 @@ def oldest_waiting(
         max_partition_fetch_bytes=65_536, max_poll_records=5_000,
     ) as opened:  # fmt: skip
         while left and time.monotonic() < deadline:
-            for at, records in opened.poll(timeout_ms=200).items():
+            for at, records in polled(opened, found.failed).items():
                 if records and at in left:
-                    ages[at.topic, at.partition] = int(records[0].timestamp)
+                    found.answers[at.topic, at.partition] = int(records[0].timestamp)
                     del left[at]
             for at, end in list(left.items()):
-                if opened.position(at) >= end:
-                    ages[at.topic, at.partition] = None
+                if (at.topic, at.partition) in found.failed:
+                    del left[at]
+                elif opened.position(at) >= end:
+                    found.answers[at.topic, at.partition] = None
                     del left[at]
             opened.pause(*(set(opened.assignment()) - set(left)))
-    return ages
+    return found
 
 
 def fetched_at(
@@ -125,19 +173,19 @@ def fetched_at(
     offset: int,
     isolation: str,
     timeout_seconds: float = FETCHED_SECONDS,
-) -> list[Any]:
+) -> Guarded[list[Any]]:
     """Records of a partition from an offset on, as many as one fetch brings.
 
     :param isolation: as for :func:`oldest_waiting`.
     :returns: consumer records, keys and values as bytes; none if none came in time.
     """
+    found: Guarded[list[Any]] = Guarded({place: []})
     at = TopicPartition(*place)
     deadline = time.monotonic() + timeout_seconds
     with consumer(cluster, credentials, "fetch", {at: offset}, isolation_level=isolation) as opened:
-        while time.monotonic() < deadline:
-            if batch := opened.poll(timeout_ms=200).get(at):
-                return list(batch)
-    return []
+        while not found.answers[place] and not found.failed and time.monotonic() < deadline:
+            found.answers[place] = polled(opened, found.failed).get(at, [])
+    return found
 
 
 def fetch(
@@ -145,14 +193,14 @@ def fetch(
     credentials: Credentials,
     ranges: Mapping[Place, tuple[int, int]],
     timeout_seconds: float = WAITING_SECONDS,
-) -> dict[Place, list[Seen]]:
+) -> Guarded[list[Seen]]:
     """Records of some ranges, as many as one fetch of each brings.
 
     :param ranges: topic and partition -> first offset and the one behind the last, both within the
         log; at most :data:`PARTITIONS`.
     :returns: what answered in time; a partition may be missing, or hold no record there.
     """
-    found: dict[Place, list[Seen]] = {}
+    found: Guarded[list[Seen]] = Guarded()
     if not ranges:
         return found
     left = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
@@ -163,14 +211,14 @@ def fetch(
         max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
     ) as opened:  # fmt: skip
         while left and time.monotonic() < deadline:
-            for at, records in opened.poll(timeout_ms=200).items():
+            for at, records in polled(opened, found.failed).items():
                 if records and at in left:
                     _, end = left.pop(at)
-                    found[at.topic, at.partition] = [
+                    found.answers[at.topic, at.partition] = [
                         _seen(record) for record in records if record.offset < end
                     ]
             for at, (_, end) in list(left.items()):
-                if opened.position(at) >= end:
+                if (at.topic, at.partition) in found.failed or opened.position(at) >= end:
                     del left[at]
             opened.pause(*(set(opened.assignment()) - set(left)))
     return found

@@ -234,10 +234,10 @@ class Reader:
         place, credentials = (name, log.partition), self.settings.credentials
         isolation = flow.isolation(log.side)
         read = guarded.each(
-            lambda some: {at: fetched_at(cluster, credentials, at, some[at], isolation)
-                          for at in some},
-            {place: offset}, FETCHED_SECONDS,
-        )  # fmt: skip
+            lambda some: fetched_at(cluster, credentials, place, some[place], isolation),
+            {place: offset},
+            FETCHED_SECONDS,
+        )
         if why := read.failed.get(place):
             raise ClusterError(f"partition {place[1]} of {name} at offset {offset}: {why}")
         return read.answers[place]
