@@ -94,6 +94,8 @@ Java and Python read alike: literals, `.`, classes such as `[a-z_]`, `\\d`, `\\w
 `(?:...)`, `|`, `*` `+` `?` and `{n}`. Refused are the comma (MirrorMaker 1 turns it into `|`),
 lookaround, flags, back-references, named groups, lazy and possessive quantifiers. MirrorMaker 1
 gets one expression: the entries joined by `|`, behind a negative lookahead if some are excluded.
+A flow with patterns also leaves out [topics that steer a mirror](security.md#names-of-topics) and
+names that would become too long.
 MirrorMaker 2 gets the lists, and leaves out by itself Kafka's and its own internal topics and
 what came from the target. `consumer_groups` are written in the same way.
 """

@@ -139,7 +139,7 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
         flow.alias: {"bootstrap_servers": [flow.source]},
         "west": {"bootstrap_servers": [flow.target]},
     }
-    made = mirrormaker_instance(clusters, [described], {NAME: instance}, NAME, {"brokers": 1})
+    made = mirrormaker_instance(clusters, [described], {NAME: instance}, {}, NAME, {"brokers": 1})
     _write(made["files"], directory)
     environment = {
         "KAFKA_JVM_PERFORMANCE_OPTS": settings.jvm

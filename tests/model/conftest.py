@@ -77,6 +77,11 @@ SITE: dict[str, Any] = {
     "groups": {"mirrormaker": ["mirror1", "mirror2"], "mirror_report": ["report1"]},
 }
 
+# What a flow of patterns leaves out that keeps names (docs/security.md).
+CONTROL = (
+    r"mm2.*[._-]internal", r".+[._-]checkpoints[._-]+internal",
+    r"connect(?:-[0-9a-z]+)*-(?:configs?|offsets|status)",
+)  # fmt: skip
 
 PAIR = {
     "ssl_certificate": "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",

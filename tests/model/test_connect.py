@@ -31,7 +31,13 @@ def worker(site: Site, which: str = "connect-west", **node: Any) -> dict[str, An
 def made(site: Site, name: str = "connect-west") -> dict[str, dict[str, str]]:
     """Name to configuration of every connector of a Connect cluster."""
     found = instances.mirror_connectors(
-        site["clusters"], site["flows"], site["connect_clusters"], name, {"east": 1, "west": 1}, {}
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        name,
+        {"east": 1, "west": 1},
+        {},
     )
     return {each["name"]: each["config"] for each in found}
 
@@ -63,7 +69,13 @@ def test_replicas_follow_the_brokers_of_the_cluster_that_is_written(
 ) -> None:
     """The way back writes to east, its heartbeats to west."""
     source, heartbeat = instances.mirror_connectors(
-        site["clusters"], site["flows"], site["connect_clusters"], "connect-east", asked, typed
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "connect-east",
+        asked,
+        typed,
     )
     key = "heartbeats.topic.replication.factor"
     assert (source["config"]["replication.factor"], heartbeat["config"][key]) == factors

@@ -13,7 +13,9 @@ from tests.model.conftest import Site
 
 
 def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
-    return instances.mirrormaker_instance(site["clusters"], site["flows"], site["instances"], name)
+    return instances.mirrormaker_instance(
+        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], name
+    )
 
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from mirror_model.engine import Engine
 from mirror_model.inventory import Inventory, Owner
 from mirror_model.keys import ModelError
 
-from tests.model.conftest import Site, refused
+from tests.model.conftest import CONTROL, Site, refused
 
 Flow = Mapping[str, Any]
 HOST_NAMES = "ssl.endpoint.identification.algorithm"
@@ -78,7 +78,7 @@ def copied(mm2_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 def made(site: Site, name: str = "mirrormaker", **node: Any) -> dict[str, Any]:
     return instances.mirrormaker_instance(
-        site["clusters"], site["flows"], site["instances"], name, node
+        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], name, node
     )
 
 
@@ -258,7 +258,8 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
     assert orders == {
         "name": "orders", "engine": "copier", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [], "start": "earliest",
-        "include": r"(?!(?:hidden)$)(?:orders|payments\..*)", "group_id": "copier-orders",
+        "include": rf"(?!(?:{'|'.join(CONTROL)}|.{{245}}.*|hidden)$)(?:orders|payments\..*)",
+        "group_id": "copier-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "sysconfig": "/etc/sysconfig/mirrormaker",
         "accept": [], "round_trips_ms": {}, "parallelism": 3,
     }  # fmt: skip

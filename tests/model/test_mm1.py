@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model.conftest import Site
+from tests.model.conftest import CONTROL, Site
 from tests.model.test_instances import instance
 
 
@@ -82,7 +82,7 @@ def test_mirrormaker_1_is_started_with_variables_of_its_environment(site: Site) 
     assert made["environment"] == {
         "MM_CONSUMER_CONFIG": "/etc/mirrormaker/consumer.properties",
         "MM_PRODUCER_CONFIG": "/etc/mirrormaker/producer.properties",
-        "MM_INCLUDE": r"orders|payments\..*",
+        "MM_INCLUDE": rf"(?!(?:{'|'.join(CONTROL)})$)(?:orders|payments\..*)",
         "MM_NUM_STREAMS": 1,
         "MM_ABORT_ON_SEND_FAILURE": True,
         "MM_OFFSET_COMMIT_INTERVAL_MS": 10000,

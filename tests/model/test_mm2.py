@@ -26,7 +26,12 @@ VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
 
 def made(site: Site, **node: Any) -> dict[str, Any]:
     return instances.mirrormaker_instance(
-        site["clusters"], site["flows"], site["instances"], "mirrormaker", node
+        site["clusters"],
+        site["flows"],
+        site["instances"],
+        site["connect_clusters"],
+        "mirrormaker",
+        node,
     )
 
 

@@ -154,7 +154,8 @@ def test_the_report_expects_what_is_mirrored(
     replicated = mirrors(kafka, connector, pair, source)
     include = re.compile(reported(mm2_site)["include"])
     parts = ["orders", "payments", "west", "east", "mm2", "mm2-offsets", "internal", "checkpoints",
-             "__x", "replica", "heartbeat", "", "a-internal"]  # fmt: skip
+             "__x", "replica", "heartbeat", "", "a-internal", "connect", "configs", "offsets",
+             "y" * 240]  # fmt: skip
 
     @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.sampled_from(parts), min_size=1, max_size=4), st.sampled_from("._-"))
@@ -164,6 +165,35 @@ def test_the_report_expects_what_is_mirrored(
             assert (include.fullmatch(topic) is not None) == replicated(topic), topic
 
     same()
+
+
+@pytest.mark.parametrize(("policy", "topic", "copy"), [
+    ("identity", "connect-configs", "connect-configs"),
+    ("identity", "connect-west-offsets", "connect-west-offsets"),
+    ("identity", "theirs", "theirs"),
+    ("prefix", "checkpoints.internal", "east.checkpoints.internal"),
+    ("prefix", "kept", "east.kept"),
+    ("prefix", "y" * 245, "east." + "y" * 245),
+])  # fmt: skip
+def test_mirrormaker_2_takes_no_topic_whose_copy_would_steer_a_mirror(
+    mm2_site: Site, kafka: Kafka, policy: str, topic: str, copy: str
+) -> None:
+    """By its own classes: what a producer on the source could make a command on the target."""
+    for flow in mm2_site["flows"]:
+        flow["replication_policy"] = policy
+    mm2_site.flow["topics"] = [".*"]
+    mm2_site["connect_clusters"]["connect-theirs"] = {
+        "kafka": "west", "rest": {"urls": ["https://c:1"]},
+        "topics": {"config": "theirs", "offsets": "east.kept", "status": "connect-status"},
+    }  # fmt: skip
+    source = Reader(kafka, mm2_site).source()
+    connector = kafka.class_named(f"{MIRROR}.MirrorSourceConnector")
+    pair = kafka.class_named(f"{MIRROR}.SourceAndTarget")("east", "west")
+    named = method(kafka, source, "replicationPolicy")()
+    assert method(kafka, named, "formatRemoteTopic")("east", topic) == copy
+    replicated = mirrors(kafka, connector, pair, source)
+    assert replicated("orders")
+    assert not replicated(topic)
 
 
 def mirrors(kafka: Kafka, connector: Any, pair: Any, source: Any) -> Callable[[str], bool]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mirror_model import clusters
 
-from tests.model.conftest import ROOT, Site
+from tests.model.conftest import CONTROL, ROOT, Site
 from tests.model.test_instances import report
 
 
@@ -19,7 +19,8 @@ def test_the_report_gets_what_runs(site: Site) -> None:
     assert model["flows"][0] == {
         "name": "orders", "engine": "mm1", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
-        "include": r"orders|payments\..*", "start": "earliest", "group_id": "mirrormaker-orders",
+        "include": rf"(?!(?:{'|'.join(CONTROL)})$)(?:orders|payments\..*)",
+        "start": "earliest", "group_id": "mirrormaker-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],
         "parallelism": 1,

@@ -32,7 +32,8 @@ PLAY = """
                 | to_json }}"
       vars:
         instance: "{{ kafka_clusters
-                      | mirrormaker_instance(mirror_flows, mirrormaker_instances, 'mirrormaker') }}"
+                      | mirrormaker_instance(mirror_flows, mirrormaker_instances,
+                                             kafka_connect_clusters, 'mirrormaker') }}"
     - name: The secret is really there, and well
       ansible.builtin.assert:
         that: (kafka_clusters | kafka_credentials('east', 'mirror'))['east.mirror.password']

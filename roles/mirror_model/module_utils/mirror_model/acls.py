@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import regex
+from .control import excluded
 from .keys import Flow
 
 IMPLIED_BY = {
@@ -68,11 +69,11 @@ def names(patterns: Iterable[str], prefix: str = "", taken: str = ".*") -> list[
 def topics(flow: Flow, unmirrored: Sequence[str] = (), prefix: str = "") -> list[Name]:
     """The topics of a flow.
 
-    :param flow: the flow, filled in.
+    :param flow: the flow, filled in and with what it leaves out.
     :param unmirrored: patterns of topics that its engine leaves out by itself.
     :param prefix: what stands before each name.
     """
-    taken = regex.include_regex(flow["topics"], [*flow["topics_exclude"], *unmirrored])
+    taken = regex.include_regex(flow["topics"], [*excluded(flow), *unmirrored])
     return names(flow["topics"], prefix, taken)
 
 

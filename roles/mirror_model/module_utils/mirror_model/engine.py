@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .acls import Row
+from .control import Kept
 from .inventory import INSTANCES, Inventory, Owner, OwnerKind
 from .keys import Clusters, Flow
 
@@ -13,7 +14,9 @@ from .keys import Clusters, Flow
 class Engine:
     """One engine: facts that shared code asks for, and functions that only the engine can answer.
 
-    Flows are filled in; functions that return nothing of their own are left out.
+    Flows are filled in and know what they leave out (:meth:`.control.Control.guarded`), but not in
+    ``judge``, ``kept``, ``unmirrored`` and ``prefix``. Functions that return nothing of their own
+    are left out.
 
     :param name: as an inventory spells it, and ``files/advisories.yml``.
     :param title: as a person reads it.
@@ -36,6 +39,9 @@ class Engine:
     :param group: flow -> (alias, group) of the group whose members are the mirror's processes.
     :param fill: flow -> what the engine fills in beyond the schema's defaults.
     :param unmirrored: patterns of topics that it leaves out by itself.
+    :param control_topics: patterns of the topics that owners keep for it, unless somebody chose
+        other names; ``control_groups``: of the groups.
+    :param kept: (owner, its flows) -> the topics and groups that the owner keeps.
     :param prefix: what stands before a topic's name on the target.
     :param memory: (clusters, flows of one owner, owner) -> the heap in mebibytes that its clients
         may take by their properties.
@@ -64,6 +70,9 @@ class Engine:
     group: Callable[[Flow], tuple[str, str]]
     fill: Callable[[Flow], Mapping[str, Any]] = lambda _: {}
     unmirrored: Callable[[Flow, Owner], Sequence[str]] = lambda *_: ()
+    control_topics: Sequence[str] = ()
+    control_groups: Sequence[str] = ()
+    kept: Callable[[Owner, Sequence[Flow]], Sequence[Kept]] = lambda *_: ()
     prefix: Callable[[Flow, Owner], str] = lambda *_: ""
     memory: Callable[[Clusters, Sequence[Flow], Owner], float] = lambda *_: 1024
     connectors: Callable[

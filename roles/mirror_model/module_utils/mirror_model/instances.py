@@ -6,7 +6,7 @@ from typing import Any
 from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES, flow_of, owners_of, placed, rest_of
+from .engines import ENGINES, guarded, owners_of, placed, rest_of
 from .inventory import Owner, connect_cluster_of, instance_of
 from .keys import Clusters, ModelError, member
 
@@ -23,6 +23,7 @@ def mirrormaker_instance(
     clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
     instances: Mapping[str, Any],
+    connect_clusters: Mapping[str, Any],
     name: str,
     node: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def mirrormaker_instance(
     :param clusters: ``kafka_clusters``.
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
+    :param connect_clusters: ``kafka_connect_clusters``, whose topics no mirror may write.
     :param name: which instance.
     :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
         one instance, ``brokers`` of the target; each may be missing.
@@ -45,7 +47,8 @@ def mirrormaker_instance(
         runs before the process, if any). An absent instance has the first five and empty others.
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
-    return _process(clusters, flows, instance_of(instances, name), node or {})
+    owners = owners_of(flows, instances, connect_clusters)
+    return _process(clusters, guarded(flows, owners), instance_of(instances, name), node or {})
 
 
 def kafka_connect_worker(
@@ -62,7 +65,9 @@ def kafka_connect_worker(
     :param node: ``name`` of this host, and ``brokers`` of the cluster that keeps its topics.
     :returns: the same.
     """
-    return _process(clusters, flows, connect_cluster_of(connect_clusters, name, flows), node or {})
+    owners = owners_of(flows, {}, connect_clusters)
+    owner = connect_cluster_of(connect_clusters, name, flows)
+    return _process(clusters, guarded(flows, owners), owner, node or {})
 
 
 def kafka_connect_rest(
@@ -89,6 +94,7 @@ def kafka_connect_rest(
 def mirror_connectors(
     clusters: Clusters,
     flows: Sequence[Mapping[str, Any]],
+    instances: Mapping[str, Any],
     connect_clusters: Mapping[str, Any],
     name: str,
     brokers: Mapping[str, int],
@@ -96,6 +102,7 @@ def mirror_connectors(
 ) -> list[dict[str, Any]]:
     """The connectors that a Connect cluster has to run.
 
+    :param instances: ``mirrormaker_instances``, whose topics no connector may write.
     :param name: which Connect cluster.
     :param brokers: alias to how many brokers a cluster has, as the workers' hosts asked;
         ``typed``: as somebody says, which wins.
@@ -103,13 +110,14 @@ def mirror_connectors(
         ``kept`` (keys that stay as they are where the connector exists).
     """
     owner = connect_cluster_of(connect_clusters, name, flows)
+    own = guarded(flows, owners_of(flows, instances, connect_clusters))
     return [
         connector
         for engine in ENGINES.values()
         if engine.owners is owner.kind
         for connector in engine.connectors(
             clusters,
-            [flow_of(flow) for flow in flows if flow["engine"] == engine.name],
+            [flow for flow in own.values() if flow["engine"] == engine.name],
             owner,
             {**brokers, **typed},
             typed,
@@ -119,13 +127,12 @@ def mirror_connectors(
 
 def _process(
     clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
+    flows: Mapping[str, Mapping[str, Any]],
     owner: Owner,
     node: Mapping[str, Any],
 ) -> dict[str, Any]:
-    by_name = {flow["name"]: flow for flow in flows}
     of_kind = [engine for engine in ENGINES.values() if engine.owners is owner.kind]
-    chosen = [flow_of(by_name[flow]) for flow in owner.flows if flow in by_name]
+    chosen = [flows[flow] for flow in owner.flows if flow in flows]
     # An owner may have no flow; which engine an absent one had makes no difference then.
     engine = ENGINES[chosen[0]["engine"]] if chosen else of_kind[0]
     result: dict[str, Any] = {
@@ -138,7 +145,7 @@ def _process(
     if owner.state == "absent":
         return result
     for flow in owner.flows:
-        member("mirror_flows", by_name, flow)
+        member("mirror_flows", flows, flow)
     if owner.kind.names_flows:
         _check_flows(f"{owner.path}.flows", engine, chosen)
     target = chosen[0]["target"] if owner.kind.names_flows else owner.settings["kafka"]

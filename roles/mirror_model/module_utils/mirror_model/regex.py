@@ -65,6 +65,11 @@ def as_regex(pattern: str) -> str:
     return pattern.replace(".", r"\.") if is_literal(pattern) else pattern
 
 
+def exactly(name: str) -> str:
+    """The regular expression of one name, whatever letters it has."""
+    return as_regex(name) if is_literal(name) else re.escape(name)
+
+
 def include_regex(topics: Sequence[str], exclude: Sequence[str] = ()) -> str:
     """One expression for the whole topic selection, as MirrorMaker 1 takes it.
 
@@ -134,6 +139,23 @@ def beginnings(pattern: str) -> list[tuple[str, bool]]:
             text.startswith(beginning) for beginning in open_ended if whole or beginning != text
         )
     )
+
+
+def after(pattern: str, beginning: str) -> list[str]:
+    """What may follow a beginning in the names that a pattern describes.
+
+    :param pattern: an entry of ``topics``, already checked.
+    :returns: patterns, sorted; none if no name begins so and goes on.
+    """
+    rests = {_Parser(as_regex(pattern)).parse()}
+    for letter in beginning:
+        rests = {rest for node in rests for rest in node.after(letter)}
+    return sorted(node.text for node in rests if node.text)
+
+
+def longer_than(length: int) -> str:
+    """The pattern of the names that have more letters."""
+    return f".{{{length + 1}}}.*"
 
 
 @dataclass
@@ -220,6 +242,41 @@ class _Node:
             found = longer
         return found
 
+    @property
+    def optional(self) -> bool:
+        """Whether a match may be empty."""
+        if self.kind == "sequence":
+            return all(part.optional for part in self.parts)
+        return self.kind in "*?" or any(part.optional for part in self.parts)
+
+    def after(self, letter: str) -> set[_Node]:
+        """What matches may go on with behind a letter (partial derivatives, Antimirov 1996)."""
+        if self.kind == "chars":
+            return {_sequence()} if letter in self.chars else set()
+        found: set[_Node] = set()
+        if self.kind == "sequence":
+            for place, part in enumerate(self.parts, 1):
+                found |= {_sequence(rest, *self.parts[place:]) for rest in part.after(letter)}
+                if not part.optional:
+                    break
+            return found
+        again = [_Node("*", parts=self.parts)] if self.kind in "*+" else []
+        return {_sequence(rest, *again) for part in self.parts for rest in part.after(letter)}
+
+    @property
+    def text(self) -> str:
+        """The expression in words of the portable subset."""
+        if self.kind == "chars":
+            return _class(self.chars)
+        if self.kind == "choice":
+            return "|".join(part.text for part in self.parts)
+        if self.kind == "sequence":
+            return "".join(
+                f"(?:{part.text})" if part.kind == "choice" else part.text for part in self.parts
+            )
+        [part] = self.parts
+        return (part.text if part.kind == "chars" else f"(?:{part.text})") + self.kind
+
     def build(self, machine: _Machine) -> tuple[int, int]:
         first, last = machine.state(), machine.state()
         if self.kind == "chars":
@@ -241,6 +298,25 @@ class _Node:
             if self.kind in "*?":
                 machine.empty[first].append(last)
         return first, last
+
+
+def _sequence(*parts: _Node) -> _Node:
+    """Parts one after another; none of them is a sequence itself."""
+    flat = [
+        inner for part in parts for inner in (part.parts if part.kind == "sequence" else [part])
+    ]
+    return flat[0] if len(flat) == 1 else _Node("sequence", parts=tuple(flat))
+
+
+def _class(chars: frozenset[str]) -> str:
+    """A set of letters as an expression; '-' stands last, where it means itself."""
+    if chars == ALPHABET:
+        return "."
+    if len(chars) == 1:
+        return "".join(chars).replace(".", "\\.")
+    whole = [letters for letters in _RANGES if chars >= set(letters)]
+    single = sorted(chars - set("".join(whole)), key=lambda char: (char == "-", char))
+    return f"[{''.join(f'{letters[0]}-{letters[-1]}' for letters in whole)}{''.join(single)}]"
 
 
 class _Parser:

@@ -5,6 +5,7 @@ from typing import Any
 
 from . import regex
 from .clusters import kafka_python_client
+from .control import excluded
 from .engines import owners_of, placed
 from .keys import Clusters
 from .permissions import flow_permissions
@@ -51,7 +52,7 @@ def mirror_report_model(
             "topics": list(map(regex.as_regex, flow["topics"])),
             "topics_exclude": list(map(regex.as_regex, flow["topics_exclude"])),
             "include": regex.include_regex(
-                flow["topics"], [*flow["topics_exclude"], *engine.unmirrored(flow, owner)]
+                flow["topics"], [*excluded(flow), *engine.unmirrored(flow, owner)]
             ),
             "start": flow["start"],
             "group_id": engine.group(flow)[1],

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import kafka_names, regex, tuned
 from ..clusters import cluster_of
+from ..control import excluded
 from ..inventory import Owner
 from ..keys import Clusters, Flow, layered, within
 from . import settable, settings, topics
@@ -73,7 +74,7 @@ def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any
             "topics": [regex.as_regex(topic) for topic in flow["topics"]],
             "topics.exclude": [
                 *topics.TOPICS_EXCLUDE,
-                *map(regex.as_regex, flow["topics_exclude"]),
+                *map(regex.as_regex, excluded(flow)),
             ],
             "tasks.max": tasks(flow, owner),
             "offset-syncs.topic.location": "target",
@@ -83,6 +84,8 @@ def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any
         },
         _of_connector(flow, line),
     )
+    if flow["groups_left_out"]:
+        found["groups.exclude"] = settings.groups_exclude(flow)
     if str(found.get("emit.offset-syncs.enabled", True)).lower() == "false":
         # Kafka refuses to start when more is said about a topic that is not to be written.
         found = {k: v for k, v in found.items() if not k.startswith("offset-syncs.")}

@@ -15,16 +15,13 @@ def of_connectors(flow: Flow, owner: Owner, named: topics.Policy) -> dict[str, A
         "replication_policy": flow["replication_policy"],
         "separator": named.separator,
         "consumer_groups": list(map(regex.as_regex, flow["consumer_groups"])),
-        "groups_exclude": _listed(settings.connector_value(flow, "groups.exclude")),
-        "config_exclude": _listed(settings.connector_value(flow, "config.properties.exclude")),
+        "groups_exclude": settings.groups_exclude(flow),
+        "config_exclude": settings.listed(
+            settings.connector_value(flow, "config.properties.exclude")
+        ),
         "sync_topic_configs": settings.is_on(flow, "sync.topic.configs.enabled"),
         "checkpoint_seconds": int(
             settings.connector_value(flow, "emit.checkpoints.interval.seconds")
         ),
         **topics.connector_topics(flow, named),
     }
-
-
-def _listed(value: Any) -> list[str]:
-    entries = value.split(",") if isinstance(value, str) else map(str, value)
-    return [entry.strip() for entry in entries if entry.strip()]

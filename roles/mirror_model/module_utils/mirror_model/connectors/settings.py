@@ -63,6 +63,18 @@ def connector_value(flow: Flow, key: str) -> Any:
     return layered(FLOW_DEFAULTS, flow["properties"]).get(key, FLOW_KAFKAS[key])
 
 
+def listed(value: Any) -> list[str]:
+    """A list as Kafka reads one, also from text."""
+    entries = value.split(",") if isinstance(value, str) else map(str, value)
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def groups_exclude(flow: Flow) -> list[str]:
+    """The groups whose positions are not synced; those of owners are never."""
+    chosen = listed(connector_value(flow, "groups.exclude"))
+    return list(dict.fromkeys([*chosen, *flow["groups_left_out"]]))
+
+
 def is_on(flow: Flow, key: str) -> bool:
     """Whether one of the connectors' switches is on."""
     return str(connector_value(flow, key)).lower() == "true"

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from ..control import Kept
+from ..inventory import Owner
 from ..kafka_names import line_of
 from ..keys import Flow, Properties
 
@@ -10,6 +12,9 @@ from ..keys import Flow, Properties
 SEPARATOR = re.compile(r"[._-]+")
 # Topics no flow mirrors: MirrorMaker 2's own, Streams' and Kafka's.
 TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
+
+# Names in which connectors and dedicated workers keep their state, whatever separates their parts.
+CONTROL_TOPICS = (r"mm2.*[._-]internal", r".+[._-]checkpoints[._-]+internal")
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,14 @@ def connector_topics(flow: Flow, named: Policy) -> dict[str, str]:
         "offset_syncs_topic": f"mm2-offset-syncs{between}{source}{between}internal",
         "checkpoints_topic": f"{source}{between}checkpoints{between}internal",
     }
+
+
+def kept(flow: Flow, named: Policy, owner: Owner) -> list[Kept]:
+    """The topics of a flow's connectors, as what their owner keeps on the target."""
+    return [
+        Kept("topic", flow["target"], topic, owner.path)
+        for topic in connector_topics(flow, named).values()
+    ]
 
 
 def unmirrored(flow: Flow, named: Policy) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..control import Control, Kept, control
 from ..engine import Engine
 from ..inventory import Owner, connect_cluster_of, instance_of
 from ..keys import Key, ModelError, defaults_of, filled
@@ -80,16 +81,51 @@ def owners_of(
     ]
 
 
+def control_of(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> Control:
+    """What the owners of an inventory keep on its clusters.
+
+    :param flows: filled in.
+    """
+    by_name = {flow["name"]: flow for flow in flows}
+    kept: list[Kept] = []
+    for owner in owners:
+        own = [by_name[name] for name in owner.flows if name in by_name]
+        for engine in ENGINES.values():
+            if engine.owners is owner.kind and owner.state != "absent":
+                kept += engine.kept(owner, [f for f in own if f["engine"] == engine.name])
+    return control(
+        kept,
+        [pattern for engine in ENGINES.values() for pattern in engine.control_topics],
+        [pattern for engine in ENGINES.values() for pattern in engine.control_groups],
+    )
+
+
+def guarded(
+    flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
+) -> dict[str, dict[str, Any]]:
+    """The flows that owners run, by name, each filled in and with what it leaves out."""
+    whole = {flow["name"]: flow_of(flow) for flow in flows}
+    control = control_of(whole.values(), owners)
+    return {
+        name: dict(control.guarded(whole[name], engine_of(whole[name]).prefix(whole[name], owner)))
+        for owner in owners
+        for name in owner.flows
+        if name in whole
+    }
+
+
 def placed(
-    flows: Sequence[Mapping[str, Any]], owners: Iterable[Owner]
+    flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
 ) -> list[tuple[dict[str, Any], Engine, Owner]]:
     """The flows that an owner places on hosts, in the inventory's order.
 
-    :returns: each flow, filled in, its engine and its owner.
+    :param owners: every owner of the inventory.
+    :returns: each flow, filled in and with what it leaves out, its engine and its owner.
     """
+    whole = guarded(flows, owners)
     by_flow = {flow: owner for owner in owners if owner.works for flow in owner.flows}
     return [
-        (flow_of(flow), engine_of(flow), by_flow[flow["name"]])
+        (whole[flow["name"]], engine_of(flow), by_flow[flow["name"]])
         for flow in flows
         if flow["name"] in by_flow
     ]

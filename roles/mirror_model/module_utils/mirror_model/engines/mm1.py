@@ -6,6 +6,7 @@ from typing import Any
 from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
 from ..clusters import client_properties, cluster_of, credentials_directory
+from ..control import Kept, excluded
 from ..engine import Engine
 from ..inventory import INSTANCES, Inventory, Owner
 from ..keys import Clusters, Flow, Properties, layered, suggestion, within
@@ -38,6 +39,11 @@ def fill(flow: Flow) -> dict[str, Any]:
 def group(flow: Flow) -> tuple[str, str]:
     """The group that reads the source."""
     return flow["source"], flow["group_id"]
+
+
+def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
+    """The groups whose positions are the mirrors'."""
+    return [Kept("group", *group(flow), owner.path) for flow in flows]
 
 
 def options(owner: Owner) -> dict[str, Any]:
@@ -94,7 +100,7 @@ def render(
     own = {
         "consumer.config": f"{owner.directory}/consumer.properties",
         "producer.config": f"{owner.directory}/producer.properties",
-        "include": regex.include_regex(flow["topics"], flow["topics_exclude"]),
+        "include": regex.include_regex(flow["topics"], excluded(flow)),
         "num.streams": streams(flow, owner),
         **dict(sorted(options(owner).items())),
     }
@@ -264,6 +270,8 @@ ENGINE = Engine(
     flow_clients={"consumer": "source", "producer": "target"},
     fill=fill,
     group=group,
+    control_groups=(r"mirrormaker-.*",),
+    kept=kept,
     judge=judge,
     memory=memory,
     render=render,

@@ -1,27 +1,90 @@
-"""Topics that would be mirrored twice, or round in a circle."""
+"""Topics that would be mirrored twice, round in a circle, or into what belongs to others."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import regex
-from ..engines import engine_of
+from ..control import Control
+from ..engines import control_of, engine_of
 from ..inventory import Inventory
+from ..keys import Flow
 
 # Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
+# Topics of other systems: a name that a pattern may match, and whose such names are.
+OTHERS = {
+    "_schemas": ("_schemas", "Schema Registry"),
+    "_confluent.*": ("_confluent...", "Confluent's services"),
+    "__.*": ("__...", "Kafka and its tools"),
+}
 
 
 def judge_topics(found: Inventory) -> None:
-    """Refuse running flows that take the same topics, or carry one round in a circle."""
+    """Refuse running flows that take the same topics, or carry one round in a circle.
+
+    And whichever flow takes what an owner keeps.
+    """
+    control = control_of(found.flows.values(), found.owners)
+    for owner in found.owners:
+        for flow in found.flows_of(owner):
+            _judge_control(found, flow, control, engine_of(flow).prefix(flow, owner))
     selections = {
         flow["name"]: (
-            flow["topics"], [*flow["topics_exclude"], *engine_of(flow).unmirrored(flow, owner)]
+            flow["topics"],
+            [
+                *flow["topics_exclude"],
+                *engine_of(flow).unmirrored(flow, owner),
+                *control.of_flow(flow, engine_of(flow).prefix(flow, owner)),
+            ],
         )
         for owner, flow in found.running()
-    }  # fmt: skip
+    }
     _judge_overlaps(found, selections)
     _judge_loops(found, selections)
+    _judge_others(found, selections)
+
+
+def _judge_control(found: Inventory, flow: Flow, control: Control, prefix: str) -> None:
+    """Refuse names that an owner keeps, and those that no topic can have."""
+    path = found.paths[flow["name"]]
+    for side, before in (("target", prefix), ("source", "")):
+        for topic, owner in control.topics.claimed(flow[side], flow["topics"], before).items():
+            found.refuse(
+                f"{path}.topics: '{before}{topic}' on '{flow[side]}' is where {owner} keeps its "
+                f"state; remove '{topic}'"
+            )
+    for group, owner in control.groups.claimed(flow["target"], flow["consumer_groups"]).items():
+        found.refuse(
+            f"{path}.consumer_groups: '{group}' on '{flow['target']}' is the group of {owner}, "
+            "whose positions would be overwritten; remove it"
+        )
+    for topic in filter(regex.is_literal, flow["topics"]):
+        if len(prefix + topic) > regex.LONGEST_NAME:
+            found.refuse(
+                f"{path}.topics: '{prefix}{topic}' would have {len(prefix + topic)} letters, and a "
+                f"topic's name has at most {regex.LONGEST_NAME}; remove '{topic}'"
+            )
+
+
+def _judge_others(found: Inventory, selections: Selections) -> None:
+    """Warn of flows that would write what belongs to other systems on the target."""
+    for name, selection in selections.items():
+        flow = found.flows[name]
+        if flow["replication_policy"] != "identity":
+            continue
+        wide = [entry for entry in selection[0] if not regex.is_literal(entry)]
+        taken = [
+            f"'{topic}' ({whose})"
+            for pattern, (topic, whose) in OTHERS.items()
+            if wide and regex.common_topic([(wide, selection[1]), ([pattern], [])])
+        ]
+        if taken:
+            found.warn(
+                f"{found.paths[name]}.topics: also take topics in which others keep their state, "
+                f"{', '.join(taken)}, and would write them on '{flow['target']}'; list them in "
+                "topics_exclude unless they are to be copied"
+            )
 
 
 def _judge_overlaps(found: Inventory, selections: Selections) -> None:

@@ -1,15 +1,22 @@
 """Where a Connect cluster keeps what it has to remember, and how it gets at secrets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...clusters import credentials_directory, reference
+from ...connectors import topics as names
 from ...connectors.permissions import Places
 from ...connectors.settings import KAFKA_VERSION
 from ...connectors.topics import Policy, policy_of
+from ...control import Kept
 from ...inventory import Owner
 from ...keys import Flow, defaults_of, filled
 from ...schema import CONNECT_REST
+
+# Names that workers' topics have unless somebody chose others, Kafka's own examples among them.
+CONTROL_TOPICS = (r"connect(?:-[a-z0-9]+)*-(?:configs?|offsets|status)",)
+# Workers, and the sinks that they run.
+CONTROL_GROUPS = (r"connect(?:-.*)?",)
 
 
 def version(owner: Owner) -> str:
@@ -54,6 +61,16 @@ def policy(flow: Flow, owner: Owner) -> Policy:
 def places(flow: Flow, owner: Owner) -> Places:
     """Where workers and connectors keep what they have to remember."""
     return Places(policy(flow, owner), group(owner), topics(owner), heartbeats="source")
+
+
+def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
+    """The topics and groups of the workers, with or without flows, and of the connectors."""
+    alias = owner.settings["kafka"]
+    return [
+        *(Kept("topic", alias, topic, owner.path) for topic in topics(owner).values()),
+        Kept("group", alias, group(owner), owner.path),
+        *(each for flow in flows for each in names.kept(flow, policy(flow, owner), owner)),
+    ]
 
 
 def refer(owner: Owner) -> Callable[[str], str]:

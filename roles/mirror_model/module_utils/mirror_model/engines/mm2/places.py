@@ -1,8 +1,12 @@
 """Where a dedicated process keeps what it has to remember, on the target."""
 
+from collections.abc import Sequence
+
+from ...connectors import topics
 from ...connectors.permissions import Places
 from ...connectors.settings import KAFKA_VERSION
 from ...connectors.topics import Policy, policy_of
+from ...control import Kept
 from ...inventory import Owner
 from ...keys import Flow
 
@@ -24,6 +28,17 @@ def worker_topics(flow: Flow) -> dict[str, str]:
         "offset_topic": f"mm2-offsets.{flow['source']}.internal",
         "status_topic": f"mm2-status.{flow['source']}.internal",
     }
+
+
+def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
+    """The topics and groups of a dedicated process."""
+    found = []
+    for flow in flows:
+        found += topics.kept(flow, policy(owner), owner)
+        found.append(Kept("group", *group(flow), owner.path))
+        for topic in worker_topics(flow).values():
+            found.append(Kept("topic", flow["target"], topic, owner.path))
+    return found
 
 
 def dedicated(flow: Flow, owner: Owner) -> Places:
