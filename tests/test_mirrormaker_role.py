@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,7 @@ CASES: dict[str, dict[str, Any]] = {
         "flows": MM2,
         "ownership": {"owner": "role mirrormaker", "created_user": True, "releases": ["3.9.2"]},
     },
+    "newer-systemd": {"flows": MM1, "systemd": 257},
     "quiet": {
         "flows": MM2,
         "level": "OFF",
@@ -138,6 +140,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
             "kafka_releases_directory": "/opt/kafka/releases",
             "kafka_java_home": "/java",
             "__mirrormaker_found": {
+                "systemd_version": case.get("systemd", 252),
                 "user_exists": "ownership" in case,
                 "directory": {
                     "identity": case.get("remembered"),
@@ -166,6 +169,30 @@ def test_a_host_short_of_memory_ends_others_before_the_mirror(computed: Computed
         assert "\nOOMScoreAdjust=-500\n" in unit["content"]
         heap = int(case["environment"]["KAFKA_HEAP_OPTS"].rpartition("-Xmx")[2].removesuffix("m"))
         assert f"\nMemoryMax={heap * 3 // 2 + 512}M\n" in unit["content"]
+
+
+def unit_of(case: dict[str, Any]) -> list[str]:
+    (unit,) = [entry for path, entry in case["contents"].items() if path.endswith(".service")]
+    return str(unit["content"]).splitlines()
+
+
+def test_no_number_of_starts_ends_a_mirror_for_good(computed: Computed) -> None:
+    for case in computed.values():
+        limits = [line for line in unit_of(case) if line.startswith("StartLimit")]
+        assert limits == ["StartLimitIntervalSec=0"]
+    broker = (ROOT / "roles/kafka_broker/templates/kafka-broker.service.j2").read_text("utf-8")
+    assert re.findall("^StartLimit.*", broker, re.MULTILINE) == ["StartLimitIntervalSec=0"]
+
+
+def test_the_pause_before_a_restart_grows_where_systemd_can(computed: Computed) -> None:
+    pauses = {
+        name: [line for line in unit_of(computed[name]) if line.startswith("Restart")]
+        for name in ("mm1", "newer-systemd")
+    }
+    fixed = ["Restart=on-failure", "RestartSec=30", "RestartForceExitStatus=143"]
+    assert pauses["mm1"] == fixed
+    growing = ["RestartSteps=4", "RestartMaxDelaySec=180"]
+    assert pauses["newer-systemd"] == [*fixed[:2], *growing, *fixed[2:]]
 
 
 def test_every_variable_of_the_command_is_in_the_environment(computed: Computed) -> None:

@@ -30,6 +30,8 @@ from kafka.admin import (
     ResourcePattern,
     ResourcePatternFilter,
     ResourceType,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
@@ -193,6 +195,14 @@ class Probe:
             for row in rows
         ])  # fmt: skip
         return sum(len(matches) for _, matches, _ in answers)
+
+    def set_password(self, cluster: str, user: str, mechanism: str, password: str) -> None:
+        """Give a user another password; connections that are there stay logged in."""
+        named = ScramMechanism[mechanism.replace("-", "_")]
+        login = UserScramCredentialUpsertion(user, named, password)
+        answers = self._admin(cluster).alter_user_scram_credentials([login])
+        if answers != {user: None}:
+            raise RuntimeError(f"{user}: {answers}")
 
     def move_connect(self, cluster: str, topic: str, offsets: dict[str, dict[str, int]]) -> None:
         """Set what MirrorMaker 2 has committed while it is stopped.

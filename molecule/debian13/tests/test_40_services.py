@@ -6,6 +6,7 @@ import base64
 import json
 
 import pytest
+from labkit.controller import wait
 from labkit.hosts import exposure
 from labkit.sandbox import Sandbox, allowed
 
@@ -35,6 +36,20 @@ def test_a_service_is_confined(lab, measured, unit):
     measured(unit=unit, exposure=found)
     assert found <= 1.5
     assert Sandbox(lab.desk).of_unit(unit, OWN[unit]) == allowed(OWN[unit])
+
+
+def test_the_pause_before_a_restart_grows(mm1, measured):
+    mm1.control("restart")
+    pauses = [mm1.show()["RestartUSecNext"]]
+    for _ in range(2):
+        killed = mm1.pid
+        mm1.host.run("kill", "-KILL", str(killed))
+        wait("a new process", lambda killed=killed: mm1.pid not in {0, killed})
+        pauses.append(mm1.show()["RestartUSecNext"])
+    measured(pauses=pauses)
+    assert len(set(pauses)) == len(pauses)
+    mm1.control("restart")
+    assert mm1.show()["RestartUSecNext"] == pauses[0]
 
 
 def test_the_web_view_shows_the_last_report_to_who_knows_the_password(lab, whole):

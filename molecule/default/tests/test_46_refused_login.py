@@ -1,0 +1,63 @@
+"""A mirror comes back by itself when what ended its process is gone, however long that took."""
+
+from __future__ import annotations
+
+import pytest
+from labkit.answers import complete
+from labkit.controller import wait
+
+TOPIC = "payments.sound"
+# Systemd once gave up for good after 120 starts within an hour.
+ENDS = 125
+
+
+def give_password(lab, identity, password):
+    """Let the source know an identity of the inventory by a password."""
+    login = lab.clusters["east"]["identities"][identity]
+    step = {"do": "set_password", "cluster": "east", "password": password}
+    lab.probe(step | {"user": login["username"], "mechanism": login["sasl_mechanism"]})
+
+
+@pytest.fixture
+def ending(payments):
+    """The instance with a process that ends at once, so that ends are many in little time."""
+    folder = f"/run/systemd/system/{payments.name}.d"
+    payments.host.run("mkdir", "-p", folder)
+    payments.host.run(
+        "sh", "-c", f"cat > {folder}/ending.conf",
+        stdin="[Service]\nExecStart=\nExecStart=/bin/false\nRestartSec=0\n",
+    )  # fmt: skip
+    payments.host.run("systemctl", "daemon-reload")
+    payments.host.run("systemctl", "restart", payments.name, check=False)
+    yield payments
+    payments.host.run("rm", "-rf", folder)
+    payments.host.run("systemctl", "daemon-reload")
+
+
+def test_no_number_of_ends_keeps_a_mirror_from_coming_back(lab, ending, measured):
+    wait("ends of the process", lambda: ending.restarts >= ENDS)
+    folder = f"/run/systemd/system/{ending.name}.d"
+    ending.host.run("rm", "-rf", folder)
+    ending.host.run("systemctl", "daemon-reload")
+    wait("the mirror", lambda: ending.show()["SubState"] == "running")
+    measured(ends=ending.restarts)
+    lab.produce(TOPIC, count=500)
+    lab.wait_mirrored("payments", [TOPIC])
+    assert complete(lab.compare(TOPIC)) == {}
+
+
+@pytest.mark.long
+def test_a_login_refused_for_longer_than_the_former_limit_mends_itself(lab, payments, measured):
+    since = payments.host.now()
+    give_password(lab, "mirror", "another")
+    try:
+        payments.control("restart")
+        wait("ends of the process", lambda: payments.restarts >= ENDS, 3000, 5)
+    finally:
+        give_password(lab, "mirror", lab.passwords["east"]["mirror"])
+    wait("the mirror", lambda: payments.show()["SubState"] == "running")
+    lines = len(payments.journal(since).splitlines())
+    measured(ends=payments.restarts, lines_an_end=lines // payments.restarts)
+    lab.produce(TOPIC, count=500)
+    lab.wait_mirrored("payments", [TOPIC])
+    assert complete(lab.compare(TOPIC)) == {}
