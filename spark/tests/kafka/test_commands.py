@@ -367,6 +367,37 @@ def test_baseline_of_another_release_is_refused_with_the_command_that_renews_it(
     assert record_baselines(settings, None, full_history=False, renew=True) == {"f": True}
 
 
+def test_a_state_and_a_baseline_of_another_release_are_refused_once_with_one_command(
+    mirrored: Pair,
+) -> None:
+    """And what the last report knew to be lost is named until a baseline accepts it."""
+    settings, store = mirrored.settings(), mirrored.store()
+    record_baselines(settings, None, full_history=False, renew=False)
+    recorded = store.load("baseline")
+    del recorded["f"]["topics"][mirrored.topic]["required"]
+    store.commit("baseline", recorded)
+    store.commit("parity", {"format": 1})
+    row = {"flow": "f", "topic": mirrored.topic, "source_topic": mirrored.topic, "partitions": {},
+           "counts": {"missing": 10}}  # fmt: skip
+    known = {"generated_at": "2100-01-01T00:00:00Z", "parity": [row], "findings": []}
+    store.write_report("latest.json", json.dumps(known))
+    report = make_report(settings, None, lambda _: None)
+    (refused,) = [found for found in report.findings if found.kind == "parity_unavailable"]
+    assert refused.action.startswith("Record where verification starts: mirror-report baseline")
+    assert "mv " not in refused.action
+    (lost,) = [found for found in report.findings if found.kind == "missing"]
+    assert (lost.severity, lost.count, report.verdict.exit_code) == ("critical", 10, 2)
+
+    said: list[str] = []
+    record_baselines(settings, None, full_history=False, renew=True, progress=said.append)
+    assert [text for text in said if text.startswith("accepted")] == [
+        f"accepted, and reported no more: f/{mirrored.topic}: "
+        "10 records of the source are not on the target"
+    ]
+    assert store.load("parity") == {}
+    assert (store.directory / "parity.json.former").exists()
+
+
 def test_a_flow_that_joins_later_renews_the_topics_it_shares(mirrored: Pair) -> None:
     """Another cluster brings the same topic: both begin at one end of the target."""
     (flow,) = mirrored.document()["flows"]

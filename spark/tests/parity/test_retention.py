@@ -60,6 +60,7 @@ class Scenario:
         world.copy(EAST, "mixed")
         fill(world, EAST, "etched", 60)
         fill(world, EAST, "ebbing", 60)
+        fill(world, EAST, "leaving", 60)
         fill(world, WEST, "wide", 60)
         for flow in (EAST, WEST):
             fill(world, flow, "shared", 60)
@@ -73,10 +74,14 @@ class Scenario:
         world.log("z", "mixed").start = {0: 5}
         world.log("z", "raised").configs["retention.ms"] = "604800000"
         del world.logs["a"]["ebbing"]
+        # The mirror passes over ten records.
+        fill(world, EAST, "leaving", 10)
+        del world.log("z", "leaving").partitions[0][-10:]
         target = world.log("z", "etched").partitions[0]
         key, _, at, headers = target[10]
         target[10] = (key, b"rot", at, headers)
         self.run("gone", scrub_bytes=10**6)
+        del world.logs["a"]["leaving"]
         scrubbed_before(world, 25 * HOUR)
         self.run("scrubbed", scrub_bytes=10**6)
         world.away.add("b")
@@ -91,6 +96,9 @@ class Scenario:
         self.run("braked", max_lag_records=1)
         world.copy(EAST, "early")
         self.run("released", max_lag_records=1)
+        world.store.commit("baseline", {"east": {"accepted": {"leaving": NOW + 100 * HOUR}}})
+        self.run("accepted")
+        world.store.commit("baseline", {})
 
     def run(self, name: str, **given: Any) -> None:
         """Compare, and keep what was said."""
@@ -111,7 +119,7 @@ class Scenario:
 
 @pytest.fixture(scope="module")
 def scenario(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
-    east = replace(EAST, include="early|aged|raised|sized|mixed|etched|ebbing|shared")
+    east = replace(EAST, include="early|aged|raised|sized|mixed|etched|ebbing|leaving|shared")
     world = World(spark, tmp_path_factory.mktemp("scenario"), east, WEST)
     with no_kafka(world):
         yield Scenario(world)
@@ -168,6 +176,20 @@ def test_a_topic_that_leaves_the_source_is_reported_once(scenario: Scenario) -> 
     assert [finding.kind for finding in scenario.findings("gone", "ebbing")] == ["skipped"]
     assert scenario.findings("scrubbed", "ebbing") == []
     assert not [topic for topic in scenario.results["gone"].topics if topic.topic == "ebbing"]
+
+
+def test_a_known_loss_stays_when_its_topic_leaves_the_source_until_it_is_accepted(
+    scenario: Scenario,
+) -> None:
+    assert counts(scenario.of("gone", "leaving")) == {"missing": 10}
+    for run in ("scrubbed", "half away", "both", "braked", "released"):
+        found = [one for one in scenario.findings(run, "leaving") if one.kind != "skipped"]
+        assert [(one.kind, one.severity, one.count) for one in found] == [
+            ("missing", "critical", 10)
+        ], run
+        assert "leaving is no longer on the source" in found[0].message
+        assert found[0].action.endswith("baseline --flow east --topic leaving --renew")
+    assert scenario.findings("accepted", "leaving") == []
 
 
 def test_a_topic_of_two_flows_is_judged_once_by_all_that_feeds_it(scenario: Scenario) -> None:

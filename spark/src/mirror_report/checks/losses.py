@@ -106,8 +106,7 @@ def remember(
     """
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for name, some in before.items():
-        of_topic = baseline.get("topics", {}).get(name, {})
-        since_ms = max(of.get("losses_since_ms", 0) for of in (baseline, of_topic))
+        since_ms = accepted_ms(baseline, name)
         for number, entry in some.items():
             if entry["at"] > since_ms:
                 kept.setdefault(name, {})[number] = dict(entry)
@@ -121,6 +120,16 @@ def remember(
             "maybe": without(union([*entry["maybe"], *maybe]), certain),
         }
     return kept
+
+
+def accepted_ms(baseline: Mapping[str, Any], topic: str) -> int:
+    """Until when what is known to be lost of a topic of the source is accepted (ms).
+
+    :param baseline: the flow's; empty: there is none.
+    """
+    of_topic = baseline.get("topics", {}).get(topic, {})
+    since = (of.get("losses_since_ms", 0) for of in (baseline, of_topic))
+    return int(max(*since, baseline.get("accepted", {}).get(topic, 0)))
 
 
 def counts(kept: Losses) -> dict[Place, tuple[int, int]]:

@@ -4,7 +4,7 @@ import dataclasses
 import secrets
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from mirror_report import __version__, metrics
@@ -13,7 +13,7 @@ from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag, over_time
 from mirror_report.commands.survey import survey
-from mirror_report.config import Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import (
     Finding,
@@ -26,6 +26,7 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
+from mirror_report.parity.results import losses
 from mirror_report.render import SCHEMA_VERSION, Answer, formats, freshness
 from mirror_report.state.store import PUBLISHED, Store, latest
 
@@ -129,6 +130,8 @@ def make_report(
         }
         findings = events.one_per_event(findings, parity.findings if parity else (), names)
         findings += problems
+    compared = lag.observed if parity else ()
+    findings += _known(store, [flow for flow in flows if flow.name not in compared])
     baselines = store.load("baseline")
     for flow in readable:
         seen, baseline = lag.observed[flow.name], baselines.get(flow.name, {})
@@ -201,6 +204,16 @@ def _parity(
         message = f"content was not compared: {sentence(error)}"
         action = "mirror-report --debug run shows where it happened"
     return None, [finding("parity_unavailable", message, action)]
+
+
+def _known(store: Store, flows: Sequence[Flow]) -> list[Finding]:
+    """What the last report knew to be lost of flows whose content this one does not compare."""
+    baselines = store.load("baseline")
+    return [
+        losses.lasting(loss, flow, "its content was not compared now")
+        for flow in flows
+        for loss in losses.last_known(store, flow, baselines.get(flow.name, {}))
+    ]
 
 
 def _remember_ids(store: Store, lag: LagResult) -> None:

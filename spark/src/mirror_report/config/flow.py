@@ -145,8 +145,13 @@ class Flow:
 
     def source_topic(self, target_topic: str) -> str | None:
         """Name on the source of a topic of the target; ``None``: it is not this flow's."""
+        name = self.origin(target_topic)
+        return name if name is not None and self.matches(name) else None
+
+    def origin(self, target_topic: str) -> str | None:
+        """Likewise, also of what the flow does not mirror any more."""
         for name in (target_topic, target_topic.removeprefix(f"{self.source}{self.separator}")):
-            if self.target_topic(name) == target_topic and self.matches(name):
+            if self.target_topic(name) == target_topic:
                 return name
         return None
 

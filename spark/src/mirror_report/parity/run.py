@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content
 from mirror_report.model import ParityResult, Progress
+from mirror_report.parity import ParityError
 from mirror_report.parity.context import ParityRequest, RunContext
 from mirror_report.parity.plan import (
     RunPlan,
@@ -22,12 +23,14 @@ from mirror_report.parity.plan import (
     total_records,
 )
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
-from mirror_report.parity.results import findings, scans, summaries, topics
+from mirror_report.parity.results import findings, losses, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive, scratch
 from mirror_report.parity.spark.errors import JvmError, spark_errors
 from mirror_report.parity.state import Manifest, TopicKey, changes, files
 from mirror_report.parity.steps import observe
+from mirror_report.state import baselines
+from mirror_report.state.store import StateError
 
 if TYPE_CHECKING:
     from mirror_report.parity.spark.rows import RowStorage
@@ -86,8 +89,8 @@ def _plan(
     :param search: for topics that end Spark's JVM; ``only``: those to be read.
     """
     names = {flow.name for flow in context.flows}
-    manifest = files.load(context.store, context.bucket_ms)
-    manifest = changes.begin_run(manifest, context.run_id, sorted(names), context.store.was_told)
+    begun = _load(context)
+    manifest = changes.begin_run(begun, context.run_id, sorted(names), context.store.was_told)
     former = run_plan.superseded(context, manifest)
     known = tuple(found for found in former.manifest.new_findings if found.flow in names)
     state = RunState(former.manifest, RunPlan({}), known)
@@ -105,13 +108,38 @@ def _plan(
         observe.read_syncs(context, manifest, observed.snapshots), former,
     )  # fmt: skip
     plan = replace(plan, deferred=observed.deferred)
-    once = (finding for flow in flows for finding in findings.of_plan(flow))
+    manifest, gone = losses.settle(context, begun, manifest, plan, former)
+    once = [finding for flow in flows for finding in findings.of_plan(flow, gone)]
+    reopened = {topic.key for flow in flows for topic in flow.reopened}
+    said = [losses.said_once(loss) for loss in gone if (loss.flow, loss.topic) not in reopened]
+    configured = {flow.name for flow in context.settings.flows}
+    once += [finding for finding in said if finding.flow in configured]
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
+    # No later report is about a flow that is not configured any more.
+    state = state.with_findings(finding for finding in said if finding.flow not in configured)
     manifest = fatal.remember(state.manifest, plan, search.found, context.heap, context.now_ms)
     state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
     plan, large = within_limits(context, state.manifest, plan)
     state = replace(state, manifest=boundaries.note(state.manifest, plan), plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)
+
+
+def _load(context: RunContext) -> Manifest:
+    """What the last run left.
+
+    :raises ReportError: this release cannot use it; where it cannot use the baseline either, one
+        command starts both again.
+    """
+    try:
+        return files.load(context.store, context.bucket_ms)
+    except ParityError as error:
+        try:
+            for flow in context.settings.flows:
+                baselines.check(flow.name, context.baseline(flow.name))
+        except StateError:
+            action = "Record where verification starts: mirror-report baseline --renew; it leaves "
+            raise ParityError(error.message, f"{action}this state behind") from error
+        raise
 
 
 def _compare_content(
@@ -297,7 +325,8 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     manifest = boundaries.without_read(state.manifest, plan)
     _saved(context, state, replace(manifest, finished=finished))
-    found = list(state.findings)
+    known = losses.known(manifest, settings.flows, context.now_ms)
+    found = [*state.findings, *losses.unseen(known, reported, context.flows, plan.snapshots)]
     for topic in reported:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics

@@ -11,7 +11,8 @@ a topic, offsets by partition:
 * ``log_start``: what the source had dropped up to here is accepted;
 
 and ``recorded_at_ms``, ``source_id``, ``target_id``, and ``losses_since_ms`` where it was recorded
-again alone.
+again alone. Of topics that are no longer mirrored, ``accepted`` of a flow says until when (ms) what
+was lost of them is accepted.
 """
 
 from collections.abc import Mapping

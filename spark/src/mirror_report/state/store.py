@@ -38,8 +38,9 @@ EXPENDABLE = {
 def start_again(directory: Path) -> str:
     """How to start again: the parity state is left behind, the baseline kept."""
     return (
-        f"`mv {directory}/parity.json {directory}/parity /var/tmp/`, then mirror-report run "
-        "compares everything since the baseline"
+        f"`mv {directory}/parity.json {directory}/parity --backup=numbered -t /var/tmp`, then "
+        "mirror-report run compares everything since the baseline and names once what the last "
+        "report knew to be lost (mirror-report show has it until then)"
     )
 
 

@@ -15,6 +15,7 @@ from mirror_report.parity.state import (
     Removal,
     Side,
     SideState,
+    TopicKey,
     offsets,
 )
 
@@ -33,6 +34,11 @@ class Reopened:
     origin: str
     partition: int | None
     detail: str
+
+    @property
+    def key(self) -> TopicKey:
+        """Its flow and name on the target."""
+        return self.flow, self.topic
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """What a run reports of itself and of topics that begin again, beside what differs."""
 
+from collections.abc import Collection
+
 from mirror_report.config import Flow
 from mirror_report.model import Finding
 from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan, total_bytes
-from mirror_report.parity.state import Gap
+from mirror_report.parity.results import losses
+from mirror_report.parity.state import Gap, Loss
 
 
 def unavailable(flow: str, message: str, action: str) -> Finding:
@@ -11,27 +14,38 @@ def unavailable(flow: str, message: str, action: str) -> Finding:
     return Finding("unknown", "parity_unavailable", flow, None, None, None, message, action)
 
 
-def of_plan(plan: FlowPlan) -> list[Finding]:
-    """What no later run finds again of the topics of a flow."""
+def of_plan(plan: FlowPlan, gone: Collection[Loss]) -> list[Finding]:
+    """What no later run finds again of the topics of a flow.
+
+    :param gone: what was known of topics and is forgotten.
+    """
     return [
-        *(reopened(topic) for topic in plan.reopened),
+        *(
+            reopened(topic, [loss for loss in gone if (loss.flow, loss.topic) == topic.key])
+            for topic in plan.reopened
+        ),
         *(expired(gap) for gap in plan.gaps if gap.end > gap.start),
         *(departed(topic) for topic in plan.departed),
     ]
 
 
-def reopened(topic: Reopened) -> Finding:
-    """A topic whose past no longer counts, and why."""
+def reopened(topic: Reopened, gone: Collection[Loss] = ()) -> Finding:
+    """A topic whose past no longer counts, and why.
+
+    :param gone: what it was known to lack.
+    """
     where = f"{topic.flow}/{topic.topic} on the {topic.side}"
+    known = f"; known of it by then: {losses.text(gone)}" if gone else ""
     if topic.kind == "topic_reset":
         return Finding(
             "critical", "reset", topic.flow, topic.topic, None, None,
-            f"{where}: the topic was deleted or created again ({topic.detail})",
+            f"{where}: the topic was deleted or created again ({topic.detail}){known}",
             "Find out who did; what it held is compared again",
         )  # fmt: skip
     return Finding(
         "critical", "rewind", topic.flow, topic.topic, topic.partition, None,
-        f"{where}: partition {topic.partition} lost records it had ({topic.detail})",
+        f"{where}: partition {topic.partition} lost records it had ({topic.detail})"
+        f"{known}",
         "Look for an unclean leader election; the topic is compared again",
     )  # fmt: skip
 
@@ -63,7 +77,7 @@ def departed(plan: TopicPlan) -> Finding:
         "warning", "skipped", plan.flow, plan.topic, None, None,
         f"{plan.flow}/{plan.topic}: {', '.join(plan.origins)} is no longer on the source, or no "
         "longer mirrored: nothing is left to compare with",
-        "Nothing, if that was meant; the next report says no more of it",
+        "Nothing, if that was meant; what was known to be lost of it stays until it is accepted",
     )  # fmt: skip
 
 

@@ -4,12 +4,17 @@ Nothing is kept before it is whole: rows are written to a directory of their own
 is renamed into place, then what it no longer names is removed.
 """
 
+import contextlib
+import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
 from mirror_report.parity.state.manifest import Manifest
-from mirror_report.state.store import Store, start_again
+from mirror_report.state.store import Store, latest, start_again, unwritable
 
 MANIFEST = "parity"
 
@@ -20,6 +25,32 @@ def load(store: Store, bucket_ms: int) -> Manifest:
     :raises ReportError: it is damaged or of another release; the message says what to do.
     """
     return Manifest.load(store.load(MANIFEST), bucket_ms, store.directory)
+
+
+def leave_refused(store: Store, bucket_ms: int) -> None:
+    """Leave a manifest behind that this release cannot use; the next run starts again.
+
+    :raises StateError: it cannot be moved.
+    """
+    try:
+        load(store, bucket_ms)
+    except ReportError:
+        path = store.directory / f"{MANIFEST}.json"
+        try:
+            path.replace(path.with_name(f"{path.name}.former"))
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+
+def last_report(store: Store, flow: str) -> Mapping[str, Any]:
+    """The last report that tells of a flow; empty: there is none, or it cannot be read."""
+    found: list[dict[str, Any]] = [{}]
+    for name in (latest("json", None), latest("json", flow)):
+        with contextlib.suppress(OSError, ValueError):
+            document = json.loads(store.report(name))
+            if isinstance(document, dict) and isinstance(document.get("generated_at"), str):
+                found.append(document)
+    return max(found, key=lambda document: str(document.get("generated_at", "")))
 
 
 def check(store: Store, manifest: Manifest) -> None:

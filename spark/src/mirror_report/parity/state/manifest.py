@@ -20,6 +20,7 @@ from mirror_report.parity.state.records import (
     SIDES,
     Gap,
     Gone,
+    Loss,
     Origin,
     Removal,
     SideState,
@@ -42,7 +43,7 @@ KEYS = {
 # Keys that came later than the format, and what they were without.
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
-    "boundaries": {}, "fatal": {},
+    "boundaries": {}, "fatal": {}, "losses": [],
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -53,6 +54,7 @@ RECORDS: Mapping[str, Any] = {
     "unreadable": Unreadable,
     "removals": Removal,
     "new_findings": Finding,
+    "losses": Loss,
 }
 NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
@@ -78,6 +80,7 @@ class Manifest:
     :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
     :param unreported: flow -> runs whose report was not written, and the present one.
     :param new_findings: findings of these runs that no later run finds again.
+    :param losses: known of topics that are compared no more, until they are accepted.
     :param finished: flow -> last run that came to its end.
     :param open_work: whether buckets wait to be classified.
     """
@@ -108,6 +111,7 @@ class Manifest:
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     new_findings: tuple[Finding, ...] = ()
+    losses: tuple[Loss, ...] = ()
     finished: Mapping[str, str] = field(default_factory=dict)
     open_work: bool = False
 

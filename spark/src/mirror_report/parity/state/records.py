@@ -95,6 +95,26 @@ class Removal:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """Records of a class that lasts, found in a topic that nothing is compared of any more.
+
+    :param origin: the topic of the source; ``at_ms``: known then.
+    """
+
+    flow: str
+    topic: str
+    origin: str
+    kind: str
+    count: int
+    at_ms: int
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Its flow, topic and class."""
+        return self.flow, self.topic, self.kind
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A record that Spark cannot read, because its timestamp does not fit into microseconds.
 

@@ -1,0 +1,218 @@
+"""Losses that are known of topics, and what becomes of them when a topic is forgotten.
+
+What is compared again says itself what it lacks; what it was known to lack is said once. Of a topic
+that is compared no more nothing can be found again: its losses stay until they are accepted.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from mirror_report.checks import remedies
+from mirror_report.checks.content import TEXTS
+from mirror_report.checks.losses import Losses, accepted_ms, size
+from mirror_report.config import Flow
+from mirror_report.model import Finding, TopicParity
+from mirror_report.parity import BY_LANE, LASTING
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.plan import RunPlan, scans
+from mirror_report.parity.plan.run_plan import Superseded
+from mirror_report.parity.results import retention
+from mirror_report.parity.state import Loss, Manifest, TopicKey, changes, files
+from mirror_report.state.store import Store
+
+KINDS = (*LASTING, BY_LANE)
+# What the source dropped before it was mirrored: :mod:`checks.losses` remembers it.
+OF_SOURCE = {
+    "truncated": "records left the source before they were mirrored",
+    "possible_loss": "records may have left the source before they were mirrored",
+}
+_TEXTS = {**TEXTS, **OF_SOURCE}
+
+
+def known(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[Loss]:
+    """What lasts of what earlier runs have found, by topic and class."""
+    of_name = {flow.name: flow for flow in flows}
+
+    def origin(flow: str, topic: str) -> str:
+        return (of_name[flow].origin(topic) if flow in of_name else None) or topic
+
+    counts: dict[TopicKey, Counter[str]] = {}
+    for flow, topics in manifest.summaries.items():
+        for topic, summary in topics.items():
+            found = {kind: summary["next"].get(kind, 0) for kind in KINDS}
+            counts.setdefault((flow, topic), Counter()).update(found)
+    for flow, some in manifest.scans.items():
+        for topic, plain in some.items():
+            scan = scans.Scan(**plain)
+            found = {kind: scan.total(kind) for kind in LASTING}
+            counts.setdefault((flow, topic), Counter()).update(found)
+    for gone in manifest.gone:
+        early, _ = retention.gone([gone], now_ms)
+        counts.setdefault((gone.flow, gone.topic), Counter())["deleted_early"] += early.total()
+    return [
+        *manifest.losses,
+        *(
+            Loss(*key, origin(*key), kind, count, now_ms)
+            for key, some in sorted(counts.items())
+            for kind, count in some.items()
+            if count
+        ),
+    ]
+
+
+def of_report(document: Mapping[str, Any], flow: Flow) -> list[Loss]:
+    """What the last report knew of a flow; nothing, if it is no report.
+
+    :param document: as JSON has it.
+    """
+    name = flow.name
+    try:
+        at_ms = int(datetime.fromisoformat(document["generated_at"]).timestamp() * 1000)
+        rows = {row["topic"]: row for row in document["parity"] if row["flow"] == name}
+        known = [
+            Loss(name, topic, row["source_topic"], kind, row["counts"][kind], at_ms)
+            for topic, row in rows.items()
+            for kind in KINDS
+            if row["counts"].get(kind) and (kind in LASTING or kind in row["partitions"])
+        ]
+        return known + [
+            Loss(
+                name, found["topic"], flow.origin(found["topic"]) or found["topic"],
+                found["kind"], found["count"], at_ms,
+            )
+            for found in document["findings"]
+            if found["flow"] == name and found["kind"] in KINDS and found["topic"] not in rows
+            and found["severity"] == "critical" and found["count"]
+        ]  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def of_source(known: Mapping[str, Losses]) -> list[Loss]:
+    """What the source dropped before it was mirrored.
+
+    :param known: the manifest ``losses``.
+    """
+    return [
+        Loss(flow, name, name, kind, count, max(entry["at"] for entry in some.values()))
+        for flow, topics in sorted(known.items())
+        for name, some in sorted(topics.items())
+        for kind, ranges in zip(OF_SOURCE, ("lost", "maybe"), strict=True)
+        if (count := sum(size(entry[ranges]) for entry in some.values()))
+    ]
+
+
+def settle(
+    context: RunContext, before: Manifest, manifest: Manifest, plan: RunPlan, former: Superseded
+) -> tuple[Manifest, list[Loss]]:
+    """Keep what was known of topics that are compared no more.
+
+    :param before: what the run began with; ``manifest``: what is left of it.
+    :param former: what rests on another baseline: the command that recorded it has named that.
+    :returns: with what else was known and is forgotten.
+    """
+    settings = context.settings
+    planned = {(settings.flow(topic.flow).target, topic.topic) for topic in plan.topics}
+
+    def compared(flow: str, topic: str) -> bool:
+        return flow not in plan.snapshots or (settings.flow(flow).target, topic) in planned
+
+    known_before = known(before, settings.flows, context.now_ms)
+    scanned = [(flow, topic) for flow, some in manifest.scans.items() for topic in some]
+    for key in (key for key in scanned if not compared(*key)):
+        manifest = changes.forget_numbers(manifest, *key)
+    earlier = {
+        loss.place: loss
+        for loss in manifest.losses
+        if loss.at_ms > accepted_ms(context.baseline(loss.flow), loss.origin)
+    }
+    manifest = replace(manifest, losses=())
+    left = {loss.place[:2] for loss in known(manifest, settings.flows, context.now_ms)}
+    reported = [
+        loss
+        for name in sorted(plan.snapshots.keys() - before.baselines.keys())
+        for loss in last_known(context.store, settings.flow(name), context.baseline(name))
+    ]
+    gone = [
+        loss
+        for loss in (*known_before, *reported)
+        if loss.place[:2] not in left and loss not in before.losses
+        and not _renewed(context, before, former, loss)
+    ]  # fmt: skip
+    kept = {loss.place: loss for loss in gone if not compared(loss.flow, loss.topic)}
+    manifest = replace(manifest, losses=tuple((earlier | kept).values()))
+    return manifest, [loss for loss in gone if loss.place not in kept]
+
+
+def _renewed(context: RunContext, before: Manifest, former: Superseded, loss: Loss) -> bool:
+    """Whether the baseline of a loss was recorded again since it was known."""
+    based = before.baselines.get(loss.flow)
+    recorded = context.baseline(loss.flow).get("recorded_at_ms")
+    return (loss.flow, loss.topic) in former.rebuilt or (based is not None and based[0] != recorded)
+
+
+def last_known(store: Store, flow: Flow, baseline: Mapping[str, Any]) -> list[Loss]:
+    """What the last report knew of a flow and no baseline has accepted since.
+
+    :param baseline: the flow's.
+    """
+    known = of_report(files.last_report(store, flow.name), flow)
+    return [loss for loss in known if loss.at_ms > accepted_ms(baseline, loss.origin)]
+
+
+def text(losses: Iterable[Loss]) -> str:
+    """Several losses of a topic, in words."""
+    return ", ".join(f"{loss.count} {_TEXTS[loss.kind]}" for loss in losses)
+
+
+def lasting(loss: Loss, flow: Flow, why: str) -> Finding:
+    """A loss of a topic that is not compared now.
+
+    :param why: that is so.
+    """
+    return Finding(
+        "critical", loss.kind, loss.flow, loss.topic, None, loss.count,
+        f"{loss.flow}/{loss.topic}: {text([loss])}, as an earlier run found; {why}",
+        f"Once this is read, accept it: {remedies.renew(flow, loss.origin)}",
+    )  # fmt: skip
+
+
+def said_once(loss: Loss) -> Finding:
+    """A loss that is forgotten because its topic is compared from the start."""
+    return Finding(
+        "critical", loss.kind, loss.flow, loss.topic, None, loss.count,
+        f"{loss.flow}/{loss.topic}: {text([loss])}, as an earlier run found; what was kept of the "
+        "topic no longer counts, so this is said once",
+        "See what this report finds of the topic: what its source has removed since cannot be "
+        "found again",
+    )  # fmt: skip
+
+
+def unseen(
+    known: Iterable[Loss],
+    reported: Collection[TopicParity],
+    flows: Iterable[Flow],
+    observed: Collection[str],
+) -> list[Finding]:
+    """Losses that the rows of a report do not show, because their topics are not compared now.
+
+    :param flows: that are reported; ``observed``: those of them that could be.
+    """
+    rows = {(row.flow, row.topic): row for row in reported}
+    of_name = {flow.name: flow for flow in flows}
+    found = []
+    for loss in (loss for loss in known if loss.flow in of_name):
+        row = rows.get((loss.flow, loss.topic))
+        if row is not None and loss.count <= (row.counts.get(loss.kind) or 0):
+            continue
+        if row is not None:
+            why = f"it is not compared now: {row.reason}" if row.reason else "it came back since"
+        elif loss.flow in observed:
+            why = f"{loss.origin} is no longer on the source, or no longer mirrored"
+        else:
+            why = "its flow could not be observed"
+        found.append(lasting(loss, of_name[loss.flow], why))
+    return found
