@@ -34,6 +34,8 @@ from mirror_report.state.store import Store
 
 T0 = (int(time.time()) // 3600 - 2) * 3_600_000
 PARTITIONS = 2
+RECORD_BYTES = 100
+"""What each record takes of a log."""
 
 
 @dataclass
@@ -52,7 +54,12 @@ class Log:
     def snapshot(self, name: str) -> TopicSnapshot:
         """Make what a cluster says of it."""
         logs = {
-            p: PartitionSnapshot(self.start.get(p, 0), len(some), len(some))
+            p: PartitionSnapshot(
+                (start := self.start.get(p, 0)),
+                len(some),
+                len(some),
+                bytes=RECORD_BYTES * (len(some) - start),
+            )
             for p, some in self.partitions.items()
         }
         return TopicSnapshot(name, self.ident, logs, dict(self.configs), None)

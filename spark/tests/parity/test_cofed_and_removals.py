@@ -14,7 +14,7 @@ from mirror_report.parity.plan import FlowSnapshot, Range, cofed
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import join
 from mirror_report.parity.results import retention
-from mirror_report.parity.state import NEVER, Manifest, Removal, SideState, co_fed, fed_by
+from mirror_report.parity.state import NEVER, Gone, Manifest, Removal, SideState, co_fed, fed_by
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
@@ -22,9 +22,11 @@ EAST = Flow(name="east", source="a", target="z", include=".*", group_id="g", eng
 WEST = Flow(name="west", source="b", target="z", include=".*", group_id="g")
 
 
-def topic(name: str, ident: str, start: int = 0, end: int = 10, **configs: str) -> TopicSnapshot:
+def topic(
+    name: str, ident: str, start: int = 0, end: int = 10, size: int | None = None, **configs: str
+) -> TopicSnapshot:
     plain = {key.replace("_", "."): value for key, value in configs.items()}
-    return TopicSnapshot(name, ident, {0: PartitionSnapshot(start, end)}, plain, None)
+    return TopicSnapshot(name, ident, {0: PartitionSnapshot(start, end, bytes=size)}, plain, None)
 
 
 def cluster(alias: str, *topics: TopicSnapshot, errors: Any = None) -> ClusterSnapshot:
@@ -45,9 +47,11 @@ def seen(flow: Flow, *names: str, errors: Any = None) -> FlowSnapshot:
 KEPT = {"retention_ms": str(10 * HOUR), "retention_bytes": "-1"}
 
 
-def target_after(start: int, known: SideState | None, **configs: str) -> plan.FlowPlan:
+def target_after(
+    start: int, known: SideState | None, size: int | None = 5000, **configs: str
+) -> plan.FlowPlan:
     found = manifest(sides={} if known is None else {("east", "target", "t"): known})
-    there = cluster("z", topic("t", "z-t", start, 50, **configs))
+    there = cluster("z", topic("t", "z-t", start, 50, size, **configs))
     return plan.plan_flow(EAST, found, {}, cluster("a", topic("t", "a-t", 0, 50)), there)
 
 
@@ -77,7 +81,6 @@ def test_what_went_is_what_was_read_and_is_no_longer_there() -> None:
         # What once had to go may have gone then.
         ({"kept_from_ms": NOW - HOUR}, KEPT, NOW - HOUR),
         ({"retention_ms": -1, "kept_from_ms": NEVER}, {**KEPT, "retention_ms": "-1"}, NEVER),
-        ({}, {**KEPT, "retention_bytes": "1000"}, NOW),
         ({"retention_ms": None}, KEPT, NOW),
         ({}, {}, NOW),
     ],
@@ -88,6 +91,54 @@ def test_what_had_to_go_follows_from_the_shortest_retention_so_far(
     found = target_after(20, remembered(**known), **configs)
     assert found.begin["east", "target", "t"].kept_from_ms == kept_from
     assert [removal.kept_from_ms for removal in found.removals] == [kept_from]
+
+
+@pytest.mark.parametrize(
+    ("known", "size", "configs", "kept_from", "certain"),
+    [
+        ({}, 5000, {"retention_bytes": "1000"}, NOW, True),
+        ({}, 1000, {"retention_bytes": "1000"}, NOW, True),
+        # Removal by size leaves at least as much as is allowed.
+        ({}, 999, {"retention_bytes": "1000"}, NOW - 10 * HOUR, True),
+        # Either setting may have been in force between two runs.
+        ({"retention_bytes": 1000}, 5000, {}, NOW, True),
+        ({"retention_bytes": 10_000}, 5000, {"retention_bytes": "1000"}, NOW, True),
+        ({"retention_bytes": 1000}, 999, {"retention_bytes": "10000"}, NOW - 10 * HOUR, True),
+        # What once had to go may have gone then, in that partition.
+        ({"sized": {0: NOW - HOUR}}, 5000, {}, NOW - HOUR, True),
+        ({"sized": {1: NOW - HOUR}}, 5000, {}, NOW - 10 * HOUR, True),
+        # Nobody can say how large it was.
+        ({}, None, {"retention_bytes": "1000"}, NOW - 10 * HOUR, False),
+        ({}, 10, {"retention_bytes": "1000", "remote_storage_enable": "true"}, NOW - 10 * HOUR,
+         False),
+        ({"doubted": {0: NOW - HOUR}}, 999, {"retention_bytes": "1000"}, NOW - 10 * HOUR, True),
+    ],
+)  # fmt: skip
+def test_what_had_to_go_by_size_follows_from_what_is_left_of_the_leaders_log(
+    known: dict[str, Any], size: int | None, configs: dict[str, str], kept_from: int, certain: bool
+) -> None:
+    (removal,) = target_after(20, remembered(**known), size, **(KEPT | configs)).removals
+    assert (removal.kept_from_ms, removal.certain) == (kept_from, certain)
+
+
+def test_what_nobody_can_say_of_one_partition_holds_for_all_that_are_compared_with_it() -> None:
+    state = remembered(sized={0: NOW - 5 * HOUR}, doubted={1: NOW - 2 * HOUR, 2: NOW - 6 * HOUR})
+    assert state.allowed_until([0]) == NOW - 5 * HOUR
+    assert state.allowed_until([0, 2]) is None
+    assert state.allowed_until([1]) is None
+    assert replace(state, kept_from_ms=NOW - HOUR).allowed_until([0, 1, 2]) == NOW - HOUR
+
+
+def test_doubt_is_said_until_the_records_would_have_left_by_their_age() -> None:
+    left = [
+        Gone("east", "t", 0, 3, 60, NOW + 1, certain=False),
+        Gone("east", "t", 0, 3, 60, None),
+        Gone("west", "t", 0, 0, 60, None, certain=False),
+    ]
+    (found,) = retention.doubted(left, [EAST], NOW)
+    assert (found.kind, found.severity, found.count) == ("unverifiable", "warning", 60)
+    assert "DESCRIBE on the cluster z" in found.action
+    assert retention.doubted(left, [EAST], NOW + 2) == []
 
 
 def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:

@@ -68,7 +68,10 @@ def test_what_lasts_is_known_by_topic_and_class() -> None:
         Manifest(
             60_000,
             summaries=manifest(missing=10).summaries,
-            gone=(Gone("east", "t", 0, 5, 7, None),),
+            gone=(
+                Gone("east", "t", 0, 5, 7, None),
+                Gone("east", "t", 0, 5, 9, None, certain=False),
+            ),
             scans={"east": {"keys": {"run_id": "1", "at_ms": 0, "state": [],
                                      "keys": {"missing": {"0": 3}, "duplicate": {"0": 2}}}}},
             losses=(Loss("east", "gone", "gone", "moved", 1, 5),),

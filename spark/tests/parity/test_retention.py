@@ -53,7 +53,8 @@ class Scenario:
         fill(world, EAST, "early", 120)
         fill(world, EAST, "aged", 120)
         fill(world, EAST, "raised", 120)
-        fill(world, EAST, "sized", 120)
+        for name in ("sized", "spared", "tiered"):
+            fill(world, EAST, name, 120)
         for number in range(8):
             at = T0 + number % 2 * HOUR + number
             world.write("a", "mixed", 0, (b"%d" % number, b"value", at, None))
@@ -64,12 +65,14 @@ class Scenario:
         fill(world, WEST, "wide", 60)
         for flow in (EAST, WEST):
             fill(world, flow, "shared", 60)
-        world.log("z", "sized").configs["retention.bytes"] = "1000"
+        for name, size in (("sized", 1000), ("spared", 10**9), ("tiered", 10**9)):
+            world.log("z", name).configs["retention.bytes"] = str(size)
+        world.log("z", "tiered").configs["remote.storage.enable"] = "true"
         world.log("z", "raised").configs["retention.ms"] = str(HOUR)
         world.log("z", "aged").configs["retention.ms"] = str(HOUR)
         self.run("verified")
         # Records are at least an hour old: what goes now had to go only where an hour is kept.
-        for name in ("early", "aged", "raised", "sized"):
+        for name in ("early", "aged", "raised", "sized", "spared", "tiered"):
             world.log("z", name).start = {0: 75}
         world.log("z", "mixed").start = {0: 5}
         world.log("z", "raised").configs["retention.ms"] = "604800000"
@@ -119,7 +122,9 @@ class Scenario:
 
 @pytest.fixture(scope="module")
 def scenario(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
-    east = replace(EAST, include="early|aged|raised|sized|mixed|etched|ebbing|leaving|shared")
+    east = replace(
+        EAST, include="early|aged|raised|sized|spared|tiered|mixed|etched|ebbing|leaving|shared"
+    )
     world = World(spark, tmp_path_factory.mktemp("scenario"), east, WEST)
     with no_kafka(world):
         yield Scenario(world)
@@ -147,6 +152,23 @@ def test_records_that_leave_the_target_too_early_are_reported_until_they_would_h
     lasting = [Gone("f", "t", 0, 5, 7, None), Gone("f", "t", 1, 0, 3, NOW + 1000)]
     assert retention.gone(lasting, NOW) == ({0: 7, 1: 3}, {0: 5})
     assert retention.gone(lasting, NOW + 2000) == ({0: 7}, {0: 5, 1: 3})
+
+
+def test_records_that_the_size_of_the_log_cannot_have_removed_left_early(
+    scenario: Scenario,
+) -> None:
+    for run in ("gone", "both"):
+        assert counts(scenario.of(run, "spared")) == {"deleted_early": 75}
+
+
+def test_records_of_which_nobody_can_say_whether_they_had_to_leave_are_said_to_be(
+    scenario: Scenario,
+) -> None:
+    for run in ("gone", "both"):
+        assert counts(scenario.of(run, "tiered")) == {}
+        assert scenario.of(run, "tiered").expired_records == 0
+        (found,) = scenario.findings(run, "tiered")
+        assert (found.kind, found.severity, found.count) == ("unverifiable", "warning", 75)
 
 
 def test_records_of_several_minutes_side_by_side_leave_once(scenario: Scenario) -> None:

@@ -103,18 +103,18 @@ def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
     return sizes
 
 
-def topic_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Bytes of the leaders' logs by topic; empty without DESCRIBE on the cluster."""
+def leader_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[Place, int]:
+    """Bytes of the leaders' logs; empty without DESCRIBE on the cluster."""
     leaders = {
         (name, partition["partition_index"]): partition["leader_id"]
         for name, topic in described.items()
         for partition in topic["partitions"]
     }
-    sizes: dict[str, int] = {}
-    for broker, place, size in _replicas(admin, described):
-        if leaders.get(place) == broker:
-            sizes[place[0]] = sizes.get(place[0], 0) + size
-    return sizes
+    return {
+        place: size
+        for broker, place, size in _replicas(admin, described)
+        if leaders.get(place) == broker
+    }
 
 
 def _replicas(admin: Any, topics: Collection[str]) -> list[tuple[int, Place, int]]:

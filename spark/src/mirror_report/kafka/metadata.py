@@ -3,7 +3,8 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kafka import TopicPartition
@@ -128,14 +129,17 @@ class ClusterClient:
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
         offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
         configs, sources = self._configs(offsets) if settings else ({}, {})
-        sizes = logs.topic_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
+        sizes = logs.leader_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,
                 topic_id=_topic_id(readable[name]) or self._marks.get(name, ""),
-                partitions=partitions,
+                partitions={
+                    number: replace(log, bytes=sizes.get((name, number)))
+                    for number, log in partitions.items()
+                },
                 configs=configs.get(name, {}),
-                bytes=sizes.get(name),
+                bytes=_sum(sizes.get((name, number)) for number in partitions),
                 operations=_operations(readable[name]),
                 config_sources=sources.get(name, {}),
             )
@@ -220,6 +224,12 @@ class ClusterClient:
             for what in ("value", "config_source")
         )
         return values, sources
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    """Of what is known; ``None``: of nothing."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known else None
 
 
 def _topic_id(described: Mapping[str, Any]) -> str:

@@ -22,12 +22,14 @@ class PartitionSnapshot:
     :param log_end: last stable offset; a reader of committed records gets this far.
     :param high_watermark: end for readers of uncommitted records.
     :param leader_epoch: grows with each leader; ``None``: not known.
+    :param bytes: size of the leader's log on disk; ``None``: not known.
     """
 
     log_start: int
     log_end: int
     high_watermark: int | None = None
     leader_epoch: int | None = field(default=None, compare=False)
+    bytes: int | None = field(default=None, compare=False)
 
     @property
     def end(self) -> int:

@@ -23,7 +23,7 @@ from mirror_report.parity.plan import (
     total_records,
 )
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
-from mirror_report.parity.results import findings, losses, scans, summaries, topics
+from mirror_report.parity.results import findings, losses, retention, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive, scratch
 from mirror_report.parity.spark.errors import JvmError, spark_errors
@@ -326,7 +326,11 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     manifest = boundaries.without_read(state.manifest, plan)
     _saved(context, state, replace(manifest, finished=finished))
     known = losses.known(manifest, settings.flows, context.now_ms)
-    found = [*state.findings, *losses.unseen(known, reported, context.flows, plan.snapshots)]
+    found = [
+        *state.findings,
+        *losses.unseen(known, reported, context.flows, plan.snapshots),
+        *retention.doubted(manifest.gone, context.flows, context.now_ms),
+    ]
     for topic in reported:
         found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics

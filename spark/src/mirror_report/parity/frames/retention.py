@@ -11,7 +11,7 @@ from mirror_report.parity.state import SLACK_MS, Gone, Removal
 
 REMOVALS_SCHEMA = (
     "flow string, topic string, partition int, start bigint, end bigint, kept_from_ms bigint, "
-    "retention_ms bigint"
+    "retention_ms bigint, certain boolean"
 )
 
 
@@ -45,7 +45,7 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
         )
     )
     is_early = F.col("is_early")
-    sums = removed.groupBy("flow", "topic", "partition", "start", "end").agg(
+    sums = removed.groupBy("flow", "topic", "partition", "start", "end", "certain").agg(
         *(
             F.coalesce(F.sum(F.when(some, F.col("removed"))), F.lit(0)).alias(name)
             for name, some in {
@@ -65,15 +65,17 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
         (F.col("expired") + F.least("part_expired", left - part_early)).alias("expired"),
         (F.col("early") + part_early).alias("early"),
         "until_ms",
+        "certain",
     )
     return [Gone(**row.asDict()) for row in found.collect()]
 
 
 def add(known: Iterable[Gone], found: Iterable[Gone]) -> tuple[Gone, ...]:
     """Both, with those that can be reported together in one."""
-    sums: dict[tuple[str, str, int, bool], Gone] = {}
+    sums: dict[tuple[str, str, int, bool, bool], Gone] = {}
     for gone in (*known, *found):
-        key = (gone.flow, gone.topic, gone.partition, gone.early > 0 and gone.until_ms is None)
+        never = gone.early > 0 and gone.until_ms is None
+        key = (gone.flow, gone.topic, gone.partition, never, gone.certain)
         same = sums.get(key, replace(gone, expired=0, early=0))
         until = [each.until_ms for each in (same, gone) if each.until_ms is not None]
         sums[key] = replace(

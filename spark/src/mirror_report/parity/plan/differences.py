@@ -147,8 +147,10 @@ class Differences:
             key, topic = bucket_key(row), (row["flow"], row["topic"])
             target = self.manifest.sides.get((row["flow"], "target", row["topic"]))
             # No record of the topic younger than this had to be removed from the target.
+            lanes = [row["lane"]] if row["lane"] >= 0 else target.log_start if target else ()
+            allowed = target.allowed_until(lanes) if target else None
             found: dict[str, Any] = {
-                "allowed_from_ms": target.kept_from_ms + SLACK_MS if target else None
+                "allowed_from_ms": None if allowed is None else allowed + SLACK_MS
             }
             for side in SIDES:
                 found[f"{side}_gap"] = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mirror_report.model import TopicSnapshot, another_topic
+from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state import (
     BASELINE_OFFSETS,
@@ -215,17 +215,44 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
     stays allowed when the retention grows.
     """
     configs = now.snapshot.configs
-    only_by_age = "retention.ms" in configs and int(configs.get("retention.bytes", 0)) < 0
-    retention = int(configs["retention.ms"]) if only_by_age else None
+    # Without the settings anything may have been removed.
+    retention = int(configs["retention.ms"]) if "retention.ms" in configs else None
     known = [retention] if before is None else [retention, before.retention_ms]
     bounds = (now.taken_at_ms - ms for ms in known if ms is not None and ms >= 0)
     kept_from = now.taken_at_ms if None in known else max(bounds, default=NEVER)
+    size = int(configs.get("retention.bytes", -1))
+    sizes = [size] if before is None else [size, before.retention_bytes]
+    allowed = min((each for each in sizes if each >= 0), default=-1)
+    removes = {
+        p: _removes_by_size(now.snapshot, log, allowed)
+        for p, log in now.snapshot.partitions.items()
+    }
     return replace(
         state,
         log_start={p: log.log_start for p, log in now.snapshot.partitions.items()},
         retention_ms=retention,
+        retention_bytes=size,
         kept_from_ms=max(kept_from, before.kept_from_ms if before else NEVER),
+        sized=(dict(before.sized) if before else {})
+        | {p: now.taken_at_ms for p, may in removes.items() if may},
+        doubted=(dict(before.doubted) if before else {})
+        | {p: now.taken_at_ms for p, may in removes.items() if may is None},
     )
+
+
+def _removes_by_size(topic: TopicSnapshot, log: PartitionSnapshot, allowed: int) -> bool | None:
+    """Whether records may have left a log because it was too large; ``None``: nobody can say.
+
+    Kafka stops while the rest is at least as large as allowed (UnifiedLog,
+    deleteRetentionSizeBreachedSegments), so a log that is smaller lost nothing that way.
+
+    :param allowed: bytes; -1: no bound.
+    """
+    if allowed < 0:
+        return False
+    if log.bytes is None or topic.configs.get("remote.storage.enable") == "true":
+        return None
+    return log.bytes >= allowed
 
 
 def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal]:
@@ -238,7 +265,9 @@ def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal
         if begin < end:
             found.append(
                 Removal(
-                    now.flow, now.topic, partition, begin, end, state.kept_from_ms, retention_ms
+                    now.flow, now.topic, partition, begin, end,
+                    max(state.kept_from_ms, state.sized.get(partition, NEVER)), retention_ms,
+                    certain=state.doubted.get(partition) != now.taken_at_ms,
                 )
-            )
+            )  # fmt: skip
     return found

@@ -49,7 +49,7 @@ def known(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[Loss]:
             scan = scans.Scan(**plain)
             found = {kind: scan.total(kind) for kind in LASTING}
             counts.setdefault((flow, topic), Counter()).update(found)
-    for gone in manifest.gone:
+    for gone in (gone for gone in manifest.gone if gone.certain):
         early, _ = retention.gone([gone], now_ms)
         counts.setdefault((gone.flow, gone.topic), Counter())["deleted_early"] += early.total()
     return [

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from mirror_report.model import Positions, TopicSnapshot
+from mirror_report.checks import remedies
+from mirror_report.config import Flow
+from mirror_report.model import Finding, Positions, TopicSnapshot
 from mirror_report.parity.plan import Range
-from mirror_report.parity.state import Gone, fed_by
+from mirror_report.parity.state import Gone, TopicKey, fed_by
 
 
 def gone(entries: Iterable[Gone], now_ms: int) -> tuple[Counter[int], Counter[int]]:
@@ -20,6 +22,30 @@ def gone(entries: Iterable[Gone], now_ms: int) -> tuple[Counter[int], Counter[in
         early[entry.partition] += entry.early if lasting else 0
         expired[entry.partition] += entry.expired + (0 if lasting else entry.early)
     return +early, +expired
+
+
+def doubted(entries: Iterable[Gone], flows: Iterable[Flow], now_ms: int) -> list[Finding]:
+    """Records of which nobody can say whether they left the target because of its log's size."""
+    of_name = {flow.name: flow for flow in flows}
+    counts: Counter[TopicKey] = Counter()
+    for entry in (entry for entry in entries if entry.flow in of_name and not entry.certain):
+        early, _ = gone([entry], now_ms)
+        counts[entry.flow, entry.topic] += early.total()
+    return [
+        Finding(
+            "warning", "unverifiable", flow, topic, None, count,
+            f"{flow}/{topic}: {count} verified records left the target, and whether its "
+            "retention.bytes had to remove them cannot be told: the size of the leader's log is "
+            "not known, or parts of it are in remote storage",
+            f"Grant the report's identity DESCRIBE on the cluster {of_name[flow].target}, and find "
+            f"out who deletes records there; {_renew(of_name[flow], topic)} accepts it",
+        )
+        for (flow, topic), count in sorted((+counts).items())
+    ]  # fmt: skip
+
+
+def _renew(flow: Flow, topic: str) -> str:
+    return remedies.renew(flow, flow.origin(topic) or "")
 
 
 def breach_seconds(

@@ -216,9 +216,9 @@ def _with_retention(
 
     :param oldest: of what is not verified yet, in milliseconds.
     """
-    early, expired = retention.gone(
-        (gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key), context.now_ms
-    )
+    left = [gone for gone in manifest.gone if (gone.flow, gone.topic) == topic.key]
+    early, _ = retention.gone((gone for gone in left if gone.certain), context.now_ms)
+    _, expired = retention.gone(left, context.now_ms)
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     if early:
         by_partition = {str(partition): count for partition, count in early.items()}
@@ -226,13 +226,13 @@ def _with_retention(
     sources = (
         snapshots.find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins
     )
-    left = retention.breach_seconds(
+    seconds = retention.breach_seconds(
         oldest,
         [source for source in sources if source is not None],
         snapshots.find(plan.snapshots, topic.flow, "target", topic.topic),
         context.now_ms,
     )
-    return replace(found, breach_seconds=left, expired_records=expired.total())
+    return replace(found, breach_seconds=seconds, expired_records=expired.total())
 
 
 def _not_compared(

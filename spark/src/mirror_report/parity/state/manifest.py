@@ -18,6 +18,7 @@ from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import (
     OFFSETS,
     SIDES,
+    TIMES,
     Gap,
     Gone,
     Loss,
@@ -203,9 +204,10 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         "sides": {
             (side["flow"], side["side"], side["origin"]): SideState(
                 side["topic_id"],
-                **{name: offsets(side.get(name)) for name in OFFSETS},
+                **{name: offsets(side.get(name)) for name in (*OFFSETS, *TIMES)},
                 retention_ms=side["retention_ms"],
                 kept_from_ms=side["kept_from_ms"],
+                retention_bytes=side.get("retention_bytes", -1),
             )
             for side in plain["sides"]
         },
@@ -223,4 +225,4 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(state: SideState) -> dict[str, Any]:
-    return asdict(state) | {name: texts(getattr(state, name)) for name in OFFSETS}
+    return asdict(state) | {name: texts(getattr(state, name)) for name in (*OFFSETS, *TIMES)}

@@ -1,6 +1,6 @@
 """The records of the manifest, and how it names what they are about."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ class Gone:
     :param expired: as many as its retention had to remove; ``early``: as many as it had not.
     :param until_ms: when retention would have removed the newest of the early ones;
         ``None``: never.
+    :param certain: otherwise nobody can say of the early ones whether they had to go by size.
     """
 
     flow: str
@@ -75,6 +76,7 @@ class Gone:
     expired: int
     early: int
     until_ms: int | None
+    certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Removal:
 
     :param kept_from_ms: nothing younger had to be removed.
     :param retention_ms: for how long records stay by now; ``None``: for ever, or not known.
+    :param certain: otherwise nobody can say whether younger ones had to go by size.
     """
 
     flow: str
@@ -92,6 +95,7 @@ class Removal:
     end: int
     kept_from_ms: int
     retention_ms: int | None
+    certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,8 @@ class Unreadable:
 BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
 # Fields of :class:`SideState` that hold an offset per partition.
 OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start", "gap")
+# Those that hold a time (ms) per partition.
+TIMES = ("sized", "doubted")
 
 
 @dataclass(frozen=True)
@@ -143,9 +149,10 @@ class SideState:
 
     :param first: where reading began; ``next``: the offset to go on from.
     :param log_start: first offset that was there; kept of the target alone, like what follows.
-    :param retention_ms: for how long records stay; -1: for ever; ``None``: not known, or they may
-        also be removed because the log is too large.
-    :param kept_from_ms: no record younger than this had to be removed so far.
+    :param retention_ms: for how long records stay; -1: for ever; ``None``: not known.
+    :param retention_bytes: how large a partition's log may get; -1: as large as it gets.
+    :param kept_from_ms: no record younger than this had to be removed so far because of its age;
+        ``sized``: none of the partition because of the log's size; ``doubted``: nobody can say so.
     :param required: source, of a baseline recorded while the mirror ran: records below may have
         been copied before it; ``untouched``: from here on none was.
     :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
@@ -164,3 +171,13 @@ class SideState:
     sought: Mapping[int, int] = field(default_factory=dict)
     older: Mapping[int, int] = field(default_factory=dict)
     gap: Mapping[int, int] = field(default_factory=dict)
+    retention_bytes: int = -1
+    sized: Mapping[int, int] = field(default_factory=dict)
+    doubted: Mapping[int, int] = field(default_factory=dict)
+
+    def allowed_until(self, partitions: Iterable[int]) -> int | None:
+        """Younger records of the target's partitions had not to be removed; ``None``: who knows."""
+        bounds = {p: max(self.kept_from_ms, self.sized.get(p, NEVER)) for p in partitions}
+        if any(self.doubted.get(p, NEVER) > bound for p, bound in bounds.items()):
+            return None
+        return max(bounds.values(), default=self.kept_from_ms)
