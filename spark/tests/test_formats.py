@@ -142,6 +142,10 @@ def test_topics_a_connector_used_are_no_status() -> None:
         (formats.status, b"\xff", b"{}"),
         (formats.status, b"status-connector-c", b"[]"),
         (formats.status, b"status-connector-c", b'{"state":1}'),
+        (source_offset, b"[" * 100_000, b'{"offset":1}'),
+        (source_offset, PLACE, b'{"offset":' + b"9" * 20 + b"}"),
+        (formats.status, b"status-connector-c", b'{"state":"RUNNING","generation":[]}'),
+        (formats.status, b"status-connector-c", b'{"state":"FAILED","trace":{}}'),
     ],
 )
 def test_what_is_not_of_its_format_is_refused(

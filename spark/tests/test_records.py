@@ -1,5 +1,6 @@
 """Records are read without a group, from given offsets on, and every consumer is closed."""
 
+import json
 import struct
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +17,10 @@ from kafka.errors import (
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import records
 from mirror_report.kafka.connection import DeniedError, UnreadableError
+from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.records import fetch
-from mirror_report.kafka.tails import Tail, catch_up
-from mirror_report.model import PartitionSnapshot, TopicSnapshot
+from mirror_report.kafka.tails import Tail, catch_up, foreign_records
+from mirror_report.model import ForeignRecords, PartitionSnapshot, TopicSnapshot
 
 EAST = Cluster("east", ("east1:9092",))
 
@@ -139,6 +141,27 @@ def test_compacted_topic_is_read_on_to_its_end() -> None:
     catch_up(EAST, Credentials(), [(topic, tail, decode)], 5)
     assert (read, tail.latest, tail.next) == ([1, 2], {}, {0: 5})
     assert Log.opened.closed
+
+
+def test_record_of_another_format_is_passed_over_and_counted() -> None:
+    topic = TopicSnapshot("t", "id", {0: PartitionSnapshot(0, 5, 5)}, {}, None)
+    tail = Tail("id", read_at_ms=7, next={0: 0})
+
+    def decode(record: Any) -> tuple[str, Any]:
+        if record.offset < 2:
+            raise FormatError(f"{record.offset} is no number")
+        return "k", record.offset
+
+    catch_up(EAST, Credentials(), [(topic, tail, decode)], 5)
+    assert tail.latest == {"k": 2}
+    assert foreign_records({"t": tail, "u": tail}, ["t", "gone"]) == (
+        ForeignRecords("t", 0, 2, 1, "1 is no number", 7),
+    )
+    assert Tail.load(json.loads(json.dumps(tail.dump()))) == tail
+    former = {key: value for key, value in tail.dump().items() if key != "foreign"}
+    assert Tail.load(former).foreign == {}, "the state of a release before this one"
+    tail.fit(TopicSnapshot("t", "another", {0: PartitionSnapshot(0, 5, 5)}, {}, None), 8)
+    assert not tail.foreign
 
 
 def test_refusal_names_the_topics_and_closes_the_consumer(log: type[Log]) -> None:

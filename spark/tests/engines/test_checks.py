@@ -14,6 +14,7 @@ from made_up import EVERY, MADE_UP, flow_of
 from mirror_report import checks
 from mirror_report.checks import (
     content,
+    control,
     coverage,
     groups,
     lag_findings,
@@ -34,6 +35,7 @@ from mirror_report.config import Warn
 from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
 from mirror_report.model import (
     FlowStatus,
+    ForeignRecords,
     GroupSnapshot,
     OpenTransaction,
 )
@@ -123,6 +125,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     ),
     "preflight.same_cluster": lambda c: preflight.same_cluster(c.flow, c.source, c.source),
     "sysconfig.drift": lambda c: sysconfig.drift(c.flow, 'MM_INCLUDE="another"'),
+    "control.foreign": lambda c: control.foreign(
+        c.flow, [ForeignRecords("status", 0, 2, 7, "no JSON", 1000)], 2000
+    ),
     "coverage.nothing_seen": lambda c: coverage.nothing_seen(
         c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), {}
     ),

@@ -275,7 +275,12 @@ TABLE: Mapping[str, Kind] = {
     "internal_topic": Kind(
         "critical",
         "a topic MirrorMaker 2 keeps for itself is not as it needs it",
-        "Set `cleanup.policy=compact` with the finding's command.",
+        "Whoever made the topic has to make it compacted, before the mirror writes to it.",
+    ),
+    "control_record": Kind(
+        "warning",
+        "somebody else wrote where the mirror keeps its state; said for a day",
+        "Find out who may write there, and take that away. Neither change nor delete the topic.",
     ),
     "missing_permission": Kind(
         "critical",

@@ -1,12 +1,13 @@
 """``groups``: what consumer groups would lose or read again if they moved to the target now."""
 
 import dataclasses
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
-from mirror_report.checks import failover
+from mirror_report.checks import control, failover
 from mirror_report.checks.groups import Scene, parities, places, unproved
 from mirror_report.checks.images import Image
 from mirror_report.checks.verdict import failure, finding, verdict
@@ -185,6 +186,7 @@ def observe_groups(
             finding("permission", problem, action, flow=flow.name)
             for problem in translated.problems
         ),
+        *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
     ]
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),

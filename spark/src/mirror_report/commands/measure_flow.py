@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.checks import (
+    control,
     estimates,
     lag_findings,
     partition_history,
@@ -133,6 +134,7 @@ class _Measurement:
             *lag_findings.heartbeat(flow, status, warn, cluster),
             *workers.judge(flow, mirror, observed.group),
             *(finding("permission", text, action, flow=flow.name) for text in mirror.problems),
+            *control.foreign(flow, mirror.foreign, time.time_ns() // 1_000_000),
         ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)
         return rows, status, self.findings, shifts.remember(before, shifted)

@@ -3,7 +3,8 @@
 Formats of Kafka 3.9 and 4.3: ``MirrorUtils`` and ``OffsetStorageWriter`` (source offsets),
 ``OffsetSync``, ``Checkpoint``, ``KafkaStatusBackingStore``. Numbers are big-endian,
 a STRING is an INT16 length and UTF-8. A record that is not exactly of its format is refused:
-positions decide, so none is guessed.
+positions decide, so none is guessed. Whoever reads passes over it and says so, for anybody who may
+write there could else hide everything that the mirror wrote.
 """
 
 import json
@@ -14,6 +15,8 @@ from typing import Any
 
 # Of checkpoints; offset syncs carry none.
 VERSION = 0
+# Of an INT64, as offsets are.
+LARGEST = 2**63 - 1
 
 
 class FormatError(ValueError):
@@ -154,25 +157,23 @@ def status(key: bytes | None, value: bytes | None) -> Status | None:
     held = _json(value, "value")
     if not isinstance(held, dict) or not isinstance(held.get("state"), str):
         raise FormatError(f"value {_shown(value)} has no state")
+    trace, generation = held.get("trace"), held.get("generation", -1)
+    if not (isinstance(trace, str | None) and isinstance(generation, int)):
+        raise FormatError(f"value {_shown(value)} has no trace or no generation")
     return Status(
-        found[1],
-        number,
-        held["state"],
-        held.get("trace"),
-        str(held.get("worker_id", "")),
-        int(held.get("generation", -1)),
+        found[1], number, held["state"], trace, str(held.get("worker_id", "")), generation
     )
 
 
 def _json(data: bytes | None, what: str) -> Any:
     try:
         return json.loads(data or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FormatError(f"{what} {_shown(data)} is no JSON") from None
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
 
 
 def _string(data: bytes | None) -> tuple[str, bytes]:

@@ -17,7 +17,15 @@ from mirror_report.config import Credentials, Flow
 from mirror_report.kafka import formats
 from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.tails import READ_SECONDS, Decode, Tail, Tails, catch_up, own_topics
+from mirror_report.kafka.tails import (
+    READ_SECONDS,
+    Decode,
+    Tail,
+    Tails,
+    catch_up,
+    foreign_records,
+    own_topics,
+)
 from mirror_report.model import GroupPlace, OffsetSync, Place, TopicSnapshot, Translation
 
 # Offset syncs read from the end; a partition without one there has no estimate.
@@ -97,7 +105,7 @@ def since(
     :param before: what that call returned; empty: there was none.
     :returns: syncs by place on the source, and what the next call has to be given. What does not
         come within the time comes with the next call.
-    :raises ClusterError: the topic may not be read, or holds something else.
+    :raises ClusterError: the topic may not be read.
     """
     name = flow.offset_syncs_topic
     seen = client.snapshot(None, [name], settings=False)
@@ -170,6 +178,8 @@ def translation(
         by_partition(tails.get(flow.offset_syncs_topic, Tail())),
         None if behind else _checkpoints(flow, checkpoints),
         tuple(problem.message for problem in problems.values()),
+        # The lag's own reading tells of the syncs.
+        foreign_records(tails, [flow.checkpoints_topic]),
     )
 
 

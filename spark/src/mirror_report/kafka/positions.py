@@ -24,6 +24,7 @@ from mirror_report.kafka.tails import (
     Tail,
     Tails,
     catch_up,
+    foreign_records,
     own_topics,
 )
 from mirror_report.model import GroupSnapshot, MirrorStatus, Place, Positions, WorkerState
@@ -126,6 +127,7 @@ def _from_own_topics(
         offset_syncs.newest_by_partition(complete.get(flow.offset_syncs_topic, Tail())),
         _workers(complete.get(flow.status_topic, Tail())),
         tuple(problem.message for problem in problems.values()),
+        foreign_records(tails, readable),
     )
 
 

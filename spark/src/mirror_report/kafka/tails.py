@@ -15,7 +15,7 @@ from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.records import consumer
-from mirror_report.model import TopicSnapshot, another_topic
+from mirror_report.model import ForeignRecords, TopicSnapshot, another_topic
 
 READ_SECONDS = 120.0
 # Half of Kafka's default of ``delete.retention.ms``.
@@ -30,12 +30,15 @@ class Tail:
     """What a compacted topic says, read up to some offset; a later read goes on from there.
 
     :param latest: key -> value of its newest record, both as :data:`Decode` made them.
+    :param foreign: partition -> records that were passed over: how many, and of the last one its
+        offset, what is wrong with it, and when (ms) it was read.
     """
 
     topic_id: str = ""
     read_at_ms: int = 0
     next: dict[int, int] = field(default_factory=dict)
     latest: dict[str, Any] = field(default_factory=dict)
+    foreign: dict[int, tuple[int, int, str, int]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Self:
@@ -45,6 +48,7 @@ class Tail:
             plain["read_at_ms"],
             {int(p): offset for p, offset in plain["next"].items()},
             dict(plain["latest"]),
+            {int(p): tuple(found) for p, found in plain.get("foreign", {}).items()},
         )
 
     def dump(self) -> dict[str, Any]:
@@ -54,6 +58,7 @@ class Tail:
             "read_at_ms": self.read_at_ms,
             "next": {str(p): offset for p, offset in self.next.items()},
             "latest": self.latest,
+            "foreign": {str(p): list(found) for p, found in self.foreign.items()},
         }
 
     def fit(self, topic: TopicSnapshot, now_ms: int) -> None:
@@ -66,10 +71,15 @@ class Tail:
         if not (same and now_ms - self.read_at_ms < TOMBSTONES_KEPT_MS) or any(
             self.next.get(p, 0) > (log.high_watermark or 0) for p, log in topic.partitions.items()
         ):
-            self.next, self.latest = {}, {}
+            self.next, self.latest, self.foreign = {}, {}, {}
         self.topic_id, self.read_at_ms = topic.topic_id, now_ms
         for number, log in topic.partitions.items():
             self.next[number] = max(self.next.get(number, 0), log.log_start)
+
+    def pass_over(self, record: Any, why: str) -> None:
+        """Count a record that is not what the topic should hold."""
+        count, *_ = self.foreign.get(record.partition, (0,))
+        self.foreign[record.partition] = (count + 1, record.offset, why, self.read_at_ms)
 
     def left(self, topic: TopicSnapshot) -> int:
         """Offsets not read yet."""
@@ -80,6 +90,17 @@ class Tail:
 
 # Topic -> what was read of it; kept between observations, so that each reads only what is new.
 Tails = dict[str, Tail]
+
+
+def foreign_records(tails: Tails, names: Collection[str]) -> tuple[ForeignRecords, ...]:
+    """What was passed over in some topics."""
+    return tuple(
+        ForeignRecords(name, partition, *found)
+        for name in names
+        if name in tails
+        for partition, found in sorted(tails[name].foreign.items())
+    )
+
 
 # Flow -> what was read of its mirror's own topics.
 FlowTails = dict[str, Tails]
@@ -125,7 +146,7 @@ def catch_up(
     """Read compacted topics on to their ends, or as far as the time allows.
 
     :param tails: each topic, what was read of it (fitted to it), and how to decode its records.
-    :raises ClusterError: a record is not of its format; the message names it.
+    :raises ClusterError: they may not be read. A record that is not of its format is passed over.
     """
     waiting = {
         TopicPartition(topic.name, number): (log.high_watermark or 0, tail, decode)
@@ -143,7 +164,7 @@ def catch_up(
             for at, batch in opened.poll(timeout_ms=200).items():
                 if at in waiting:
                     _, tail, decode = waiting[at]
-                    _take(cluster, batch, tail, decode)
+                    _take(batch, tail, decode)
             for at, (end, tail, _) in list(waiting.items()):
                 tail.next[at.partition] = opened.position(at)
                 if tail.next[at.partition] >= end:
@@ -151,17 +172,13 @@ def catch_up(
             opened.pause(*(set(opened.assignment()) - set(waiting)))
 
 
-def _take(cluster: Cluster, batch: Sequence[Any], tail: Tail, decode: Decode) -> None:
+def _take(batch: Sequence[Any], tail: Tail, decode: Decode) -> None:
     for record in batch:
         try:
             found = decode(record)
         except FormatError as error:
-            raise ClusterError(
-                f"cluster {cluster.alias}: {record.topic}-{record.partition} at {record.offset}: "
-                f"{error}",
-                "Something else than MirrorMaker writes into this topic: find it, then mirror into "
-                "topics of its own",
-            ) from error
+            tail.pass_over(record, str(error))
+            continue
         if found is not None:
             key, value = found
             if value is None:

@@ -50,7 +50,7 @@ from mirror_report.model.groups import (
     Translation,
 )
 from mirror_report.model.lag import LagPoint, LagState, PartitionLag, PositionSource
-from mirror_report.model.mirror import MirrorStatus, OffsetSync, WorkerState
+from mirror_report.model.mirror import ForeignRecords, MirrorStatus, OffsetSync, WorkerState
 from mirror_report.model.topics import ConfigDifference, TopicStatus
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "Document",
     "Finding",
     "FlowStatus",
+    "ForeignRecords",
     "GroupMember",
     "GroupOffsets",
     "GroupParity",

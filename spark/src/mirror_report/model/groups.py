@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mirror_report.model.cluster import Place, Positions
-from mirror_report.model.mirror import OffsetSync
+from mirror_report.model.mirror import ForeignRecords, OffsetSync
 
 # Group, topic of the source, and partition.
 GroupPlace = tuple[str, str, int]
@@ -19,11 +19,13 @@ class Translation:
     :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
         target, and when it was written; ``None``: they could not be read to their end.
     :param problems: what could not be read, and why.
+    :param foreign: what somebody else wrote there.
     """
 
     syncs: Mapping[Place, Sequence[OffsetSync]] = field(default_factory=dict)
     checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    foreign: tuple[ForeignRecords, ...] = ()
 
 
 @dataclass(frozen=True)

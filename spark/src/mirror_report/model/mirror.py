@@ -34,12 +34,29 @@ class WorkerState:
 
 
 @dataclass(frozen=True)
+class ForeignRecords:
+    """Records of a topic in which a mirror keeps its state that nothing of the mirror writes.
+
+    :param offset: of the last one, and ``why``: what is wrong with it.
+    :param read_at_ms: when that was read.
+    """
+
+    topic: str
+    partition: int
+    count: int
+    offset: int
+    why: str
+    read_at_ms: int
+
+
+@dataclass(frozen=True)
 class MirrorStatus:
     """What a mirror has committed, and what else it says of itself.
 
     :param positions: the committed positions; nothing else decides.
     :param committed_at_ms: when each was committed, if known.
     :param problems: what could not be read beside the positions, and why.
+    :param foreign: what somebody else wrote where it keeps its state.
     """
 
     positions: Positions
@@ -47,3 +64,4 @@ class MirrorStatus:
     syncs: Mapping[Place, OffsetSync] = field(default_factory=dict)
     workers: tuple[WorkerState, ...] = ()
     problems: tuple[str, ...] = ()
+    foreign: tuple[ForeignRecords, ...] = ()
