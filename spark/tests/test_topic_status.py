@@ -28,6 +28,10 @@ FLOW = Flow(
 )  # fmt: skip
 KEEPS_NAMES = replace(FLOW, replication_policy="identity")
 MM1 = Flow("orders", "east", "west", "orders.*|__.*", topics=("orders.*", "__.*"), group_id="g")
+GUARDED = replace(
+    FLOW, topics=(".*",), left_out=("connect-.*", ".{245}.*"),
+    include="(?!(?:connect-.*|.{245}.*)$)(?:.*)",
+)  # fmt: skip
 NOBODY = GroupSnapshot("east-mm2", "Stable", (GroupMember("c", "h", ()),))
 OVERRIDDEN, FILE, DEFAULT = "DYNAMIC_TOPIC_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG"
 
@@ -89,6 +93,36 @@ def test_hidden_topic_is_selected_and_unknown() -> None:
     assert (row.selected, row.reason, row.source_partitions) == (True, "hidden", None)
 
 
+@pytest.mark.parametrize(
+    ("flow", "name", "there"),
+    [
+        (GUARDED, "orders.eu", "east.orders_eu"),
+        (GUARDED, "orders_eu", "east_orders.eu"),
+        (KEEPS_NAMES, "orders.eu", "orders_eu"),
+        (MM1, "orders.eu", "orders_eu"),
+    ],
+)
+def test_a_topic_whose_name_collides_on_the_target_is_named_at_once(
+    flow: Flow, name: str, there: str
+) -> None:
+    source = cluster(topic(name), topic("orders"))
+    (found,) = topic_status.impossible(flow, source, [name, "orders"], [there, "other"])
+    assert (found.kind, found.severity, found.topic) == ("name_collides", "critical", name)
+    assert there in found.message
+    assert f"List {name} in topics_exclude" in found.action
+    made = flow.target_topic(name)
+    assert topic_status.impossible(flow, source, [name], [there, made]) == [], "it is there"
+
+
+def test_a_topic_whose_name_becomes_too_long_is_named() -> None:
+    names = ["x" * 244, "x" * 245, "y" * 245]
+    flow = replace(GUARDED, topics_exclude=("y.*",))
+    (found,) = topic_status.impossible(flow, cluster(topic()), names, [])
+    assert (found.kind, found.severity, found.topic) == ("name_too_long", "warning", names[1])
+    assert "would have 250 letters" in found.message
+    assert topic_status.impossible(KEEPS_NAMES, cluster(topic()), ["orders" + "x" * 243], []) == []
+
+
 def test_topic_named_beside_a_pattern_and_absent_is_reported() -> None:
     flow = replace(FLOW, topics=(*FLOW.topics, "orders-eu"))
     found = statuses(flow, source=cluster(topic()), target=cluster(topic("east.orders")))
@@ -111,6 +145,9 @@ def test_topic_named_beside_a_pattern_and_absent_is_reported() -> None:
         (MM1, "__consumer_offsets",
          "internal topic of Kafka: MirrorMaker 1 leaves it out, also if it is named"),
         (MM1, "heartbeats", "no pattern of topics matches"),
+        (GUARDED, "connect-configs", "mirrors are steered by topics of such names: no flow takes "
+                                     "one"),
+        (GUARDED, "x" * 245, "the name of its copy would have more than 249 letters"),
     ],
 )  # fmt: skip
 def test_topic_left_out_has_its_reason(flow: Flow, name: str, reason: str) -> None:

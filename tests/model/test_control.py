@@ -315,3 +315,45 @@ def test_what_follows_a_beginning(pattern: str, beginning: str, rest: str) -> No
     for each in after:
         regex.check(each)
     assert bool(whole) == any(re.fullmatch(regex.as_regex(each), rest) for each in after)
+
+
+# Who may read what steers workers
+
+
+def of_permissions(site: Site) -> list[dict[str, Any]]:
+    return permissions.mirror_permissions(
+        site["clusters"], site["flows"], site["instances"], site["connect_clusters"]
+    )
+
+
+@pytest.mark.parametrize("policy", ["identity", "prefix"])
+@pytest.mark.parametrize("topics", [[".*"], ["connect.*"], ["orders"]])
+def test_nobody_but_workers_may_read_their_configuration(
+    connect_site: Site, policy: str, topics: list[str]
+) -> None:
+    """It holds the key by which Connect takes orders without a password."""
+    connect_site.flow.update({"topics": topics, "replication_policy": policy})
+    kept = {"west": "connect-west-config", "east": "connect-east-config"}
+    rows = of_permissions(connect_site)
+    wide = [
+        row for row in rows
+        if row["operation"] == "READ" and row["resource"] == "topic" and not row.get("deny")
+        and row["identity"] == "report"
+        and (row["name"] == "*" or kept[row["cluster"]].startswith(row["name"]))
+    ]  # fmt: skip
+    denied = {(row["cluster"], row["principal"], row["name"]) for row in rows if row.get("deny")}
+    assert denied == {(row["cluster"], row["principal"], kept[row["cluster"]]) for row in wide}
+    assert {row["cluster"] for row in wide} == (
+        set() if topics == ["orders"] else {"east"} if policy == "prefix" else {"east", "west"}
+    )
+    commands = permissions.to_kafka_acls(rows, connect_site["clusters"])
+    for alias, principal, name in denied:
+        [command] = [one for one in commands[alias] if "--deny-principal" in one]
+        assert f"--deny-principal {principal} --operation Read --topic {name} " in command
+
+
+def test_workers_are_not_denied_their_own_topic(connect_site: Site) -> None:
+    connect_site.flow.update({"topics": [".*"], "replication_policy": "identity"})
+    for cluster in connect_site["clusters"].values():
+        cluster.get("identities", {}).pop("report", None)
+    assert not [row for row in of_permissions(connect_site) if row.get("deny")]

@@ -20,7 +20,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "name": "orders", "engine": "mm1", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
         "include": rf"(?!(?:{'|'.join(CONTROL)})$)(?:orders|payments\..*)",
-        "start": "earliest", "group_id": "mirrormaker-orders",
+        "left_out": [*CONTROL], "start": "earliest", "group_id": "mirrormaker-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],
         "parallelism": 1,

@@ -33,7 +33,7 @@ options:
   permissions:
     description:
       - Rows of the filter C(mirror_permissions), of which C(principal), C(resource), C(name),
-        C(pattern) and C(operation) count.
+        C(pattern), C(operation) and, where it is there, C(deny) count.
     type: list
     elements: dict
     required: true
@@ -71,7 +71,7 @@ def acl(row: Mapping[str, Any]) -> ACL:
         principal=row["principal"],
         host="*",
         operation=ACLOperation[row["operation"]],
-        permission_type=ACLPermissionType.ALLOW,
+        permission_type=ACLPermissionType.DENY if row.get("deny") else ACLPermissionType.ALLOW,
         resource_pattern=ResourcePattern(
             ResourceType[row["resource"].upper().replace("-", "_")],
             row["name"],

@@ -131,6 +131,10 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "coverage.nothing_seen": lambda c: coverage.nothing_seen(
         c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), {}
     ),
+    "topic_status.impossible": lambda c: topic_status.impossible(
+        replace(c.flow, topics=(".*",)), c.source, ["t", "t" * 300], []
+    ),
+    "topic_status.too_long": lambda c: str(topic_status.too_long(c.flow, "t")),
     "topic_status.orphaned": lambda c: topic_status.orphaned(c.flow, ["t-gone"], []),
     "topic_status.statuses": row_texts,
     "topic_status.why_not": row_texts,

@@ -77,7 +77,7 @@ def topics(flow: Flow, unmirrored: Sequence[str] = (), prefix: str = "") -> list
     return names(flow["topics"], prefix, taken)
 
 
-def _covers(row: Row, other: Row) -> bool:
+def covers(row: Row, other: Row) -> bool:
     """Whether a permission includes another."""
     if any(row.get(key) != other.get(key) for key in ("cluster", "principal", "resource")):
         return False
@@ -93,11 +93,11 @@ def least(needed: Iterable[Row]) -> list[Row]:
     """The rows of which none includes another; each belongs to the flows of those it replaces."""
     fewest: list[Row] = []
     for row in needed:
-        wide = next((kept for kept in fewest if _covers(kept, row)), None)
+        wide = next((kept for kept in fewest if covers(kept, row)), None)
         if wide is not None:
             _take_over(wide, row)
             continue
-        replaced = [kept for kept in fewest if _covers(row, kept)]
+        replaced = [kept for kept in fewest if covers(row, kept)]
         place = fewest.index(replaced[0]) if replaced else len(fewest)
         merged = dict(row)
         for kept in reversed(replaced):

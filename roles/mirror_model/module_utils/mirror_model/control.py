@@ -19,12 +19,15 @@ class Kept:
     :param resource: topic or group.
     :param alias: the cluster.
     :param owner: the owner's variable, for messages.
+    :param secret: it holds the key by which workers know each other: who reads it can give them
+        orders, and so learn their passwords.
     """
 
     resource: str
     alias: str
     name: str
     owner: str
+    secret: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 from . import acls
 from .acls import Row
 from .clusters import cluster_of
+from .control import Kept
 from .engine import Engine
-from .engines import owners_of, placed
+from .engines import flow_of, kept_by, owners_of, placed
 from .inventory import Owner
 from .keys import Clusters, Flow, ModelError
 from .principals import principal_of
@@ -36,11 +37,13 @@ def mirror_permissions(
     :returns: rows in the inventory's order: ``cluster`` (alias), ``identity``, ``principal``,
         ``flows`` (names), ``resource`` (topic, group or cluster), ``name``, ``pattern`` (literal or
         prefixed), ``operation``, ``why`` (what fails without it) and ``wider`` (whether it allows
-        more than the flows take). No row implies another.
+        more than the flows take). No row implies another. Rows with ``deny`` take away what a wider
+        one allows.
     :raises ModelError: an unknown cluster, or a principal that nobody knows.
     """
     rows: list[Row] = []
-    for flow, engine, owner in placed(flows, owners_of(flows, instances, connect_clusters)):
+    owners = owners_of(flows, instances, connect_clusters)
+    for flow, engine, owner in placed(flows, owners):
         for identity in dict.fromkeys((MIRROR, report_identity)):
             needed = flow_permissions(flow, engine, owner, identity)
             if identity == MIRROR == report_identity:
@@ -56,7 +59,34 @@ def mirror_permissions(
                     "cluster": row["cluster"], "identity": identity, "principal": principal,
                     "flows": [flow["name"]], **row,
                 })  # fmt: skip
-    return acls.least(rows)
+    secret = [each for each in kept_by(map(flow_of, flows), owners) if each.secret]
+    needed = acls.least(rows)
+    return [*needed, *_denied(needed, secret)]
+
+
+def _denied(rows: Sequence[Row], secret: Sequence[Kept]) -> list[Row]:
+    """What nobody but workers may read, and a permission on more than the flows take allows.
+
+    Workers are the identity ``mirror`` of their cluster; so whoever is that as well is let be.
+    """
+    workers = {(row["cluster"], row["principal"]) for row in rows if row["identity"] == MIRROR}
+    found: dict[tuple[str, str, str], Row] = {}
+    for each in secret:
+        for row in rows:
+            who = row["cluster"], row["principal"]
+            denied = {
+                **row, "name": each.name, "pattern": "literal", "operation": "READ",
+                "wider": False, "deny": True,
+                "why": f"it would let orders be given to the workers of {each.owner}",
+            }  # fmt: skip
+            if (
+                each.alias == row["cluster"]
+                and row["resource"] == "topic"
+                and who not in workers
+                and acls.covers(row, denied)
+            ):
+                found.setdefault((*who, each.name), denied)
+    return list(found.values())
 
 
 def flow_permissions(flow: Flow, engine: Engine, owner: Owner, identity: str) -> list[Row]:
@@ -97,16 +127,19 @@ def to_kafka_acls(permissions: Sequence[Row], clusters: Clusters) -> dict[str, l
     """
     operations: dict[tuple[str, ...], list[str]] = {}
     for row in permissions:
-        key = tuple(row[part] for part in ("cluster", "principal", "resource", "pattern", "name"))
+        key = (
+            *(row[part] for part in ("cluster", "principal", "resource", "pattern", "name")),
+            "deny" if row.get("deny") else "allow",
+        )
         operations.setdefault(key, []).append(row["operation"])
     commands: dict[str, list[str]] = {}
-    for (alias, principal, resource, pattern, name), allowed in operations.items():
+    for (alias, principal, resource, pattern, name, kind), named in operations.items():
         words = [
             "kafka-acls.sh",
             "--bootstrap-server", ",".join(cluster_of(clusters, alias)["bootstrap_servers"]),
-            "--command-config", "admin.properties", "--add", "--allow-principal", principal,
+            "--command-config", "admin.properties", "--add", f"--{kind}-principal", principal,
             *(
-                word for operation in allowed
+                word for operation in named
                 for word in ("--operation", operation.title().replace("_", ""))
             ),
             *(["--cluster"] if resource == "cluster"

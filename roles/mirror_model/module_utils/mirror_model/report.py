@@ -54,6 +54,7 @@ def mirror_report_model(
             "include": regex.include_regex(
                 flow["topics"], [*excluded(flow), *engine.unmirrored(flow, owner)]
             ),
+            "left_out": list(map(regex.as_regex, flow["left_out"])),
             "start": flow["start"],
             "group_id": engine.group(flow)[1],
             "instance": owner.name,

@@ -277,6 +277,17 @@ TABLE: Mapping[str, Kind] = {
         "a topic MirrorMaker 2 keeps for itself is not as it needs it",
         "Whoever made the topic has to make it compacted, before the mirror writes to it.",
     ),
+    "name_collides": Kind(
+        "critical",
+        "the target cannot create a topic beside one that differs in `.` and `_` alone",
+        "List the topic in `topics_exclude` and run `playbooks/mirrormaker.yml`, or delete it on "
+        "the source.",
+    ),
+    "name_too_long": Kind(
+        "warning",
+        "a topic is left out because the name of its copy would be too long",
+        "Give it a shorter name, or list it in `topics_exclude`.",
+    ),
     "control_record": Kind(
         "warning",
         "somebody else wrote where the mirror keeps its state; said for a day",

@@ -11,6 +11,9 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
 from mirror_report.model import ClusterSnapshot, Finding, TopicSnapshot, TopicStatus
 
+# Kafka's limit (org.apache.kafka.common.internals.Topic).
+LONGEST_NAME = 249
+
 
 def statuses(
     flow: Flow,
@@ -78,9 +81,18 @@ def why_not(flow: Flow, topic: str) -> str | None:
     return f"topics_exclude: {excluded[0]}" if excluded else _left_out(flow, topic)
 
 
+def too_long(flow: Flow, topic: str) -> bool:
+    """Whether no topic could have the name of the copy."""
+    return len(flow.target_topic(topic)) > LONGEST_NAME
+
+
 def _left_out(flow: Flow, topic: str) -> str:
     """Why an engine leaves out by itself what a flow asks for."""
     title = flow.engine.title
+    if too_long(flow, topic):
+        return f"the name of its copy would have more than {LONGEST_NAME} letters"
+    if any(re.fullmatch(pattern, topic) for pattern in flow.left_out):
+        return "mirrors are steered by topics of such names: no flow takes one"
     if topic.startswith("__"):
         return f"internal topic of Kafka: {title} leaves it out, also if it is named"
     # The target is among the clusters in the name.
@@ -107,6 +119,48 @@ def candidates(
         if name != there or name in mirrored:
             found[name] = there
     return found
+
+
+def impossible(
+    flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Collection[str]
+) -> list[Finding]:
+    """Topics whose copy Kafka does not create; a single one stops all that its task copies.
+
+    :param on_source: names of all topics of the source, ``on_target`` of the target.
+    """
+    taken = {name.replace(".", "_"): name for name in sorted(on_target)}
+    found = []
+    for name in source.topics:
+        there = flow.target_topic(name)
+        other = taken.get(there.replace(".", "_"))
+        if other is not None and there not in on_target:
+            found.append(
+                finding(
+                    "name_collides",
+                    f"{name}: {flow.target} cannot create {there} beside {other}, from which it "
+                    "differs in '.' and '_' alone: its first record stops what is copied with it",
+                    f"List {name} in topics_exclude of flow {flow.name} and run "
+                    "playbooks/mirrormaker.yml, or delete it on "
+                    f"{flow.source} if nobody needs it",
+                    flow=flow.name,
+                    topic=name,
+                )
+            )
+    return found + [
+        finding(
+            "name_too_long",
+            f"{name}: left out, for {flow.target_topic(name)} would have "
+            f"{len(flow.target_topic(name))} letters, and a topic's name has at most "
+            f"{LONGEST_NAME}",
+            f"Give it a shorter name, or list it in topics_exclude of flow {flow.name}",
+            flow=flow.name,
+            topic=name,
+        )
+        for name in sorted(on_source)
+        if too_long(flow, name)
+        and any(re.fullmatch(pattern, name) for pattern in flow.topics)
+        and not any(re.fullmatch(pattern, name) for pattern in flow.topics_exclude)
+    ]
 
 
 def orphaned(flow: Flow, gone: Collection[str], reported: Collection[str]) -> list[Finding]:

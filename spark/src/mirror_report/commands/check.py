@@ -9,7 +9,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from mirror_report.checks import certificates, permissions, preflight, releases, sysconfig
+from mirror_report.checks import (
+    certificates,
+    permissions,
+    preflight,
+    releases,
+    sysconfig,
+    topic_status,
+)
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.commands import shared
@@ -108,8 +115,9 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
 def check_flow(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> list[Finding]:
-    """Topics, their settings and the mirror's own environment file."""
+    """Topics, their names and settings, and the mirror's own environment file."""
     return [
+        *_impossible(clients, flow, observed),
         *preflight.same_cluster(flow, observed.source, observed.target),
         *topic_checks.compare(
             flow,
@@ -121,6 +129,14 @@ def check_flow(
         ),
         *_sysconfig(flow),
     ]
+
+
+def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
+    try:
+        names = [clients.get(alias).partition_counts() for alias in (flow.source, flow.target)]
+    except ReportError as error:
+        return [failure(error, flow.name)]
+    return topic_status.impossible(flow, observed.source, *names)
 
 
 def _forbidden(

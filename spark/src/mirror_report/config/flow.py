@@ -66,6 +66,8 @@ class Flow:
     """One mirror flow.
 
     :param include: the regular expression of topics, as the mirror process gets it.
+    :param left_out: regular expressions of topics that no flow takes: their copies would steer a
+        mirror, or have too long a name; ``include`` leaves them out.
     :param group_id: the group of the mirror's processes: its consumer group on the source, or
         that of its workers on the target.
     :param accept: dangers accepted by name, such as ``regex-without-auto-creation:orders``.
@@ -95,6 +97,7 @@ class Flow:
     engine: Engine = DEFAULT
     topics: tuple[str, ...] = ()
     topics_exclude: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     start: str = "earliest"
     group_id: str = ""
     instance: str = "mirrormaker"

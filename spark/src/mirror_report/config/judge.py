@@ -112,6 +112,7 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
     for key, some in (
         ("include", (flow.include,)),
         ("topics_exclude", flow.topics_exclude),
+        ("left_out", flow.left_out),
         ("consumer_groups", flow.consumer_groups),
         ("groups_exclude", flow.groups_exclude),
         ("config_exclude", flow.config_exclude),

@@ -81,8 +81,8 @@ def owners_of(
     ]
 
 
-def control_of(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> Control:
-    """What the owners of an inventory keep on its clusters.
+def kept_by(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> list[Kept]:
+    """The topics and groups that the owners of an inventory keep on its clusters.
 
     :param flows: filled in.
     """
@@ -93,8 +93,16 @@ def control_of(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> C
         for engine in ENGINES.values():
             if engine.owners is owner.kind and owner.state != "absent":
                 kept += engine.kept(owner, [f for f in own if f["engine"] == engine.name])
+    return kept
+
+
+def control_of(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> Control:
+    """What the owners of an inventory keep on its clusters, and what such names look like.
+
+    :param flows: filled in.
+    """
     return control(
-        kept,
+        kept_by(flows, owners),
         [pattern for engine in ENGINES.values() for pattern in engine.control_topics],
         [pattern for engine in ENGINES.values() for pattern in engine.control_groups],
     )

@@ -67,7 +67,10 @@ def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
     """The topics and groups of the workers, with or without flows, and of the connectors."""
     alias = owner.settings["kafka"]
     return [
-        *(Kept("topic", alias, topic, owner.path) for topic in topics(owner).values()),
+        *(
+            Kept("topic", alias, topic, owner.path, secret=kind == "config_topic")
+            for kind, topic in topics(owner).items()
+        ),
         Kept("group", alias, group(owner), owner.path),
         *(each for flow in flows for each in names.kept(flow, policy(flow, owner), owner)),
     ]

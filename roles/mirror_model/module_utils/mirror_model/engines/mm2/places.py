@@ -36,8 +36,10 @@ def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
     for flow in flows:
         found += topics.kept(flow, policy(owner), owner)
         found.append(Kept("group", *group(flow), owner.path))
-        for topic in worker_topics(flow).values():
-            found.append(Kept("topic", flow["target"], topic, owner.path))
+        found += [
+            Kept("topic", flow["target"], topic, owner.path, secret=kind == "config_topic")
+            for kind, topic in worker_topics(flow).items()
+        ]
     return found
 
 
