@@ -258,7 +258,8 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
     assert orders == {
         "name": "orders", "engine": "copier", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
-        "left_out": [*CONTROL, ".{245}.*"], "start": "earliest",
+        "left_out": [*CONTROL, ".{245}.*"], "worker_principal": "User:ANONYMOUS",
+        "start": "earliest",
         "include": rf"(?!(?:{'|'.join(CONTROL)}|.{{245}}.*|hidden)$)(?:orders|payments\..*)",
         "group_id": "copier-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "sysconfig": "/etc/sysconfig/mirrormaker",

@@ -8,7 +8,7 @@ from .clusters import kafka_python_client
 from .control import excluded
 from .engines import owners_of, placed
 from .keys import Clusters
-from .permissions import flow_permissions
+from .permissions import MIRROR, flow_permissions
 from .principals import principal_of
 
 
@@ -66,6 +66,7 @@ def mirror_report_model(
                 for alias, far in owner.settings["distance"].items()
                 if alias in (flow["source"], flow["target"])
             },
+            "worker_principal": principal_of(clusters, flow["target"], MIRROR),
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
         }

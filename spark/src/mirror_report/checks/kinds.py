@@ -288,6 +288,11 @@ TABLE: Mapping[str, Kind] = {
         "a topic is left out because the name of its copy would be too long",
         "Give it a shorter name, or list it in `topics_exclude`.",
     ),
+    "control_access": Kind(
+        "warning",
+        "others than the mirror may write where it keeps its state, or read its workers' key",
+        "Take the permission away, or deny it: [permissions](../connect.md#permissions).",
+    ),
     "control_record": Kind(
         "warning",
         "somebody else wrote where the mirror keeps its state; said for a day",

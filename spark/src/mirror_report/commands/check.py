@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mirror_report.checks import (
     certificates,
+    control,
     permissions,
     preflight,
     releases,
@@ -23,7 +24,7 @@ from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import states
-from mirror_report.kafka.permissions import ask, may_create
+from mirror_report.kafka.permissions import ask, granted, may_create
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
@@ -104,7 +105,10 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
         found += preflight.replication_factors(flow, observed.target.brokers)
     try:
         if names := preflight.internal_names(flow):
-            found += preflight.internal_topics(flow, clients.get(flow.target).snapshot(None, names))
+            client = clients.get(flow.target)
+            found += preflight.internal_topics(flow, client.snapshot(None, names))
+            known = {name: granted(client, name) for name in names}
+            found += control.access(flow, {name: some for name, some in known.items() if some})
         if flow.engine.syncs_groups and flow.consumer_groups:
             found += preflight.no_groups(flow, [*states(clients.get(flow.source))])
     except ReportError as error:

@@ -10,7 +10,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kafka.admin import ConfigResourceType
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ConfigResourceType,
+    ResourcePatternFilter,
+    ResourceType,
+)
 from kafka.admin._acls import valid_acl_operations
 from kafka.errors import KafkaError
 from kafka.protocol.admin import (
@@ -81,6 +89,25 @@ def ask(
 def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool]:
     """Whether our identity may create each of these topics; what could not be asked is left out."""
     return _allowed(client, "CREATE", topics)
+
+
+def granted(client: ClusterClient, topic: str) -> list[tuple[str, str, bool]] | None:
+    """Everybody's permissions on a topic, those on wider names included.
+
+    :returns: principal, operation, and whether it is allowed or denied; ``None``: nobody tells us.
+    """
+    wanted = ACLFilter(
+        None, None, ACLOperation.ANY, ACLPermissionType.ANY,
+        ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.MATCH),
+    )  # fmt: skip
+    try:
+        found, _ = client.admin.describe_acls(wanted)
+    except KafkaError:
+        return None
+    return [
+        (each.principal, each.operation.name, each.permission_type is ACLPermissionType.ALLOW)
+        for each in found
+    ]
 
 
 def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dict[str, Access]:
