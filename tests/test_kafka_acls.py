@@ -273,7 +273,7 @@ def lacking(lab: Lab) -> list[str]:
 def read(settings: Settings, alias: str, topics: Iterable[str]) -> None:
     cluster = settings.clusters[alias]
     waiting = {(name, 0): (0, 1) for name in topics}
-    assert None not in oldest_waiting(cluster, settings.credentials, waiting).values()
+    assert None not in oldest_waiting(cluster, settings.credentials, waiting).answers.values()
 
 
 @pytest.mark.parametrize("engine", ["mm1", "mm2"])
