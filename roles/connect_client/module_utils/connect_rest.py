@@ -1,9 +1,10 @@
 """Kafka Connect's REST interface: one question at a time, to whichever worker answers."""
 
 import base64
+import http.client
 import json
+import os
 import ssl
-import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -15,9 +16,12 @@ from typing import Any
 
 OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
 UNAUTHORIZED, NOT_FOUND, CONFLICT, UNAVAILABLE = 401, 404, 409, 503
+REDIRECTS = (301, 302, 303, 307, 308)
 # No answer of HTTP's; somebody is there all the same.
 UNTRUSTED = 495
 REQUEST_SECONDS = 30
+# No answer of Connect's comes near it; whoever answers in its place may send without end.
+MOST_BYTES = 32 * 2**20
 PAUSE_SECONDS = 1.0
 
 
@@ -38,6 +42,14 @@ class Answer:
 
     status: int
     body: Any
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer like others: the login belongs to the address that was asked."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Ask nobody else."""
+        return
 
 
 @dataclass(frozen=True)
@@ -98,10 +110,11 @@ class Connect:
             opener = urllib.request.build_opener(
                 urllib.request.ProxyHandler({}),
                 urllib.request.HTTPSHandler(context=self.context),
+                _NoRedirect(),
             )
             try:
                 with opener.open(request, timeout=REQUEST_SECONDS) as answer:
-                    return Answer(answer.status, _parsed(answer.read()))
+                    return Answer(answer.status, _parsed(_content(url, answer)))
             except urllib.error.HTTPError as error:
                 if error.code == UNAUTHORIZED:
                     raise RestError(
@@ -111,7 +124,13 @@ class Connect:
                         "rest.client name it in the next run, and remove the old user in a third",
                         UNAUTHORIZED,
                     ) from None  # fmt: skip
-                return Answer(error.code, _parsed(error.read()))
+                if error.code in REDIRECTS:
+                    raise RestError(
+                        f"{url}: {error.code}: a redirect, which is not followed, because the "
+                        "password would go with it; name the worker's own address",
+                        error.code,
+                    ) from None
+                return Answer(error.code, _parsed(_content(url, error)))
             except ssl.SSLCertVerificationError as error:
                 raise RestError(_distrust(url, error), UNTRUSTED) from None
             except urllib.error.URLError as error:
@@ -128,6 +147,21 @@ def _distrust(url: str, error: ssl.SSLCertVerificationError) -> str:
         f"{url}: its certificate is not trusted ({error.verify_message}); correct rest.ssl_ca, or "
         "the address, which has to stand in the certificate"
     )
+
+
+def _content(url: str, answer: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
+    """The content of an answer.
+
+    :raises RestError: it is longer than :data:`MOST_BYTES`.
+    """
+    content = answer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise RestError(
+            f"{url}: answers with more than {MOST_BYTES // 2**20} MiB, which no worker does; make "
+            "sure that it is the worker's address",
+            answer.status or 0,
+        )
+    return content
 
 
 def _parsed(content: bytes) -> Any:
@@ -171,9 +205,9 @@ def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
     if any(url.startswith("https://") for url in given["urls"]):
         context = ssl.create_default_context(cadata=given["ca"] or None)
         if given["certificate"]:
-            # Python reads them from a file alone.
-            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            # Python reads them from a file alone: one of this process, in no directory.
+            with os.fdopen(os.memfd_create("certificate"), "w") as file:
                 file.write(f"{given['key']}\n{given['certificate']}\n")
                 file.flush()
-                context.load_cert_chain(file.name)
+                context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
     yield Connect([url.rstrip("/") for url in given["urls"]], context, login, given["patience"])
