@@ -45,6 +45,19 @@ def test_a_set_is_written_once_and_left_alone_afterwards(tmp_path: Path) -> None
     assert (again["changed"], again["written"], again["removed"]) == (False, [], [])
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_directories_above_are_their_owner_s_to_write_whatever_the_umask(
+    tmp_path: Path, umask: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        run(directories={f"{tmp_path}/a/b/c": {"mode": "0750"}})
+    finally:
+        os.umask(before)
+    modes = [(tmp_path / name).stat().st_mode & 0o7777 for name in ("a", "a/b", "a/b/c")]
+    assert modes == [0o755, 0o755, 0o750]
+
+
 @pytest.mark.parametrize("damage", ["content", "mode", "link"])
 def test_what_was_changed_by_hand_is_put_right(tmp_path: Path, damage: str) -> None:
     path, elsewhere = tmp_path / "a", tmp_path / "elsewhere"

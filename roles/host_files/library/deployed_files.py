@@ -159,7 +159,8 @@ def _make_above(path: Path) -> None:
     for above in reversed(path.parents[:-1]):
         with opened(above) as entry:
             if entry is not None and entry.status() is None:
-                os.mkdir(above.name, 0o777, dir_fd=entry.directory)
+                # Whatever umask the connection comes with: readable by all, writable by its owner.
+                entry.make_directory(0o755, -1, -1)
 
 
 def leads_to(path: Path, target: str) -> bool:

@@ -385,6 +385,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     given = module.params
+    # Nobody else on the controller may write into what hosts install, whatever the caller's umask.
+    os.umask(os.umask(0o022) | 0o022)
     try:
         result = bundle(
             Path(given["source"]).resolve(),
