@@ -96,6 +96,25 @@ def test_show_follows_nothing_and_waits_for_nothing(
     assert CANARY not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("size", "text", "said"),
+    [(129 * 2**20, "", "it is larger than 128 MiB"), (0, "[" * 200_000, "is damaged")],
+)
+def test_show_reads_no_document_without_bound(
+    tmp_path: Path, size: int, text: str, said: str
+) -> None:
+    path = tmp_path / "state/reports/latest.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    if size:
+        os.truncate(path, size)
+    done = command(tmp_path, "show", "--json")
+    assert done.returncode == 3
+    assert said in done.stderr
+    assert "mirror-report run" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_report_is_shown_to_whoever_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "state/reports/latest.json"
     path.parent.mkdir(parents=True)

@@ -14,7 +14,13 @@ from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
 from mirror_report.render.prometheus import MetricSample, Plane
-from mirror_report.state.store import LockedError, StateError, read_below, write_atomically
+from mirror_report.state.store import (
+    REPORT_BYTES,
+    LockedError,
+    StateError,
+    read_below,
+    write_atomically,
+)
 
 D = TypeVar("D", LagDocument, Report)
 FILES: Mapping[Plane, str] = {"lag": prometheus.LAG_FILE, "run": prometheus.RUN_FILE}
@@ -70,7 +76,8 @@ class Metrics:
         )
         run = {"at": now, "duration": now - self._started, "interval": interval}
         try:
-            before = prometheus.last_success(read_below(self._path.parent, self._path.name))
+            text = read_below(self._path.parent, self._path.name, most_bytes=REPORT_BYTES)
+            before = prometheus.last_success(text)
         except (OSError, ValueError):
             before = None
         try:

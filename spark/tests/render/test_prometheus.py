@@ -148,6 +148,15 @@ def test_names_that_look_alike_when_escaped_stay_two_rows() -> None:
     assert len(set(rows)) == 2
 
 
+def test_long_names_are_bounded_and_stay_two_rows() -> None:
+    long = [partition_lag("g" * 5000 + end, 0, lag_records=3) for end in "ab"]
+    rows = [
+        line for line in of_lag(whole(lag=long)).splitlines() if "kafka_mirror_lag_records{" in line
+    ]
+    assert len(set(rows)) == 2
+    assert max(len(row) for row in rows) < 500
+
+
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     document = {"version": 1, "clusters": {}, "flows": [], "metrics_directory": str(tmp_path)}

@@ -65,7 +65,7 @@ def loads(text: str) -> dict[str, Any]:
     try:
         plain: dict[str, Any] = json.loads(text)
         version = str(plain["schema_version"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise DocumentError(
             "the last report is damaged", "Make a new one: mirror-report run"
         ) from None

@@ -4,6 +4,7 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/. A value th
 left out, never 0; a file is written as a whole, so that what vanished is gone from it.
 """
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -84,6 +85,9 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "kafka_mirror_report_exit_status": ("plane", "Its exit status."),
     "kafka_mirror_report_info": ("plane, version", "1; the release that made it."),
 }
+
+# No name of a topic is longer.
+LABEL_LENGTH = 249
 
 SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
 
@@ -239,7 +243,13 @@ def _labels(labels: Labels) -> str:
 
 
 def _shown(value: str) -> str:
-    """A value that stays another one where another was: a file with two equal rows is refused."""
+    """A value that stays another one where another was: a file with two equal rows is refused.
+
+    Names of groups have no bound of Kafka's; a long one is cut and told apart by its digest.
+    """
+    if len(value) > LABEL_LENGTH:
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        value = f"{value[:LABEL_LENGTH]}...{digest}"
     return figures.plain(value.replace("\\", r"\\"))
 
 

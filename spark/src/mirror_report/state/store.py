@@ -20,6 +20,8 @@ from mirror_report.model import ReportError
 
 SCHEMA = 1
 REPORTS_KEPT = 30
+# A report of 10,000 topics is a tenth of it; who owns the directory could put anything there.
+REPORT_BYTES = 128 * 2**20
 # What a web server shows.
 PUBLISHED = ("latest.html", "latest.json")
 
@@ -97,7 +99,7 @@ class Store:
             return {}
         except OSError as error:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StateError(f"{path} is damaged", self._go_on_without(name)) from error
         found = document.get("schema") if isinstance(document, dict) else None
         if found != SCHEMA:
@@ -176,7 +178,8 @@ class Store:
 
         :raises OSError: it is not there, or cannot be read; ``strerror`` says why.
         """
-        return read_below(self.directory, f"{self.reports_directory.name}/{name}")
+        path = f"{self.reports_directory.name}/{name}"
+        return read_below(self.directory, path, most_bytes=REPORT_BYTES)
 
     def publish(self, directory: str, names: Iterable[str]) -> None:
         """Copy rendered reports to where a web server shows them.
@@ -240,7 +243,9 @@ def open_plain(path: str | os.PathLike[str], flags: int, dir_fd: int | None = No
     return descriptor
 
 
-def read_below(directory: Path, name: str, errors: str = "strict") -> str:
+def read_below(
+    directory: Path, name: str, errors: str = "strict", most_bytes: int | None = None
+) -> str:
     """Text of a file below a directory that may be another user's.
 
     That user must not lead a reader elsewhere: no link below the directory is followed, and what is
@@ -248,6 +253,7 @@ def read_below(directory: Path, name: str, errors: str = "strict") -> str:
 
     :param name: relative to the directory.
     :param errors: what becomes of bytes that are no text, as of :func:`open`.
+    :param most_bytes: a larger file is not read.
     :raises OSError: it is not there, or must not be read; ``strerror`` says why.
     """
     *folders, last = PurePath(name).parts
@@ -264,6 +270,8 @@ def read_below(directory: Path, name: str, errors: str = "strict") -> str:
     with os.fdopen(descriptor, encoding="utf-8", errors=errors) as handle:
         if os.geteuid() != owner != os.fstat(descriptor).st_uid:
             raise OSError(errno.EINVAL, "it is not of the owner of its directory")
+        if most_bytes is not None and os.fstat(descriptor).st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"it is larger than {most_bytes // 2**20} MiB")
         return handle.read()
 
 
