@@ -52,6 +52,15 @@ def test_a_service_can_do_only_what_it_has_to(lab, name, unit, own):
     assert Sandbox(lab.host(name)).of_unit(unit, own) == allowed(own)
 
 
+@pytest.mark.parametrize(("name", "unit", "own"), SERVICES)
+def test_a_host_short_of_memory_knows_what_to_end_first(lab, name, unit, own):
+    assert own
+    shown = lab.host(name).shell(f"systemctl show {unit} -p MemoryMax -p OOMScoreAdjust")
+    found = dict(line.split("=") for line in shown.split())
+    assert found["MemoryMax"].isdecimal()
+    assert found["OOMScoreAdjust"] == ("1000" if "report" in unit else "-500")
+
+
 @pytest.mark.parametrize("name", ["mirrormaker", "mirrormaker-payments"])
 def test_a_mirror_s_collector_is_ours_and_not_that_of_kafka_s_script(lab, name):
     unit = Unit(lab.mirror, f"{name}.service")
