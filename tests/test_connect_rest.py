@@ -98,7 +98,7 @@ def test_a_client_key_lies_in_no_directory(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", seen)
     given = {
-        "urls": ["https://worker:8443"], "ca": certificate, "certificate": certificate,
+        "urls": ["https://worker:8084"], "ca": certificate, "certificate": certificate,
         "key": key, "username": None, "password": None, "patience": 0,
     }  # fmt: skip
     with connect_rest.connected(given) as connect:

@@ -151,7 +151,7 @@ def test_the_worker_lets_override_what_its_flows_do_and_no_more(site: Site) -> N
 def test_the_rest_server_is_closed(site: Site) -> None:
     process = worker(site, name="mirror1")
     own = process["files"]["worker.properties"]
-    assert own["listeners"] == "https://0.0.0.0:8443"
+    assert own["listeners"] == "https://0.0.0.0:8084"
     assert own["rest.advertised.host.name"] == "mirror1"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
     assert process["credentials"]["rest.users"] == "deployer=CANARY-rest\n"
@@ -165,7 +165,7 @@ def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
     assert site.judge()["errors"] == []
     process = worker(site, name="mirror1")
     own = process["files"]["worker.properties"]
-    assert own["listeners"] == "http://127.0.0.1:8443"
+    assert own["listeners"] == "http://127.0.0.1:8084"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
     assert process["credentials"]["rest.users"] == "a=b\n"
     assert not process["prepare"]
@@ -307,8 +307,8 @@ def test_heartbeats_of_a_cluster_that_forbids_them_are_refused(existing: Site) -
 
 
 def test_a_port_is_taken_once_on_a_host(site: Site) -> None:
-    site["connect_clusters"]["connect-east"]["port"] = 8443
-    refused(site, "connect-east.port", "'mirror1'", "8444")
+    site["connect_clusters"]["connect-east"]["port"] = 8084
+    refused(site, "connect-east.port", "'mirror1'", "8085")
 
 
 def test_a_host_outside_of_the_group_is_mentioned(site: Site) -> None:

@@ -45,7 +45,7 @@ def test_nobody_is_let_in_without_the_password(rest, worker, path):
 
 @pytest.mark.parametrize("worker", ["connect1", "connect2"])
 def test_there_is_no_plain_http_and_no_foreign_authority(lab, rest, worker):
-    plain = lab.desk.run("curl", "--silent", f"http://{worker}:8443/", check=False)
+    plain = lab.desk.run("curl", "--silent", f"http://{worker}:8084/", check=False)
     assert plain.status != 0
     assert plain.stdout == ""
     status, said = rest.ask("/", worker=worker, authority=lab.certificate("source1.pem"))

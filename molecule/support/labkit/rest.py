@@ -50,7 +50,7 @@ class Rest:
         if user is not None:
             right = self.lab.passwords["west"]["report"]
             secret = f"user = {json.dumps(f'{user}:{password or right}', ensure_ascii=False)}\n"
-        argv = (*CURL, *options, "--config", "-", f"https://{worker}:8443{path}")
+        argv = (*CURL, *options, "--config", "-", f"https://{worker}:8084{path}")
         done = desk.run(*argv, stdin=secret, check=False)
         if done.status:
             return -done.status, done.text

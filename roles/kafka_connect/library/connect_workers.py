@@ -70,7 +70,7 @@ author:
 EXAMPLES = r"""
 - name: See what runs before a worker is restarted
   connect_workers:
-    urls: ["https://connect1:8443"]
+    urls: ["https://connect1:8084"]
     ca: "{{ ca }}"
     username: deployer
     password: "{{ password }}"

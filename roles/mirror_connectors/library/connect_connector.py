@@ -92,7 +92,7 @@ author:
 EXAMPLES = r"""
 - name: Keep the connectors of the flows into west
   connect_connector:
-    urls: ["https://connect1:8443"]
+    urls: ["https://connect1:8084"]
     ca: "{{ ca }}"
     username: deployer
     password: "{{ password }}"

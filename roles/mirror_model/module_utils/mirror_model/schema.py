@@ -199,7 +199,7 @@ CONNECT_CLUSTER = (
         pattern=r"[0-9]+\.[0-9]+\.[0-9]+"),
     Key("group_id", "text", "Group by which the workers find each other; by default the cluster's "
         "name."),
-    Key("port", "whole", "Port of the workers' REST servers.", 8443),
+    Key("port", "whole", "Port of the workers' REST servers.", 8084),
     Key("topics", "map", "Names of the workers' topics: `offsets`, `status` and `config`; by "
         "default `<name>-offsets` and the like. REST does not tell those of an existing cluster.",
         {}),
@@ -218,7 +218,7 @@ CONNECT_CLUSTER = (
 CONNECT_REST = (
     Key("listener", "choice", "`https`, or `loopback` for callers on the host itself: a single "
         "worker. Either asks for a user.", "https", choices=("https", "loopback")),
-    Key("urls", "texts", "Addresses of workers, such as `https://connect1:8443`; by default those "
+    Key("urls", "texts", "Addresses of workers, such as `https://connect1:8084`; by default those "
         "of the hosts.", [], pattern=r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"),
     Key("ssl_ca", "text", "Certificates of the authorities that signed the workers', as PEM text."),
     Key("ssl_certificate", "text", "Client certificate of who deploys connectors, as PEM text."),
