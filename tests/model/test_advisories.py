@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,12 +86,35 @@ def test_a_release_before_the_first_affected_one_is_not_open() -> None:
 
 
 def test_a_connect_worker_has_its_own() -> None:
-    assert about("3.9.0", "mm2-connect") == [
+    assert about("3.9.0", "mm2-connect")[:4] == [
         ("CVE-2026-35554", True), ("CVE-2026-33558", False), ("CVE-2025-27817", False),
         ("CVE-2025-27818", False),
     ]  # fmt: skip
     assert "CVE-2023-25194" in dict(about("3.3.2", "mm2-connect"))
-    assert about("4.3.1", "mm2-connect") == []
+    assert {by for by, refused in about("4.3.1", "mm2-connect") if not refused} == {
+        entry["cve"] for entry in ADVISORIES
+        if entry.get("library") == "jetty" and entry["processes"] and not entry["fixed"]
+    }  # fmt: skip
+
+
+LIBRARIES = {"lz4-java": "lz4-java", "jetty-server": "jetty", "jackson-databind": "jackson"}
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+def test_what_is_said_of_a_library_fits_what_the_archive_bundles(version: str) -> None:
+    place = os.environ.get("MIRROR_LAB_CACHE", "~/.cache/kafka-mirror-lab")
+    archive = Path(place).expanduser() / "archives" / f"kafka_2.13-{version}.tgz"
+    bundled = {}
+    with tarfile.open(archive) as files:
+        for name in files.getnames():
+            for jar, library in LIBRARIES.items():
+                if found := re.search(rf"/{jar}-([0-9]+\.[0-9]+\.[0-9]+)[^/]*\.jar$", name):
+                    bundled[library] = found[1]
+    assert set(bundled) == set(LIBRARIES.values())
+    for entry in ADVISORIES:
+        if "library" in entry and entry["fixed"]:
+            of_kafka = is_open(version, entry["fixed"])
+            assert of_kafka is is_open(bundled[entry["library"]], entry["library_fixed"]), entry
 
 
 @pytest.mark.parametrize("process", [*ENGINES, *OTHER_PROCESSES])
@@ -98,7 +124,10 @@ def test_what_the_lab_runs_is_free_of_what_is_refused(process: str) -> None:
 
 @pytest.mark.parametrize("entry", ADVISORIES, ids=lambda entry: entry["cve"])
 def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
-    assert set(entry) - {"since"} == {"cve", "text", "processes", "fixed"}
+    of_library = {"library", "library_fixed", "link"} if "library" in entry else set()
+    assert set(entry) - {"since", "why"} == {"cve", "text", "processes", "fixed"} | of_library
+    assert ("why" in entry) is (not entry["processes"]), "nobody is open to it for a reason"
+    assert entry.get("link", "https://").startswith("https://")
     assert re.fullmatch(r"CVE-20[0-9]{2}-[0-9]{4,6}", entry["cve"])
     assert entry["processes"].keys() <= {*ENGINES, *OTHER_PROCESSES}
     assert set(entry["processes"].values()) <= {"refused", "warned"}
@@ -108,7 +137,7 @@ def test_every_advisory_is_whole(entry: dict[str, Any]) -> None:
 
 
 def test_the_text_names_the_advisory_and_the_cure() -> None:
-    [misrouting, _] = kafka_advisories("3.9.1", "mm1", [], advisories=ADVISORIES)
+    misrouting, *_ = kafka_advisories("3.9.1", "mm1", [], advisories=ADVISORIES)
     assert "CVE-2026-35554" in misrouting["text"]
     assert "3.9.2" in misrouting["text"]
     assert "mirror_accept" in misrouting["text"]
