@@ -223,7 +223,7 @@ def test_what_another_engine_or_release_left_is_known_and_never_what_is_written(
 ) -> None:
     assert {Path(path).name for path in computed["mm2-checked"]["former"]} == {
         "consumer.properties", "producer.properties", "log4j.properties",
-        "rest.jaas.conf", "rest-stores.sh",
+        "rest.jaas.conf", "worker-secrets.sh",
     }  # fmt: skip
     for case in computed.values():
         assert not set(case["former"]) & set(case["paths"])

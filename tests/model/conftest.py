@@ -163,7 +163,7 @@ def connect_site() -> Site:
     ]  # fmt: skip
     rest = {
         "ssl_ca": made["clusters"]["east"]["ssl_ca"],
-        "users": {"deployer": "CANARY-rest"},
+        "users": {"deployer": "CANARY-rest-1"},
         "client": "deployer",
     }
     made["instances"] = {}

@@ -89,7 +89,7 @@ def test_a_heartbeat_is_written_where_the_records_come_from(site: Site) -> None:
     assert heartbeat["target.cluster.bootstrap.servers"] == "west1:9092"
     assert heartbeat["producer.override.bootstrap.servers"] == "west1:9092"
     assert heartbeat["producer.override.sasl.jaas.config"] == (
-        "${dir:/run/credentials/connect-east.service:west.mirror.jaas}"
+        "${dir:/run/connect-east/kafka:west.mirror.jaas}"
     )
     assert (heartbeat["source.cluster.alias"], heartbeat["tasks.max"]) == ("east", "1")
     rows = permissions.mirror_permissions(
@@ -124,7 +124,7 @@ def test_bytes_are_copied_and_secrets_are_references(site: Site) -> None:
         }
         assert "CANARY" not in str(config)
     assert made(site)["orders-source"]["source.cluster.sasl.jaas.config"] == (
-        "${dir:/run/credentials/connect-west.service:east.mirror.jaas}"
+        "${dir:/run/connect-west/kafka:east.mirror.jaas}"
     )
 
 
@@ -152,23 +152,35 @@ def test_the_rest_server_is_closed(site: Site) -> None:
     process = worker(site, name="mirror1")
     own = process["files"]["worker.properties"]
     assert own["listeners"] == "https://0.0.0.0:8084"
+    for address, listener in (("10.0.0.1", "10.0.0.1"), ("2001:db8::1", "[2001:db8::1]")):
+        bound = worker(site, name="mirror1", address=address)["files"]["worker.properties"]
+        assert bound["listeners"] == f"https://{listener}:8084"
     assert own["rest.advertised.host.name"] == "mirror1"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
-    assert process["credentials"]["rest.users"] == "deployer=CANARY-rest\n"
+    assert process["credentials"]["rest.users"] == "deployer=CANARY-rest-1\n"
     assert "CANARY" not in str({**process, "credentials": None})
     assert "/run/credentials/connect-west.service/rest.users" in process["texts"]["rest.jaas.conf"]
 
 
+def test_references_lead_to_what_kafka_s_clients_need_alone(site: Site) -> None:
+    process = worker(site, name="mirror1")
+    own = process["files"]["worker.properties"]
+    assert own["config.providers.dir.param.allowed.paths"] == (
+        "/run/connect-west/kafka,/run/connect-west/storepass"
+    )
+    assert "-Dorg.apache.kafka.automatic.config.providers=none" in process["jvm_options"]
+
+
 def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
     cluster(site).update(hosts=["mirror1"])
-    cluster(site)["rest"] = {"listener": "loopback", "users": {"a": "b"}, "client": "a"}
+    cluster(site)["rest"] = {"listener": "loopback", "users": {"a": "b" * 12}, "client": "a"}
     assert site.judge()["errors"] == []
     process = worker(site, name="mirror1")
     own = process["files"]["worker.properties"]
     assert own["listeners"] == "http://127.0.0.1:8084"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
-    assert process["credentials"]["rest.users"] == "a=b\n"
-    assert not process["prepare"]
+    assert process["credentials"]["rest.users"] == "a=bbbbbbbbbbbb\n"
+    assert process["prepare"] == "worker-secrets.sh"
     cluster(site)["rest"] = {"listener": "loopback"}
     refused(site, ".rest.users", "everybody would be let in")
 
@@ -195,7 +207,7 @@ def existing(site: Site) -> Site:
     site["connect_clusters"]["connect-west"] = {
         "kafka": "west", "group_id": "theirs",
         "topics": {"offsets": "o", "status": "s", "config": "c"},
-        "rest": {"urls": ["https://theirs:8083"], "users": {"us": "CANARY"}, "client": "us"},
+        "rest": {"urls": ["https://theirs:8083"], "users": {"us": "CANARY-of-us"}, "client": "us"},
         "secrets": {"provider": "file", "path": "/opt/secrets", "keys": {"east.mirror.jaas": "e"}},
         "overrides": ["batch.size", "linger.ms"],
     }  # fmt: skip
@@ -240,13 +252,15 @@ def test_permissions_name_the_workers_topics_and_group(site: Site) -> None:
         ({"rest": {"ssl_ca": CA}}, [".rest.users", "everybody would be let in"]),
         ({"rest": {"ssl_ca": CA, "users": {"a": ""}, "client": "a"}},
          [".rest.users.a", "lets everybody in"]),
-        ({"rest": {"ssl_ca": CA, "users": {"a": "b"}, "client": "c"}}, [".rest.client"]),
-        ({"rest": {"users": {"a": "b"}, "client": "a"}}, [".rest.ssl_ca", "is missing"]),
-        ({"rest": {"listener": "loopback", "users": {"a": "b"}, "client": "a"}},
+        ({"rest": {"ssl_ca": CA, "users": {"a": "b" * 11}, "client": "a"}},
+         [".rest.users.a", "11 characters", "at least 12"]),
+        ({"rest": {"ssl_ca": CA, "users": {"a": "b" * 12}, "client": "c"}}, [".rest.client"]),
+        ({"rest": {"users": {"a": "b" * 12}, "client": "a"}}, [".rest.ssl_ca", "is missing"]),
+        ({"rest": {"listener": "loopback", "users": {"a": "b" * 12}, "client": "a"}},
          [".rest.listener", "several hosts"]),
-        ({"rest": {"ssl_ca": CA, "users": {"a": "b"}, "client": "a", "urls": ["http://h:1"]}},
+        ({"rest": {"ssl_ca": CA, "users": {"a": "b" * 12}, "client": "a", "urls": ["http://h:1"]}},
          [".rest.urls", "in clear"]),
-        ({"rest": {"ssl_ca": CA, "users": {"a": "b"}, "client": "a",
+        ({"rest": {"ssl_ca": CA, "users": {"a": "b" * 12}, "client": "a",
                    "urls": ["http://localhost.example:1"]}},
          [".rest.urls", "in clear"]),
         ({"topics": {"offset": "x"}}, [".topics", "did you mean 'offsets'?"]),

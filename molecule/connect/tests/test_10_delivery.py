@@ -68,7 +68,7 @@ def test_a_worker_shows_references_and_no_secret(lab, rest):
         words(password) for identities in lab.passwords.values() for password in identities.values()
     ]
     text = str(connectors)
-    assert "${dir:/run/credentials/connect-west.service:" in text
+    assert "${dir:/run/connect-west/kafka:" in text
     assert [secret for secret in secrets if secret in text] == []
 
 

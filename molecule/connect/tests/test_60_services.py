@@ -26,7 +26,12 @@ def test_a_worker_can_do_only_what_it_has_to(host):
 
 
 def test_no_other_user_reads_what_its_rest_server_is_made_of(host):
-    for file in ("rest.p12", "rest.storepass", "rest.trust.p12"):
+    for file in (
+        "rest.p12",
+        "storepass/rest.storepass",
+        "rest.trust.p12",
+        "kafka/east.mirror.jaas",
+    ):
         path = f"/run/connect-west/{file}"
         assert host.run("test", "-s", path).status == 0
         argv = ["runuser", "-u", "nobody", "--", "cat", path]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .clusters import credentials_directory
 from .keys import defaults_of, filled, member
 from .schema import CONNECT_CLUSTER, INSTANCE
 
@@ -63,6 +64,22 @@ class Owner:
     def directory(self) -> str:
         """Where its process finds its configuration."""
         return f"/etc/{self.name}"
+
+    @property
+    def runtime(self) -> str:
+        """Where a Connect worker finds what is made at each of its starts."""
+        return f"/run/{self.name}"
+
+    @property
+    def credentials(self) -> str:
+        """Where references to what Kafka's clients need lead.
+
+        Whoever configures connectors has a worker resolve references. Its REST server's users and
+        key lie among the unit's credentials too, so references lead to a directory without these.
+        """
+        if self.kind is CONNECT_CLUSTERS:
+            return f"{self.runtime}/kafka"
+        return credentials_directory(self.name)
 
     def version(self, default: str) -> str:
         """The Kafka release it runs from, by default its engine's."""

@@ -68,6 +68,11 @@ def _escaped(text: str, special: str) -> str:
     return "".join(parts)
 
 
+def in_url(address: str) -> str:
+    """A host's name or address as URLs have it: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address else address
+
+
 def to_environment_file(variables: Mapping[str, Any]) -> str:
     """Lines that systemd's ``EnvironmentFile=`` turns back into exactly these variables.
 

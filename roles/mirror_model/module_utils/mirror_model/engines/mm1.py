@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import acls, kafka_names, regex, tuned
 from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
-from ..clusters import client_properties, cluster_of, credentials_directory
+from ..clusters import client_properties, cluster_of
 from ..control import Kept, excluded
 from ..engine import Engine
 from ..inventory import INSTANCES, Inventory, Owner
@@ -77,7 +77,7 @@ def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any
     consumer, producer = (
         layered(
             defaults,
-            client_properties(clusters, alias, "mirror", credentials_directory(owner.name)),
+            client_properties(clusters, alias, "mirror", owner.credentials),
             derived,
             cluster_of(clusters, alias)["properties"],
             within(flow["properties"], f"{client}."),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..clusters import credentials_directory, kafka_credentials
+from ..clusters import kafka_credentials
 from ..engines import engine_of
 from ..inventory import Inventory, Owner
 from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
@@ -102,7 +102,7 @@ def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
         except ModelError:
             continue  # refused for its own reason
     # The process gets the whole JAAS value, not the password apart.
-    return credentials_directory(owner.name), [f for f in files if not f.endswith(".password")]
+    return owner.credentials, [f for f in files if not f.endswith(".password")]
 
 
 def _aliases(found: Inventory, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...clusters import credentials_directory, reference
+from ...clusters import reference
 from ...connectors import topics as names
 from ...connectors.permissions import Places
 from ...connectors.settings import KAFKA_VERSION
@@ -80,7 +80,7 @@ def refer(owner: Owner) -> Callable[[str], str]:
     """Name of a credential to what the workers turn into it."""
     secrets = owner.settings["secrets"]
     if owner.hosts or not secrets:
-        return lambda file: reference("dir", credentials_directory(owner.name), file)
+        return lambda file: reference("dir", owner.credentials, file)
     keys = secrets.get("keys") or {}
     return lambda file: reference(
         secrets["provider"], secrets.get("path") or "", keys.get(file, file)

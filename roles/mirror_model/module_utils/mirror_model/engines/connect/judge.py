@@ -17,6 +17,8 @@ from . import cluster, connectors, keys
 # Names and passwords as HTTP's basic authentication carries them, and Java's properties.
 USER = re.compile(r"[^\x00-\x20:=#!\x7f]+")
 PASSWORD = re.compile(r"[^\x00-\x1f\x7f]+")
+# Of workers of ours: who reaches the port may guess as often as it answers.
+PASSWORD_LENGTH = 12
 SEPARATOR_OF = "{1}.properties"
 HEARTBEATS = "heartbeats"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -176,6 +178,12 @@ def _judge_rest(found: Inventory, owner: Owner) -> None:
             )
     for name, password in rest["users"].items():
         _judge_user(found, path, name, password)
+        if owner.hosts and 0 < len(str(password)) < PASSWORD_LENGTH:
+            found.refuse(
+                f"{path}.users.{name}: the password has {len(str(password))} characters, and the "
+                f"port takes guesses from the network; take at least {PASSWORD_LENGTH}, such as "
+                "`openssl rand -base64 18` prints"
+            )
     if owner.hosts and not rest["users"]:
         found.refuse(f"{path}.users: is empty, and then everybody would be let in; name users")
     if rest["users"] and rest["client"] not in rest["users"]:

@@ -13,11 +13,15 @@ from ...clusters import (
 from ...connectors import properties, settings
 from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
-from ...render import to_java_properties
+from ...render import in_url, to_java_properties
 from . import cluster, connectors
 
 CLIENTS = tuple(f"{client}." for client in kafka_names.CLIENTS)
 BASIC = "org.apache.kafka.connect.rest.basic.auth.extension"
+# A client of a connector resolves no references of its own: the worker has resolved those that it
+# allows, and a client's own config.providers could name any file.
+NO_PROVIDERS = "-Dorg.apache.kafka.automatic.config.providers=none"
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104  # the port asks for a password
 POLICY = "connector.client.config.override.policy"
 
 
@@ -30,7 +34,7 @@ def properties_of(
     ``worker_properties``.
 
     :param flows: the owner's flows, filled in.
-    :param node: ``address`` of this host, ``brokers`` of the workers' cluster; each may be missing.
+    :param node: ``address`` to listen at, ``brokers`` of the workers' cluster; each may be missing.
     :returns: property name to value; secrets as references.
     """
     alias, line = owner.settings["kafka"], kafka_names.line_of(cluster.version(owner))
@@ -54,7 +58,7 @@ def properties_of(
             "plugin.path": None,
             POLICY: "Allowlist" if allowed else "None",
             "connector.client.config.override.allowlist": allowed or None,
-            **providers(credentials_directory(owner.name), stores(owner)),
+            **providers(owner.credentials, passwords(owner)),
             **listener(owner, node),
         },
         {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
@@ -76,16 +80,17 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     closed = {"rest.extension.classes": f"{BASIC}.BasicAuthSecurityRestExtension"}
     if rest["listener"] == "loopback":
         return {"listeners": f"http://127.0.0.1:{port}", **closed}
-    directory = stores(owner)
     kept: dict[str, Any] = {}
     for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
         kept |= {
             f"listeners.https.ssl.{store}.type": "PKCS12",
-            f"listeners.https.ssl.{store}.location": f"{directory}/{file}",
-            f"listeners.https.ssl.{store}.password": reference("dir", directory, "rest.storepass"),
+            f"listeners.https.ssl.{store}.location": f"{owner.runtime}/{file}",
+            f"listeners.https.ssl.{store}.password": reference(
+                "dir", passwords(owner), "rest.storepass"
+            ),
         }
     return {
-        "listeners": f"https://0.0.0.0:{port}",
+        "listeners": f"https://{in_url(node.get('address') or ANY_ADDRESS)}:{port}",
         "rest.advertised.listener": "https",
         "rest.advertised.host.name": node.get("name"),
         "rest.advertised.port": port,
@@ -95,12 +100,12 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stores(owner: Owner) -> str:
-    """Where a worker finds the stores of its REST server, which are made anew at each start.
+def passwords(owner: Owner) -> str:
+    """Where the worker's own configuration finds the password of its REST server's stores.
 
-    Kafka's clients read PEM, its REST server does not.
+    Connectors can refer to it too; it opens nothing without the stores, which they cannot read.
     """
-    return f"/run/{owner.name}"
+    return f"{owner.runtime}/storepass"
 
 
 def login(owner: Owner) -> str:
@@ -126,10 +131,11 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
 def _guarded(owner: Owner) -> dict[str, Any]:
     """What a worker's REST server needs to know who asks, and to be asked by HTTPS."""
     file = "rest.jaas.conf"
+    login_option = f"-Djava.security.auth.login.config={owner.directory}/{file}"
     return {
         "texts": {file: login(owner)},
-        "jvm_options": [f"-Djava.security.auth.login.config={owner.directory}/{file}"],
-        "prepare": "rest-stores.sh" if cluster.rest(owner)["listener"] == "https" else "",
+        "jvm_options": [login_option, NO_PROVIDERS],
+        "prepare": "worker-secrets.sh",
         "credentials": users(owner),
     }
 

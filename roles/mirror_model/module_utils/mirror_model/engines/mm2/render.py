@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import kafka_names
-from ...clusters import client_properties, cluster_of, credentials_directory
+from ...clusters import client_properties, cluster_of
 from ...connectors import names, settings
 from ...connectors.properties import connector, consumer, producer
 from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
+from ...render import in_url
 from . import places
 
 PORT = 8083
@@ -29,7 +30,7 @@ def _connection(
     clusters: Clusters, alias: str, owner: Owner, line: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config providers for the file, and connection and security of one cluster."""
-    connection = client_properties(clusters, alias, "mirror", credentials_directory(owner.name))
+    connection = client_properties(clusters, alias, "mirror", owner.credentials)
     providers = {k: v for k, v in connection.items() if k.startswith("config.providers")}
     own = cluster_of(clusters, alias)["properties"]
     security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
@@ -92,9 +93,8 @@ def _nodes(owner: Owner, own: Properties, address: str | None) -> dict[str, Any]
         return {}
     derived: dict[str, Any] = {"dedicated.mode.enable.internal.rest": True}
     if address:
-        host = f"[{address}]" if ":" in address else address
         derived |= {
-            "listeners": f"http://{host}:{PORT}",
+            "listeners": f"http://{in_url(address)}:{PORT}",
             "rest.advertised.host.name": address,
         }
     return layered(derived, {k: v for k, v in own.items() if names.is_rest(k)})
