@@ -283,7 +283,9 @@ def test_a_worker_that_does_not_answer_is_named(worker: Worker) -> None:
 
 
 def test_a_worker_that_lets_everybody_in_is_an_error(worker: Worker) -> None:
-    assert f"{worker.url} lets in whoever asks" in worker.state(closed=True)["msg"]
+    found = worker.state(closed=True)
+    assert f"{worker.url} lets in whoever asks" in found["msg"]
+    assert found["open"]
 
 
 def refused(worker: Worker) -> dict[str, Any]:

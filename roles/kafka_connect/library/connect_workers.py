@@ -78,6 +78,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+open:
+  description: Whether it failed because a worker lets in whoever asks.
+  returned: failed
+  type: bool
 running:
   description: Connectors and tasks that run, such as C(orders-source) and C(orders-source/0).
   returned: always
@@ -124,10 +128,14 @@ def wait(connect: Connect, again: Collection[str], patience: float) -> tuple[lis
         time.sleep(PAUSE_SECONDS)
 
 
+class OpenError(RestError):
+    """A worker lets in whoever asks."""
+
+
 def require_closed(connect: Connect) -> None:
     """Make sure that nobody is let in without a password, or with a wrong one.
 
-    :raises RestError: somebody is.
+    :raises OpenError: somebody is.
     """
     for login in ({}, {"Authorization": "Basic bm9ib2R5Om5vYm9keQ=="}):
         try:
@@ -136,9 +144,9 @@ def require_closed(connect: Connect) -> None:
             if error.status != UNAUTHORIZED:
                 raise
         else:
-            raise RestError(
-                f"{connect.urls[0]} lets in whoever asks: its file of users is empty or not read; "
-                "stop the worker"
+            raise OpenError(
+                f"{connect.urls[0]} lets in whoever asks: its file of users is empty or not read, "
+                "or something on the host starts it in another way than its unit says"
             )
 
 
@@ -182,7 +190,7 @@ def main() -> None:
     try:
         module.exit_json(changed=False, **look(module.params))
     except RestError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), open=isinstance(error, OpenError))
 
 
 if __name__ == "__main__":
