@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kafka import TopicPartition
-from parity_mirror import Mirror, counts
+from parity_mirror import Mirror, counts, eventually
 from parity_records import jars_directory
 
 from mirror_report.checks.events import one_per_event
@@ -110,6 +110,47 @@ def test_a_loss_is_accepted_for_its_topic_alone(mirror: Mirror) -> None:
     record_baselines(mirror.settings, "flow", full_history=False, renew=True, topic=names[0])
     lost = [found for found in told(mirror)[0] if found.kind == "truncated"]
     assert [found.topic for found in lost] == names[1:]
+
+
+def test_a_loss_outlives_its_topic_until_it_is_accepted_and_a_baseline_names_what_it_drops(
+    mirror: Mirror,
+) -> None:
+    gone, other = mirror.topic("gone", 1), mirror.topic("other", 1)
+    record_baselines(mirror.settings, None, full_history=True, renew=False)
+    for name in (gone, other):
+        mirror.produce(name, 60)
+        mirror.copy(name, faults={"missing": 10})
+    assert [(found.kind, found.count) for found in told(mirror)[0]] == [("missing", 10)] * 2
+    mirror.admins[0].delete_topics([gone])
+    eventually(lambda: gone not in mirror.admins[0].list_topics())
+    for _ in range(2):
+        lost = {found.topic: found for found in told(mirror)[0] if found.kind == "missing"}
+        assert set(lost) == {gone, other}
+        assert {(found.severity, found.count) for found in lost.values()} == {("critical", 10)}
+    assert lost[gone].action.endswith(f"baseline --flow flow --topic {gone} --renew")
+
+    for name, left in ((gone, [other]), (other, [])):
+        said: list[str] = []
+        record_baselines(
+            mirror.settings, "flow", full_history=False, renew=True, topic=name,
+            progress=said.append,
+        )  # fmt: skip
+        assert said == [
+            f"accepted, and reported no more: flow/{name}: "
+            "10 records of the source are not on the target"
+        ]
+        found = [found.topic for found in told(mirror)[0] if found.kind == "missing"]
+        assert found == left
+
+
+def test_records_that_the_size_of_the_log_cannot_have_removed_were_deleted(mirror: Mirror) -> None:
+    topic = mirror.topic("small", 1, retention_bytes=str(10**9))
+    mirror.produce(topic, 60)
+    mirror.copy(topic)
+    assert told(mirror)[0] == []
+    mirror.admins[1].delete_records({TopicPartition(topic, 0): 60})
+    for _ in range(2):
+        assert counts(told(mirror)[1].topics[0]) == {"deleted_early": 60}
 
 
 def test_a_topic_that_cannot_be_set_back_is_refused_and_nothing_is_recorded(
