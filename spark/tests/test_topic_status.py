@@ -114,6 +114,22 @@ def test_a_topic_whose_name_collides_on_the_target_is_named_at_once(
     assert topic_status.impossible(flow, source, [name], [there, made]) == [], "it is there"
 
 
+def test_a_topic_of_the_target_that_the_flow_did_not_make_is_named() -> None:
+    empty, full = cluster(topic(end=0)), cluster(topic(end=5))
+    flow = replace(KEEPS_NAMES, sync_topic_configs=True)
+    (found,) = topic_status.foreign(flow, empty, full, {}, [])
+    assert (found.kind, found.severity, found.topic) == ("foreign_topic", "warning", "orders")
+    assert "MirrorMaker 2 sets it as the source's is set" in found.message
+    assert "cannot be left alone otherwise" in found.action
+    (found,) = topic_status.foreign(replace(flow, sync_topic_configs=False), empty, full, {}, [])
+    assert "sets it" not in found.message
+    assert topic_status.foreign(flow, full, full, {}, []) == []
+    assert topic_status.foreign(flow, empty, empty, {}, []) == []
+    assert topic_status.foreign(flow, empty, full, {"orders": {0: 3}}, []) == []
+    fed = replace(flow, name="other", source="north")
+    assert topic_status.foreign(flow, empty, full, {}, [fed]) == [], "another flow copies it"
+
+
 def test_a_topic_whose_name_becomes_too_long_is_named() -> None:
     names = ["x" * 244, "x" * 245, "y" * 245]
     flow = replace(GUARDED, topics_exclude=("y.*",))

@@ -132,6 +132,13 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "coverage.nothing_seen": lambda c: coverage.nothing_seen(
         c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), {}
     ),
+    "topic_status.foreign": lambda c: topic_status.foreign(
+        c.flow,
+        snapshot("east", topic("t", 0, 0)),
+        snapshot("west", topic(c.flow.target_topic("t"), 0, 5)),
+        {},
+        [],
+    ),
     "topic_status.impossible": lambda c: topic_status.impossible(
         replace(c.flow, topics=(".*",)), c.source, ["t", "t" * 300], []
     ),

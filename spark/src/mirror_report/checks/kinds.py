@@ -288,6 +288,12 @@ TABLE: Mapping[str, Kind] = {
         "a topic is left out because the name of its copy would be too long",
         "Give it a shorter name, or list it in `topics_exclude`.",
     ),
+    "foreign_topic": Kind(
+        "warning",
+        "a topic of the target holds records and its source never had one",
+        "Ask who made the source's topic; list it in `topics_exclude` unless they belong together. "
+        "MirrorMaker 2 sets the target's as the source's is set.",
+    ),
     "control_access": Kind(
         "warning",
         "others than the mirror may write where it keeps its state, or read its workers' key",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
-from mirror_report.model import ClusterSnapshot, Finding, TopicSnapshot, TopicStatus
+from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot, TopicStatus
 
 # Kafka's limit (org.apache.kafka.common.internals.Topic).
 LONGEST_NAME = 249
@@ -160,6 +160,44 @@ def impossible(
         if too_long(flow, name)
         and any(re.fullmatch(pattern, name) for pattern in flow.topics)
         and not any(re.fullmatch(pattern, name) for pattern in flow.topics_exclude)
+    ]
+
+
+def foreign(
+    flow: Flow,
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    positions: Positions,
+    others: Collection[Flow],
+) -> list[Finding]:
+    """Topics of the target that hold records, although the flow has had none to copy.
+
+    :param others: flows that may have copied them.
+    """
+    loses = flow.engine.syncs_topic_configs and flow.sync_topic_configs
+    return [
+        finding(
+            "foreign_topic",
+            f"{there}: holds records on {flow.target}, and {name} on {flow.source} never had one: "
+            "the flow did not make it"
+            + (f". {flow.engine.title} sets it as the source's is set" if loses else ""),
+            f"Ask who made {name} on {flow.source}, and list it in topics_exclude of flow "
+            f"{flow.name} unless they belong together"
+            + (
+                ": the settings of single topics cannot be left alone otherwise, only those of "
+                "all (sync.topic.configs.enabled: false)"
+                if loses
+                else ""
+            ),
+            flow=flow.name,
+            topic=name,
+        )
+        for name, topic in source.topics.items()
+        if not positions.get(name)
+        and not any(log.end for log in topic.partitions.values())
+        and (theirs := target.topics.get(there := flow.target_topic(name))) is not None
+        and any(log.end for log in theirs.partitions.values())
+        and not any(other.source_topic(there) for other in others)
     ]
 
 

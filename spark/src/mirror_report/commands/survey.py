@@ -49,8 +49,11 @@ def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResu
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
+            others = [
+                each for each in settings.flows if each != flow and each.target == flow.target
+            ]
             try:
-                topics = _topics(clients, flow, lag.observed[flow.name], before, result)
+                topics = _topics(clients, flow, lag.observed[flow.name], before, others, result)
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 continue
@@ -68,10 +71,12 @@ def _topics(
     flow: Flow,
     observed: Observed,
     before: Mapping[str, Mapping[str, Any]],
+    others: Sequence[Flow],
     result: Survey,
 ) -> dict[str, Any]:
     """Add the flow's topics to the result.
 
+    :param others: further flows into its target.
     :param before: manifest -> what it holds of the flow.
     :returns: what the next report has to know of the topics.
     """
@@ -93,6 +98,7 @@ def _topics(
     selected = known.get("selection", {})
     seen = selection.observe(flow, source, positions, starts, selected)
     result.findings.extend([
+        *topic_status.foreign(flow, source, observed.target, positions, others),
         *topic_status.orphaned(flow, gone, known.get("orphaned", ())),
         *selection.judge(flow, source, positions, observed.group, seen, selected),
     ])  # fmt: skip
