@@ -368,6 +368,26 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
     assert found.action
 
 
+@pytest.mark.parametrize(
+    ("waits", "at_least", "words"),
+    [
+        # The record is dated 1970, or in some years; how long it is there is known all the same.
+        (61.0, False, "7 records wait, the oldest for 61 s,"),
+        (61.0, True, "7 records wait, the oldest for at least 61 s,"),
+        (None, False, "7 records wait, the oldest for 1795834421 s,"),
+    ],
+)
+def test_a_finding_tells_how_long_records_wait_as_the_table_does(
+    waits: float | None, at_least: bool, words: str
+) -> None:
+    row = PartitionLag(
+        "orders", "t", 0, "STOPPED", 0, 9, 2, 7, 1_795_834_421.0,
+        waiting_seconds=waits, waiting_at_least=at_least,
+    )  # fmt: skip
+    (found,) = lag_findings.judge(FLOW, [row], EMPTY, CLUSTERS)
+    assert words in found.message
+
+
 def test_a_mirror_that_nobody_runs_is_a_finding_also_if_nothing_waits() -> None:
     rows = [PartitionLag("orders", t, 0, "IDLE", 0, 9, 9, 0, 0.0) for t in ("t", "u")]
     (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)

@@ -68,8 +68,7 @@ def _of_state(
     clusters: Mapping[str, Cluster],
 ) -> Finding:
     behind = sum(row.lag_records or 0 for row in rows)
-    ages = [row.lag_seconds for row in rows if row.lag_seconds is not None]
-    age = f", the oldest for {max(ages):.0f} s" if ages else ""
+    age = _oldest(rows)
     where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
     never = any(row.catches_up is False for row in rows)
     members = ", ".join(sorted({member.host for member in group.members}))
@@ -122,6 +121,21 @@ def _of_state(
     }  # fmt: skip
     kind, count, message, action = texts[state]
     return finding(kind, message, action, flow=flow.name, topic=topic, count=count)
+
+
+def _oldest(rows: Sequence[PartitionLag]) -> str:
+    """For how long the oldest record waits: its own date counts only if nothing else is known."""
+    waits = [
+        (row.lag_seconds, False)
+        if row.waiting_seconds is None
+        else (row.waiting_seconds, row.waiting_at_least)
+        for row in rows
+    ]
+    known = [(seconds, at_least) for seconds, at_least in waits if seconds is not None]
+    if not known:
+        return ""
+    seconds, at_least = max(known)
+    return f", the oldest for {'at least ' if at_least else ''}{seconds:.0f} s"
 
 
 def _holder(flow: Flow) -> str:
