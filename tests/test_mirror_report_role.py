@@ -206,7 +206,7 @@ def test_every_process_of_the_report_has_a_limit_and_ends_before_others(
 
 def test_no_unit_of_the_report_is_without_a_limit(computed: Computed) -> None:
     units = [path for path in computed["web"]["files"] if path.endswith(".service")]
-    assert len(units) == 2
+    assert len(units) == 3
     for path in units:
         assert re.search("^MemoryMax=[0-9]+M$", computed["web"]["files"][path]["content"], re.M)
 

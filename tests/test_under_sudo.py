@@ -21,7 +21,7 @@ SECURITY = ROOT / "docs/security.md"
 # several words.
 NO_PATHS = {
     "command", "deadline", "flow", "format", "max_bytes", "max_lag", "max_records", "member_host",
-    "side", "timeout", "topic",
+    "side", "timeout", "topic", "unit",
 }  # fmt: skip
 WITHOUT_RIGHTS = {"show", "compare"}
 

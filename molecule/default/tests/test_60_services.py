@@ -28,6 +28,8 @@ SERVICES = [
     ("source1", "kafka-broker", BROKER),
     ("target1", "kafka-broker", BROKER),
 ]
+# Root's own, with no right but to read the journal, units and what root alone may read of mirrors.
+ROOTS = ("mirror1", "mirror-report-units", ["/run/mirror-report-units"])
 
 
 def test_every_service_is_among_them(lab):
@@ -36,7 +38,7 @@ def test_every_service_is_among_them(lab):
         for host in lab.hosts
         for file in host.shell("cd /etc/systemd/system; find . -name '*.service' -type f").split()
     }
-    assert found == {(name, f"./{unit}") for name, unit, _ in SERVICES}
+    assert found == {(name, f"./{unit}") for name, unit, _ in (*SERVICES, ROOTS)}
 
 
 @pytest.mark.parametrize(("name", "unit", "own"), SERVICES)
@@ -59,6 +61,15 @@ def test_a_host_short_of_memory_knows_what_to_end_first(lab, name, unit, own):
     found = dict(line.split("=") for line in shown.split())
     assert found["MemoryMax"].isdecimal()
     assert found["OOMScoreAdjust"] == ("1000" if "report" in unit else "-500")
+
+
+def test_what_root_runs_for_the_report_can_do_little_more(lab, measured):
+    name, unit, own = ROOTS
+    found = exposure(lab.host(name), f"{unit}.service")
+    measured(unit=unit, exposure=found)
+    assert found <= 1.5
+    could = Sandbox(lab.host(name)).of_unit(unit, own)
+    assert could - {"signal to systemd"} == allowed(own), "the same user may send signals"
 
 
 @pytest.mark.parametrize("name", ["mirrormaker", "mirrormaker-payments"])

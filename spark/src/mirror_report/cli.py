@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "prove": "compare topics at rest whatever their timestamps; remember nothing",
     "digest": "digest one side, near its cluster",
     "compare": "hold two digests against each other; ask no cluster",
+    "units": "tell what this host's mirrors say of themselves; for root",
     "archive": "let Spark start faster: archive the classes it loads",
     "publish": "put the last report where the web view shows it",
     "show": "show the last report",

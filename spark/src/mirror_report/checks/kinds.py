@@ -165,6 +165,23 @@ TABLE: Mapping[str, Kind] = {
         "If it was not stopped on purpose, run `journalctl -u <instance> -n 100` on the mirror's "
         "host.",
     ),
+    "restarting": Kind(
+        "critical",
+        "the process of a mirror on this host ends again and again; a warning while one runs",
+        "The finding names the cause if the journal does. The mirror starts again by itself when "
+        "it is mended, from systemd 254 on after longer and longer pauses.",
+    ),
+    "hindered": Kind(
+        "critical",
+        "why a mirror on this host stands still, by its journal, or by a login as it does",
+        "Mend what the finding names: login, certificate, permission, the name of a topic, or a "
+        "record that the target refuses.",
+    ),
+    "undeclared": Kind(
+        "warning",
+        "something mirrors that the inventory does not name any more",
+        "Declare it with `state: absent` and run its play, or put it back into the inventory.",
+    ),
     "stalled": Kind(
         "critical",
         "records wait, the mirror runs and does not move",

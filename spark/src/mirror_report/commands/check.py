@@ -21,6 +21,7 @@ from mirror_report.checks import (
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.commands import shared
+from mirror_report.commands.units import processes_of
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import states
@@ -69,6 +70,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
         for flow in flows:
             found += releases.settings(flow, known.get(flow.target))
         found += ending_certificates(settings, clients, flows)
+    found += processes_of(settings, flows, found)
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)
 

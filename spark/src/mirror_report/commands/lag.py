@@ -13,6 +13,7 @@ from mirror_report.checks.verdict import failure, once, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.check import check_flow, ending_certificates, lacking_permissions
 from mirror_report.commands.measure_flow import measure_flow
+from mirror_report.commands.units import processes_of
 from mirror_report.config import Settings
 from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.model import (
@@ -133,6 +134,7 @@ def measure_lag(
                     if lack.kind == "missing_permission"
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
+    result.findings.extend(processes_of(settings, flows, result.findings, result.rows))
     result.findings[:] = once(result.findings)
     if any(flow.name in result.tails for flow in flows):
         _keep_tails(store, manifests["mirrors"], result)

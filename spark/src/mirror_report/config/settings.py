@@ -90,6 +90,9 @@ class Settings:
     :param history_days: for how long it keeps what it has seen: lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
     :param metrics_partitions: metrics of lag for each partition instead of each topic.
+    :param units_file: where root leaves what this host's mirrors say of themselves; ``None``: it
+        does not.
+    :param instances: mirrors and workers that this host shall have; ``None``: not known.
     :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """
 
@@ -103,6 +106,8 @@ class Settings:
     metrics_directory: str | None = None
     metrics_partitions: bool = False
     web_directory: str | None = None
+    units_file: str | None = None
+    instances: tuple[str, ...] | None = None
     warn: Warn = field(default_factory=Warn)
     budget: Budget = field(default_factory=Budget)
     spark: Spark = field(default_factory=Spark)

@@ -52,12 +52,14 @@ from mirror_report.model.groups import (
 from mirror_report.model.lag import LagPoint, LagState, PartitionLag, PositionSource
 from mirror_report.model.mirror import ForeignRecords, MirrorStatus, OffsetSync, WorkerState
 from mirror_report.model.topics import ConfigDifference, TopicStatus
+from mirror_report.model.units import Cause, Ended, JournalLine, UnitRecord, UnitState
 
 __all__ = [
     "CLASSES",
     "MARK",
     "Access",
     "BucketDifference",
+    "Cause",
     "Certificate",
     "CheckDocument",
     "ClusterSnapshot",
@@ -67,6 +69,7 @@ __all__ = [
     "ConfirmDocument",
     "Confirmation",
     "Document",
+    "Ended",
     "Finding",
     "FlowStatus",
     "ForeignRecords",
@@ -78,6 +81,7 @@ __all__ = [
     "GroupSnapshot",
     "GroupState",
     "GroupsDocument",
+    "JournalLine",
     "Judged",
     "LagDocument",
     "LagPoint",
@@ -105,6 +109,8 @@ __all__ = [
     "TopicSnapshot",
     "TopicStatus",
     "Translation",
+    "UnitRecord",
+    "UnitState",
     "Verdict",
     "WorkerState",
     "another_topic",

@@ -1,0 +1,153 @@
+"""Why a mirror's process ends or stands still, by what it logs: lines in, a cause out; no I/O.
+
+Whoever may create topics chooses parts of what is logged. So a cause is one of a fixed list, and
+what is taken over of a line is a legal topic's name or a host and port, and nothing else.
+"""
+
+import re
+from collections.abc import Sequence
+
+from mirror_report.model import Cause, Ended, JournalLine
+
+# What stands at the end of it is often only what it led to.
+TOGETHER_SECONDS = 60
+# Ends of a process are counted over this time.
+WINDOW_SECONDS = 3600
+MOST = 200
+_TOPIC = r"(?P<topic>[A-Za-z0-9._-]{1,249})"
+_ERROR = r"org\.apache\.kafka\.common\.errors\."
+
+# Kind -> what it is in words. The first come first where a process says several things at once.
+WORDS = {
+    "record_refused": "the target refuses a record",
+    "name_refused": "the target refuses the name of a topic",
+    "login_refused": "the login is refused",
+    "certificate_ended": "a certificate has ended",
+    "certificate_refused": "a certificate is not accepted",
+    "permission": "a permission is missing",
+    "credential_missing": "a file of its credentials is missing",
+    "memory": "its memory does not suffice",
+    "options": "Java does not start with these options",
+    "configuration": "its configuration is refused",
+    "unknown_host": "a name of a bootstrap server does not resolve",
+    "topic_missing": "a topic is missing on the target",
+    "unreachable": "a broker cannot be reached",
+}
+
+# Words that brokers and clients write (Kafka 3.9 and 4.3), each with what no name can hold.
+_SIGNS: tuple[tuple[str, str], ...] = (
+    (
+        "record_refused",
+        rf"{_ERROR}(RecordTooLarge|InvalidRecord|InvalidTimestamp|CorruptRecord)Exception: |"
+        r"InvalidRecordException: |IllegalArgumentException: Invalid timestamp: ",
+    ),
+    ("name_refused", rf"{_ERROR}InvalidTopicException: |=INVALID_TOPIC_EXCEPTION\}}"),
+    (
+        "certificate_ended",
+        r"CertificateExpiredException: |certificate_expired|NotAfter: ",
+    ),
+    (
+        "certificate_refused",
+        rf"{_ERROR}SslAuthenticationException: |SSLHandshakeException: |PKIX path |"
+        r"failed authentication due to: SSL handshake failed",
+    ),
+    ("login_refused", rf"{_ERROR}SaslAuthenticationException: |failed authentication due to: "),
+    ("permission", rf"{_ERROR}(Topic|Group|Cluster|TransactionalId)AuthorizationException: "),
+    ("credential_missing", r"status=243/CREDENTIALS|Failed to set up credentials: "),
+    ("memory", r"java\.lang\.OutOfMemoryError: |due to the OOM killer|result 'oom-kill'"),
+    (
+        "options",
+        r"Could not create the Java Virtual Machine|^Unrecognized VM option |"
+        r"^Error occurred during initialization of VM",
+    ),
+    ("configuration", r"org\.apache\.kafka\.common\.config\.ConfigException: "),
+    ("unknown_host", r"No resolvable bootstrap urls|Couldn't resolve server "),
+    ("topic_missing", r"=UNKNOWN_TOPIC_OR_PARTITION\}"),
+    (
+        "unreachable",
+        r"could not be established\. Node may not be available|Timed out waiting for a node",
+    ),
+)
+_CAUSES = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
+_RANKS = {kind: rank for rank, kind in enumerate(WORDS)}
+_NAMED = tuple(
+    re.compile(sign)
+    for sign in (
+        rf"sending message to topic {_TOPIC} with key",
+        rf"failed to send record to {_TOPIC}: ",
+        rf"topics: \[{_TOPIC}\]",
+        rf"\{{{_TOPIC}=(UNKNOWN_TOPIC_OR_PARTITION|INVALID_TOPIC_EXCEPTION)\}}",
+    )
+)
+_ADDRESS = re.compile(
+    r"node -?[0-9]+ \((?P<host>[A-Za-z0-9.-]{1,253})/[^)]{0,60}:(?P<port>[0-9]{1,5})\)"
+)
+
+
+def cause(lines: Sequence[JournalLine]) -> Cause | None:
+    """Why a process does not do its work, by what it said last; ``None``: it named nothing known.
+
+    :param lines: of one process, the oldest first.
+    """
+    found = [(line, kind) for line in lines if (kind := _kind(line.text))]
+    if not found:
+        return None
+    last = found[-1][0].at
+    recent = [(line, kind) for line, kind in found if last - line.at <= TOGETHER_SECONDS]
+    kind = min((kind for _, kind in recent), key=_RANKS.__getitem__)
+    texts = [line.text for line, each in recent if each == kind]
+    topics = [match["topic"] for text in texts for sign in _NAMED if (match := sign.search(text))]
+    brokers = [match for text in texts if (match := _ADDRESS.search(text))]
+    address = f"{brokers[-1]['host']}:{brokers[-1]['port']}" if brokers else ""
+    return Cause(kind, address, topics[-1] if topics else "")
+
+
+def _kind(text: str) -> str | None:
+    return next((kind for kind, sign in _CAUSES if sign.search(text)), None)
+
+
+def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    """What counts of when a unit was looked at, and of how often its process had ended by then.
+
+    That is the last hour, or less: the count begins anew when a person starts the unit.
+    """
+    own: list[tuple[float, int]] = []
+    for at, ends in history:
+        if own and ends < own[-1][1]:
+            own = [(at, 0)]
+        own.append((at, ends))
+    return tuple(entry for entry in own[-MOST:] if own[-1][0] - entry[0] <= WINDOW_SECONDS)
+
+
+def ended(lines: Sequence[JournalLine]) -> list[Ended]:
+    """Processes that have ended: how, and what each of them said; the oldest first."""
+    found: list[Ended] = []
+    own: list[JournalLine] = []
+    for line in lines:
+        own.append(line)
+        if line.ended:
+            found.append((line.ended, own))
+            own = []
+    return found
+
+
+def running(lines: Sequence[JournalLine]) -> list[JournalLine]:
+    """What the process has said that has not ended."""
+    ends = [at for at, line in enumerate(lines) if line.ended]
+    return list(lines[ends[-1] + 1 :] if ends else lines)
+
+
+def sentence(found: Cause | None) -> str:
+    """A cause in words, empty if it is not known."""
+    if found is None:
+        return ""
+    where = f" by {found.address}" if found.address and found.kind.endswith("refused") else ""
+    where = where or (f" ({found.address})" if found.address else "")
+    return f"{WORDS[found.kind]}{where}" + (f" (topic {found.topic})" if found.topic else "")
+
+
+def first_of(ends: Sequence[Ended]) -> str:
+    """How the first of some processes ended, and its cause as far as one of them names it."""
+    named = (sentence(cause(said)) for _, said in ends)
+    why = next((text for text in named if text), "")
+    return ends[0][0] + (f": {why}" if why else "") if ends else ""

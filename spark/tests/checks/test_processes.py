@@ -1,0 +1,123 @@
+"""What is found of the processes of this host, by what root recorded of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import pytest
+
+from mirror_report import units
+from mirror_report.checks import processes
+from mirror_report.checks.verdict import finding
+from mirror_report.commands.units import processes_of
+from mirror_report.config import Cluster, Flow, Settings
+from mirror_report.model import Cause, PartitionLag, UnitRecord
+
+FLOW = Flow("orders", "east", "west", "orders", instance="mirrormaker")
+LOGIN = Cause("login_refused", "source1:9092")
+ENDING = UnitRecord(
+    "mirrormaker", "activating", "auto-restart", 1000.0,
+    history=((0.0, 10), (1000.0, 22)), ended="exit status 255", cause=LOGIN,
+)  # fmt: skip
+HANGING = UnitRecord("mirrormaker", "active", "running", 1000.0, 9000.0, cause=LOGIN)
+
+
+def judged(record, *kinds):
+    return [
+        (found.kind, found.severity, found.count)
+        for found in processes.judge(FLOW, [record], kinds)
+    ]
+
+
+def test_a_process_that_ends_again_and_again_is_told_once_with_its_cause():
+    assert judged(ENDING, "stopped") == [("restarting", "critical", 12)]
+    (found,) = processes.judge(FLOW, [ENDING], ["stopped"])
+    assert "ended 12 times since 00:00:00 UTC" in found.message
+    assert "exit status 255: the login is refused by source1:9092" in found.message
+
+
+def test_a_process_between_two_ends_is_a_warning_and_one_that_stays_up_is_none():
+    young = dataclasses.replace(ENDING, active="active", sub="running", running_seconds=2.0)
+    assert judged(young) == [("restarting", "warning", 12)]
+    assert judged(dataclasses.replace(young, running_seconds=121.0)) == []
+
+
+@pytest.mark.parametrize("kind", ["stopped", "not_running", "stalled", "task_failed"])
+def test_why_a_mirror_stands_still_is_told(kind):
+    assert judged(HANGING, kind) == [("hindered", "critical", None)]
+
+
+def test_a_record_that_the_target_refuses_is_told_with_where_it_lies():
+    refused = dataclasses.replace(HANGING, cause=Cause("record_refused", topic="orders"))
+    lag = [
+        PartitionLag("orders", topic, partition, "STALLED", 0, 9, 9 - behind, behind, None)
+        for topic, partition, behind in [("orders", 0, 0), ("orders", 1, 4), ("other", 1, 5)]
+    ]
+    (found,) = processes.judge(FLOW, [refused], ["stalled"], lag)
+    assert "refuses a record (topic orders)" in found.message
+    assert found.message.endswith("in partition 1 from offset 5")
+
+
+def test_what_a_mirror_that_moves_has_complained_of_is_nothing():
+    assert judged(HANGING, "lagging", "duplicate") == []
+
+
+def test_a_login_that_is_refused_is_told_though_the_process_still_has_one():
+    refused = dataclasses.replace(HANGING, refused=("cluster east refuses identity mirror",))
+    (found,) = processes.judge(FLOW, [refused], [])
+    assert (found.kind, found.severity) == ("hindered", "critical")
+    assert "cluster east refuses identity mirror" in found.message
+
+
+def test_a_mirror_that_was_stopped_by_hand_has_no_cause():
+    stopped = dataclasses.replace(HANGING, active="inactive", sub="dead", running_seconds=None)
+    assert judged(stopped, "stopped") == []
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Settings whose record holds what is given."""
+
+    def settings(*records, instances=("mirrormaker",)):
+        path = tmp_path / "units.json"
+        units.write(path, records)
+        assert units.read(path) == records
+        assert path.stat().st_mode & 0o7777 == 0o644
+        clusters = {alias: Cluster(alias, ("a:1",)) for alias in ("east", "west")}
+        return Settings(clusters, (FLOW,), units_file=str(path), instances=instances)
+
+    return settings
+
+
+def found_in(settings: Settings, *kinds: str) -> list[str]:
+    of_flow = [finding(kind, "", "", flow="orders") for kind in kinds]
+    return [each.kind for each in processes_of(settings, (FLOW,), of_flow)]
+
+
+def test_what_no_inventory_names_any_more_and_runs_is_told(recorded):
+    now = time.time()
+    other = UnitRecord("former", "active", "running", now)
+    dead = UnitRecord("dead", "inactive", "dead", now)
+    assert found_in(recorded(other, dead)) == ["undeclared"]
+    assert found_in(recorded(other, dead, instances=("former",))) == []
+    assert found_in(recorded(other, dead, instances=None)) == []
+
+
+def test_a_record_that_is_not_renewed_says_nothing(recorded):
+    now = dataclasses.replace(HANGING, at=time.time())
+    assert found_in(recorded(now), "stalled") == ["hindered"]
+    assert found_in(recorded(dataclasses.replace(now, at=now.at - 3600)), "stalled") == []
+
+
+def test_a_record_that_cannot_be_read_says_nothing(recorded, tmp_path):
+    settings = recorded()
+    for text in (
+        "",
+        "{}",
+        "[1]",
+        '[{"name": "a"}]',
+        '[{"cause": 1, "history": [], "refused": []}]',
+    ):
+        (tmp_path / "units.json").write_text(text)
+        assert found_in(settings, "stalled") == []
