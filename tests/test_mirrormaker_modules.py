@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.loading import load
+from tests.playing import run_module
 
 state = load("roles/mirrormaker/library/mirrormaker_state.py", "mirrormaker_state")
 
@@ -53,3 +54,63 @@ def test_an_empty_directory_is_nobodys_and_a_full_one_without_marker_is_foreign(
     (tmp_path / "x").touch()
     found = state.directory_state(tmp_path)
     assert (found["empty"], found["ownership"]) == (False, None)
+
+
+LAST_GOOD = "roles/mirrormaker/library/mirrormaker_last_good.py"
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """Files of an instance, its credentials, and how the module is called for them."""
+    credentials = tmp_path / "credentials"
+    credentials.mkdir(mode=0o700)
+    for name, text in {"generations.json": "{}", "p.properties": "old", "a.service": "old"}.items():
+        (tmp_path / name).write_text(text)
+    (credentials / "east.jaas").write_text("old")
+    (credentials / "east.jaas").chmod(0o600)
+    names = ["generations.json", "p.properties", "q.properties", "a.service"]
+    given = {
+        "path": str(tmp_path / "last-good.json"),
+        "files": [str(tmp_path / name) for name in names],
+        "credentials": str(credentials),
+    }
+    return tmp_path, lambda state, **more: run_module(LAST_GOOD, given | {"state": state} | more)
+
+
+def contents(folder):
+    """Every file below a folder but what is kept: name to content and mode."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode & 0o7777)
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "last-good.json"
+    }
+
+
+def test_what_was_confirmed_is_kept_for_root_alone_and_once(configured):
+    folder, run = configured
+    assert run("kept", client="{}")["changed"]
+    kept = folder / "last-good.json"
+    assert (kept.stat().st_mode & 0o7777, kept.stat().st_uid) == (0o600, 0)
+    assert not run("kept", client="{}")["changed"]
+
+
+def test_what_was_confirmed_comes_back_whole_and_nothing_else_stays(configured):
+    folder, run = configured
+    before = contents(folder)
+    run("kept", client='{"a": 1}')
+    for name in ("p.properties", "q.properties", "a.service", "credentials/east.jaas"):
+        (folder / name).write_text("new")
+    (folder / "credentials/west.jaas").write_text("new")
+    (folder / "generations.json").unlink()
+    back = run("restored")
+    assert (back["changed"], back["present"], back["client"]) == (True, True, '{"a": 1}')
+    assert contents(folder) == before
+    assert not run("restored")["changed"]
+
+
+def test_without_a_confirmed_configuration_nothing_is_touched(configured):
+    folder, run = configured
+    before = contents(folder)
+    back = run("restored")
+    assert (back["changed"], back["present"]) == (False, False)
+    assert contents(folder) == before

@@ -33,6 +33,19 @@ def payments(lab: Lab) -> Unit:
     return Unit(lab.mirror, "mirrormaker-payments.service")
 
 
+@pytest.fixture
+def give_password(lab: Lab) -> Iterator[Callable[[str, str], None]]:
+    """Let the source know an identity by another password, until the test ends."""
+
+    def give(identity: str, password: str) -> None:
+        login = lab.clusters["east"]["identities"][identity]
+        step = {"do": "set_password", "cluster": "east", "password": password}
+        lab.probe(step | {"user": login["username"], "mechanism": login["sasl_mechanism"]})
+
+    yield give
+    give("mirror", lab.passwords["east"]["mirror"])
+
+
 @pytest.fixture(scope="session")
 def faulty(lab: Lab, payments: Unit) -> Faulty:
     """The flow whose topics are damaged."""

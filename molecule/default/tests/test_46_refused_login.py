@@ -11,13 +11,6 @@ TOPIC = "payments.sound"
 ENDS = 125
 
 
-def give_password(lab, identity, password):
-    """Let the source know an identity of the inventory by a password."""
-    login = lab.clusters["east"]["identities"][identity]
-    step = {"do": "set_password", "cluster": "east", "password": password}
-    lab.probe(step | {"user": login["username"], "mechanism": login["sasl_mechanism"]})
-
-
 @pytest.fixture
 def ending(payments):
     """The instance with a process that ends at once, so that ends are many in little time."""
@@ -47,14 +40,14 @@ def test_no_number_of_ends_keeps_a_mirror_from_coming_back(lab, ending, measured
 
 
 @pytest.mark.long
-def test_a_login_refused_for_longer_than_the_former_limit_mends_itself(lab, payments, measured):
+def test_a_login_refused_for_longer_than_the_former_limit_mends_itself(
+    lab, payments, give_password, measured
+):
     since = payments.host.now()
-    give_password(lab, "mirror", "another")
-    try:
-        payments.control("restart")
-        wait("ends of the process", lambda: payments.restarts >= ENDS, 3000, 5)
-    finally:
-        give_password(lab, "mirror", lab.passwords["east"]["mirror"])
+    give_password("mirror", "another")
+    payments.control("restart")
+    wait("ends of the process", lambda: payments.restarts >= ENDS, 3000, 5)
+    give_password("mirror", lab.passwords["east"]["mirror"])
     wait("the mirror", lambda: payments.show()["SubState"] == "running")
     lines = len(payments.journal(since).splitlines())
     measured(ends=payments.restarts, lines_an_end=lines // payments.restarts)

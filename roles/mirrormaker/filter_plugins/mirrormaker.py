@@ -72,6 +72,15 @@ def mirrormaker_brokers(flows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
+def mirrormaker_said(answer: Mapping[str, Any]) -> str:
+    """What a command of the report's client said, in one line, its last error if nothing else.
+
+    :param answer: as a task registered it.
+    """
+    lines = str(answer.get("stderr") or "no answer").strip().splitlines()
+    return str(answer.get("stdout") or "").strip() or lines[-1]
+
+
 class FilterModule:
     """The filters this role brings along."""
 
@@ -81,4 +90,5 @@ class FilterModule:
             "mirrormaker_brokers": mirrormaker_brokers,
             "mirrormaker_clusters": mirrormaker_clusters,
             "mirrormaker_identity": mirrormaker_identity,
+            "mirrormaker_said": mirrormaker_said,
         }

@@ -29,7 +29,7 @@ from mirror_report.render import Answer, formats, schema, terminal
 
 TYPED = {
     "archive", "baseline", "check", "compare", "confirm", "digest", "groups", "lag", "prove",
-    "publish", "run", "show",
+    "publish", "run", "show", "units",
 }  # fmt: skip
 BUCKETS = {"verified": 1, "in_flight": 0, "mismatch": 30, "skipped": 0}
 

@@ -4,8 +4,10 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-from mirror_report.checks import positions, workers
+from mirror_report import units
+from mirror_report.checks import causes, positions, workers
 from mirror_report.commands import shared
 from mirror_report.config import Flow, Settings
 from mirror_report.engines import WorkerStore
@@ -13,7 +15,14 @@ from mirror_report.kafka import guarded
 from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import ClusterSnapshot, Confirmation, ConfirmDocument, Place, Progress
+from mirror_report.model import (
+    ClusterSnapshot,
+    Confirmation,
+    ConfirmDocument,
+    Place,
+    Positions,
+    Progress,
+)
 from mirror_report.observe import (
     Clients,
     mirror_status,
@@ -23,6 +32,11 @@ from mirror_report.observe import (
 )
 from mirror_report.render import Answer, formats
 
+# As many processes of a unit may end before it counts as one that cannot run.
+ENDS = 3
+# What has run for so long was not started just now: earlier ends are not of this start.
+STEADY_SECONDS = 120
+
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``confirm``."""
@@ -30,6 +44,10 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--member-host", metavar="HOST", action="append", default=[], nargs="+",
         help="host the process runs on (may be repeated; default: any)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unit", metavar="UNIT",
+        help="systemd unit of the process on this host: give up when it has ended three times",
     )  # fmt: skip
     parser.add_argument("--timeout", metavar="SECONDS", type=shared.positive, default=60.0)
     shared.json(parser, "result as one JSON object")
@@ -43,9 +61,53 @@ def answer(options: Namespace) -> Answer:
     hosts = [host for hosts in options.member_host for host in hosts]
     return formats.confirmation(
         confirm_flows(
-            shared.settings(options), options.flow, hosts, options.timeout, shared.show_progress
+            shared.settings(options),
+            options.flow,
+            hosts,
+            options.timeout,
+            shared.show_progress,
+            Watch.of(options.unit),
         )
     )
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The unit of the flows' process on this host.
+
+    :param name: ``None``: it is not known, and nothing is said of it.
+    :param before: how often its process had ended before it was started anew.
+    """
+
+    name: str | None = None
+    before: int = 0
+
+    @classmethod
+    def of(cls, name: str | None) -> "Watch":
+        """Begin to watch a unit.
+
+        :raises ReportError: systemd does not answer.
+        """
+        begun = units.state(name) if name else None
+        if begun and (begun.running_seconds or 0) > STEADY_SECONDS:
+            return cls(name, begun.restarts)
+        return cls(name)
+
+    def failed(self) -> str:
+        """That its process has ended too often, how and why; empty: it has not."""
+        now = units.state(self.name) if self.name else None
+        ends = now.ends - self.before if now else 0
+        if not self.name or ends < ENDS:
+            return ""
+        said = causes.first_of(causes.ended(units.journal(self.name))[-ends:])
+        return f"its process ended {ends} times" + (f", {said}" if said else "")
+
+    def why(self) -> str:
+        """What the process that runs says against its work, as the end of a sentence."""
+        if not self.name:
+            return ""
+        found = causes.cause(causes.running(units.journal(self.name)))
+        return f"; by its journal, {causes.sentence(found)}" if found else ""
 
 
 def confirm_flows(
@@ -54,74 +116,104 @@ def confirm_flows(
     hosts: Sequence[str],
     timeout: float,
     progress: Progress,
+    watch: Watch | None = None,
 ) -> ConfirmDocument:
     """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
     :param timeout: seconds for taking up the work, and again for moving.
+    :param watch: what says that there is nothing to wait for any more.
     """
     flows = shared.chosen(settings, flow_name)
+    awaited = _Awaited(hosts, timeout, watch or Watch(), progress)
     with ThreadPoolExecutor(max_workers=len(flows)) as pool:
-        found = list(
-            pool.map(lambda flow: _confirm(settings, flow, hosts, timeout, progress), flows)
-        )
+        found = list(pool.map(lambda flow: _confirm(settings, flow, awaited), flows))
     return ConfirmDocument(all(confirmation.ok for confirmation in found), found)
 
 
-def _confirm(
-    settings: Settings, flow: Flow, hosts: Sequence[str], timeout: float, progress: Progress
-) -> Confirmation:
-    cluster = settings.clusters[flow.alias(flow.engine.workers_side)]
+@dataclass(frozen=True)
+class _Awaited:
+    hosts: Sequence[str]
+    timeout: float
+    watch: Watch
+    progress: Progress
+
+
+def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
     tails: FlowTails = {}
-    holder = flow.alias(flow.engine.positions_side)
-    with open_clients(settings, {flow.source, cluster.alias, holder}) as clients:
-        deadline = time.monotonic() + timeout
-        while True:
-            source = source_snapshot(clients, flow)
-            # Asked again each time: a name may not resolve for a moment.
-            seen_from = {seen for host in hosts for seen in addresses(host, cluster)}
-            if not (lacking := _not_taken_up(clients, flow, source, hosts, seen_from, tails)):
-                break
-            if time.monotonic() > deadline:
-                return Confirmation(
-                    flow.name, False, None,
-                    f"{flow.name}: {lacking}. Look into "
-                    f"journalctl -u {flow.instance}.service -n 100",
-                )  # fmt: skip
-            progress(f"waiting for flow {flow.name}: {lacking}")
-            time.sleep(1)
-        started = mirror_status(clients, flow, tails).positions
+    sides = (flow.engine.workers_side, flow.engine.positions_side)
+    failed, flowing = "", None
+    with open_clients(settings, {flow.source, *map(flow.alias, sides)}) as clients:
+        source, failed = _take_up(clients, flow, awaited, tails)
+        started = mirror_status(clients, flow, tails).positions if not failed else {}
         waiting = positions.waiting(flow, source, positions.by_partition(flow, source, started, {}))
-        idle = Confirmation(
-            flow.name, True, None, f"{flow.name}: running, flow not observed (lag 0)"
-        )
-        if not waiting:
-            return idle
-        progress(
-            f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the position"
-        )
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            time.sleep(1)
-            now = mirror_status(clients, flow, tails).positions
-            if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
-                return Confirmation(flow.name, True, True, f"{flow.name}: running, records flow")
-        if _only_markers(settings, flow, waiting):
-            return idle
-    return Confirmation(
-        flow.name,
-        False,
-        False,
-        f"{flow.name}: {sum(end - at for at, end in waiting.values())} records wait and the "
-        f"position did not move for {timeout:.0f} s. Look into "
-        f"journalctl -u {flow.instance}.service -n 100",
+        if waiting and not failed:
+            awaited.progress(
+                f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the "
+                "position"
+            )
+            moved = _move(clients, flow, awaited, (tails, started, waiting))
+            failed, flowing = moved or "", None if moved is None else not moved
+    if failed:
+        where = f"Look into journalctl -u {flow.instance}.service -n 100"
+        return Confirmation(flow.name, False, flowing, f"{flow.name}: {failed}. {where}")
+    moves = "records flow" if flowing else "flow not observed (lag 0)"
+    return Confirmation(flow.name, True, flowing, f"{flow.name}: running, {moves}")
+
+
+def _take_up(
+    clients: Clients, flow: Flow, awaited: _Awaited, tails: FlowTails
+) -> tuple[ClusterSnapshot, str]:
+    """Wait for the process to have its work in hand; the source, and why it has not, if so."""
+    cluster = clients.get(flow.alias(flow.engine.workers_side)).cluster
+    deadline = time.monotonic() + awaited.timeout
+    while True:
+        source = source_snapshot(clients, flow)
+        # First: of a process that has just ended, its group may not know yet.
+        if failed := awaited.watch.failed():
+            return source, failed
+        # Asked again each time: a name may not resolve for a moment.
+        seen_from = {seen for host in awaited.hosts for seen in addresses(host, cluster)}
+        lacking = _not_taken_up(clients, flow, source, awaited.hosts, seen_from, tails)
+        if not lacking:
+            return source, ""
+        if time.monotonic() > deadline:
+            return source, lacking + awaited.watch.why()
+        awaited.progress(f"waiting for flow {flow.name}: {lacking}")
+        time.sleep(1)
+
+
+def _move(
+    clients: Clients,
+    flow: Flow,
+    awaited: _Awaited,
+    seen: tuple[FlowTails, Positions, Mapping[Place, tuple[int, int]]],
+) -> str | None:
+    """Wait for a position to move; why none did, empty: one did, ``None``: there is no record.
+
+    :param seen: tails, the positions when the watch begins, and what waits behind them.
+    """
+    tails, started, waiting = seen
+    deadline = time.monotonic() + awaited.timeout
+    while time.monotonic() < deadline:
+        time.sleep(1)
+        now = mirror_status(clients, flow, tails).positions
+        if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
+            return ""
+        if failed := awaited.watch.failed():
+            return failed
+    if _only_markers(clients, flow, waiting):
+        return None
+    return (
+        f"{sum(end - at for at, end in waiting.values())} records wait and the position did not "
+        f"move for {awaited.timeout:.0f} s{awaited.watch.why()}"
     )
 
 
-def _only_markers(settings: Settings, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    source, isolation = settings.clusters[flow.source], flow.source_isolation
+def _only_markers(clients: Clients, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
+    source, isolation = clients.get(flow.source).cluster, flow.source_isolation
     ages = guarded.each(
-        lambda some: oldest_waiting(source, settings.credentials, some, isolation=isolation),
+        lambda some: oldest_waiting(source, clients.credentials, some, isolation=isolation),
         waiting,
         WAITING_SECONDS,
     ).answers
