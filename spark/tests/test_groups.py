@@ -1,5 +1,6 @@
 """What a group that moved to the target now would lose or read again, and what is said of it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -34,8 +35,8 @@ FLOW = Flow(
     offset_syncs_topic="syncs", checkpoints_topic="checkpoints",
 )  # fmt: skip
 WEST = Cluster("west", ("west1:9092",))
-# Until 200 every record was copied once; 50 of the next were copied twice.
-SYNCS = ((0, 0), (100, 100), (200, 200), (300, 350))
+# Until 200 the distances are equal; 50 of the next records were copied twice.
+SYNCS = ((0, 0), (100, 100), (150, 150), (200, 200), (300, 350))
 
 
 def log(end: int, start: int = 0) -> PartitionSnapshot:
@@ -47,10 +48,9 @@ def syncs(some: Sequence[tuple[int, int]]) -> tuple[OffsetSync, ...]:
 
 
 def found(
-    offset: int, some: Sequence[tuple[int, int]] = SYNCS, *, ends: tuple[int, int] = (400, 450),
-    drained: bool = False,
-) -> tuple[int | None, bool, int]:  # fmt: skip
-    mapped = image(offset, syncs(some), log(ends[0]), log(ends[1]), drained=drained)
+    offset: int, some: Sequence[tuple[int, int]] = SYNCS, *, ends: tuple[int, int] = (400, 450)
+) -> tuple[int | None, bool, int]:
+    mapped = image(offset, syncs(some), log(ends[0]), log(ends[1]))
     return mapped.offset, mapped.exact, mapped.at_most
 
 
@@ -60,6 +60,8 @@ def found(
         (100, (100, True, 100)),
         (150, (150, True, 150)),
         (300, (350, True, 350)),
+        # Between two syncs with equal distances as much may be passed over as is repeated.
+        (120, (101, False, 150)),
         # Between these two syncs the target got more than the source had.
         (250, (201, False, 350)),
         # Behind the last one nothing is proved.
@@ -75,11 +77,15 @@ def test_offset_below_every_sync_has_no_image() -> None:
     assert found(50, ()) == (None, False, 450)
 
 
-def test_source_end_of_a_mirror_that_is_through_is_the_target_end() -> None:
-    assert found(400, drained=True) == (450, True, 450)
-    assert found(0, (), ends=(0, 0), drained=True) == (0, True, 0)
-    assert found(400) == (351, False, 450)
-    assert found(399, drained=True) == (351, False, 450)
+def test_equal_distances_make_a_place_probable_and_no_more() -> None:
+    some = syncs(SYNCS)
+    assert image(120, some, log(400), log(450)).estimate == 120
+    assert image(250, some, log(400), log(450)).estimate is None
+    assert image(320, some, log(400), log(450)).estimate is None
+
+
+def test_bounds_that_meet_are_exact() -> None:
+    assert found(320, ends=(400, 351)) == (351, True, 351)
 
 
 def test_syncs_beyond_the_logs_are_of_a_former_topic() -> None:
@@ -89,26 +95,24 @@ def test_syncs_beyond_the_logs_are_of_a_former_topic() -> None:
 
 @settings(deadline=None)
 @given(
-    copies=st.one_of(
-        st.lists(st.integers(1, 3), min_size=1, max_size=40),
-        st.lists(st.integers(0, 1), min_size=1, max_size=40),
-    ),
+    copies=st.lists(st.integers(0, 3), min_size=1, max_size=40),
+    foreign=st.lists(st.integers(0, 2), min_size=40, max_size=40),
     at=st.integers(0, 39),
     chosen=st.sets(st.integers(0, 39)),
 )
 def test_exact_images_are_true_and_bounds_hold(
-    copies: list[int], at: int, chosen: set[int]
+    copies: list[int], foreign: list[int], at: int, chosen: set[int]
 ) -> None:
-    """Against a mirror that writes records more than once, or passes some over."""
+    """Against a mirror that writes records more than once, passes some over, and is not alone."""
     first: list[int | None] = []
     end = 0
-    for count in copies:
+    for count, others in zip(copies, foreign, strict=False):
         first.append(end if count else None)
-        end += count
+        end += count + others
     at = min(at, len(copies) - 1)
     true = next((place for place in first[at:] if place is not None), end)
     some = [(u, d) for u, d in enumerate(first) if d is not None and u in chosen]
-    mapped = image(at, syncs(some), log(len(copies)), log(end), drained=False)
+    mapped = image(at, syncs(some), log(len(copies)), log(end))
     if mapped.offset is None:
         assert not any(upstream <= at for upstream, _ in some)
     elif mapped.exact:
@@ -130,7 +134,7 @@ def cluster(*topics: TopicSnapshot) -> ClusterSnapshot:
 
 def scene(
     *, ends: tuple[int, int] = (400, 450), starts: tuple[int, int] = (0, 0),
-    checkpoint: tuple[int, int] | None = (150, 101), **more: Any,
+    checkpoint: tuple[int, int] | None = (150, 150), **more: Any,
 ) -> groups.Scene:  # fmt: skip
     written = {} if checkpoint is None else {
         ("billing", "t", 0): OffsetSync(*checkpoint, NOW - 60_000)
@@ -184,7 +188,7 @@ def test_row_shows_what_it_rests_on() -> None:
     assert (row.source_offset, row.image, row.image_exact, row.target_offset) == (
         150, 150, True, 140,
     )  # fmt: skip
-    assert (row.checkpoint, row.checkpoint_age_seconds) == ((150, 101), 60)
+    assert (row.checkpoint, row.checkpoint_age_seconds) == ((150, 150), 60)
 
 
 def test_without_a_bound_everything_may_be_read_again() -> None:
@@ -192,17 +196,41 @@ def test_without_a_bound_everything_may_be_read_again() -> None:
 
 
 def test_without_a_sync_below_it_a_position_is_unmapped() -> None:
-    none = Translation({("t", 0): syncs(SYNCS[2:])}, {})
+    none = Translation({("t", 0): syncs(SYNCS[3:])}, {})
     assert states(judged(group(150, 0), translation=none)) == ("unmapped", None, None, 0.0)
 
 
-def test_drained_mirror_needs_no_sync() -> None:
+THROUGH = {("t", 0): 400}
+
+
+def test_end_of_the_source_is_the_end_of_the_target_where_that_is_proved() -> None:
+    (row,) = judged(group(400, 450), drained=THROUGH).partitions
+    # Behind the last copy there may be records of others.
+    assert (row.image, row.image_exact, row.image_estimate) == (351, False, 450)
+    proved = judged(group(400, 450), drained=THROUGH, proofs={("billing", "t", 0): 450})
+    assert states(proved) == ("ready", 0, 0, 1.0)
     none = Translation({}, {})
-    ready = judged(group(400, 450), translation=none, drained={("t", 0): 400})
-    assert states(ready) == ("ready", 0, 0, 1.0)
+    # The target holds nothing, so there is nothing to read again.
+    empty = {"ends": (400, 450), "starts": (0, 450), "translation": none}
+    assert states(judged(group(400, 450), drained=THROUGH, **empty)) == ("ready", 0, 0, 1.0)
     # It was through with less than there is now.
-    later = judged(group(400, 450), translation=none, drained={("t", 0): 390})
-    assert later.state == "unmapped"
+    assert judged(group(400, 450), drained={("t", 0): 390}, **empty).state == "unmapped"
+    assert judged(group(400, 450), drained=THROUGH, shared={"t"}, **empty).state == "unmapped"
+
+
+def test_ends_are_compared_where_the_mirror_alone_is_through() -> None:
+    def probe(offset: int, **more: Any) -> groups.Probe | None:
+        return groups.unproved(scene(**more), [group(offset, 1)]).get(("billing", "t", 0))
+
+    assert probe(400, drained=THROUGH) == groups.Probe(400, (380, 400), (430, 450), 450)
+    # Transaction markers may be all that is left for it.
+    assert probe(395, drained=THROUGH) == groups.Probe(395, (380, 400), (430, 450), 450)
+    assert probe(379, drained=THROUGH) == groups.Probe(379, (379, 399), (409, 449), None)
+    assert probe(400) is None
+    assert probe(400, drained=THROUGH, shared={"t"}) is None
+    assert probe(395, drained=THROUGH, shared={"t"}) == groups.Probe(
+        395, (395, 400), (425, 450), None
+    )
 
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "Unknown"])
@@ -232,7 +260,8 @@ def test_what_the_target_no_longer_holds_is_skipped() -> None:
     row = judged(group(150, 140), starts=(0, 160))
     assert states(row) == ("skip", 0, 10, 0.0)
     # Nor does the source: the group would not have read it either.
-    assert states(judged(group(150, 140), starts=(160, 160))) == ("ready", 0, 0, 1.0)
+    gone = judged(group(150, 140), starts=(160, 160), proofs={("billing", "t", 0): 160})
+    assert states(gone) == ("ready", 0, 0, 1.0)
 
 
 def test_compared_record_makes_a_bound_exact() -> None:
@@ -249,10 +278,38 @@ def test_checkpoint_is_a_bound_where_syncs_say_less() -> None:
     assert judged(group(150, 140), translation=none, bound=400).state == "ready"
 
 
+@pytest.mark.parametrize(
+    ("written", "some"),
+    [
+        # A sync that lies behind it on the source does not on the target.
+        ((240, 230), [(200, 200), (300, 210)]),
+        # Before a side went back, what is on the other one was something else.
+        ((240, 230), [(200, 200, True), (300, 350)]),
+        # The target is shorter.
+        ((240, 460), [(200, 200), (300, 350)]),
+    ],
+)
+def test_checkpoint_of_former_logs_is_no_bound(
+    written: tuple[int, int], some: list[tuple[Any, ...]]
+) -> None:
+    known = [OffsetSync(up, down, NOW, *began) for up, down, *began in some]
+    checkpoints = {("billing", "t", 0): OffsetSync(*written, NOW - 1)}
+    (row,) = judged(
+        group(250, 220), translation=Translation({("t", 0): known}, checkpoints)
+    ).partitions
+    assert (row.image, row.state) == (201, "unknown" if some[1][1] > 210 else "skip")
+    (row,) = judged(
+        group(250, 220),
+        translation=Translation(
+            {("t", 0): known}, {("billing", "t", 0): OffsetSync(240, 205, NOW + 1)}
+        ),
+    ).partitions
+    assert row.image == 205
+
+
 def test_records_are_compared_where_syncs_prove_nothing() -> None:
     wanted = groups.unproved(scene(), [group(250, 1)])
-    ((offset, known),) = wanted.values()
-    assert (offset, known.offset, known.candidate) == (250, 201, 250)
+    assert list(wanted.values()) == [groups.Probe(250, (250, 270), (230, 270), None)]
     assert groups.unproved(scene(), [group(150, 1)]) == {}
     assert groups.unproved(scene(), [group(400, 1)]) == {}, "no record stands there"
 
@@ -289,8 +346,8 @@ def test_checkpoint_at_the_groups_position_is_never_stale() -> None:
 
 
 def test_checkpoint_that_could_not_be_moved_is_never_stale() -> None:
-    # Both 160 and 190 are one past the sync at 100 for MirrorMaker 2.
-    assert late(scene(checkpoint=(160, 101)), group(190, 185)) == ("ready", {})
+    # Both 160 and 190 are one past the sync at 150 for MirrorMaker 2.
+    assert late(scene(bound=None, checkpoint=(160, 151)), group(190, 150)) == ("ready", {})
 
 
 def test_group_that_never_reached_the_target_is_stale_after_a_while() -> None:
@@ -320,6 +377,36 @@ def test_group_is_as_bad_as_its_worst_partition_and_as_ready_as_their_share() ->
     (row,), _ = groups.parities(seen, [offsets])
     assert [part.state for part in row.partitions] == ["ready", "reread", "skip", "unmapped"]
     assert (row.state, row.readiness, row.reread, row.skip) == ("skip", 0.25, 50, 10)
+    # Of the last one nothing is known, so there may be more.
+    assert (row.reread_at_most, row.skip_at_most) == (None, None)
+    assert [(part.reread_at_most, part.skip_at_most) for part in row.partitions] == [
+        (0, 0), (50, 0), (0, 10), (None, None),
+    ]  # fmt: skip
+
+
+def test_bound_is_never_shown_as_the_number_itself() -> None:
+    row = judged(group(250, 195))
+    assert (row.reread, row.reread_at_most, row.skip, row.skip_at_most) == (6, 155, 0, 0)
+    lower = judged(group(250, 201))
+    assert (lower.reread, lower.reread_at_most) == (0, 149)
+    beyond = judged(group(250, 353))
+    assert (beyond.skip, beyond.skip_at_most) == (3, 152)
+
+
+def test_partition_of_which_nothing_is_known_makes_no_zero_of_its_group() -> None:
+    part = log(400)
+    seen = scene(
+        source=cluster(topic("t", part, part)),
+        target=cluster(topic("east.t", log(450), log(450))),
+        translation=Translation({("t", 0): syncs(SYNCS)}, {}),
+    )
+    offsets = GroupOffsets("billing", {"t": {0: 150, 1: 150}}, {"east.t": {0: 150, 1: 1}}, "Empty")
+    (row,), _ = groups.parities(seen, [offsets])
+    assert (row.state, row.reread, row.reread_at_most, row.skip) == ("unmapped", 0, None, None)
+    # One that has read nothing can miss nothing.
+    idle = replace(offsets, source={"t": {0: 150, 1: 0}}, target={"east.t": {0: 150}})
+    (row,), _ = groups.parities(seen, [idle])
+    assert (row.reread, row.reread_at_most, row.skip) == (0, 0, 0)
 
 
 # What is said
@@ -360,7 +447,7 @@ def test_skip_for_retention_asks_for_longer_retention() -> None:
     ("row", "kind", "count", "words"),
     [
         (judged(group(150, 100)), "group_reread", 50, "read 50 records of t again"),
-        (judged(group(250, 100)), "group_reread", 101, "at least 101 records"),
+        (judged(group(250, 100)), "group_reread", 101, "at least 101 and at most 250 records"),
         (judged(group(250, 220)), "group_unknown", 1, "--to-offset 201 --execute"),
         (judged(group(50, 1), translation=Translation({}, {})), "group_unmapped", 1,
          "--topic east.t:0 --to-earliest --execute"),
@@ -385,7 +472,7 @@ def test_several_partitions_are_reset_together() -> None:
 # What is read
 
 
-def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
+def decoded(*pairs: tuple[int, int]) -> list[OffsetSync]:
     tail = Tail()
     decode = offset_syncs.history(tail)
     for upstream, downstream in pairs:
@@ -393,8 +480,12 @@ def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
         found = decode(SimpleNamespace(key=b"\0\1t\0\0\0\0", value=value, timestamp=NOW))
         assert found is not None
         tail.latest[found[0]] = found[1]
-    (some,) = offset_syncs.by_partition(tail).values()
-    return [(sync.upstream, sync.downstream) for sync in some]
+    (some,) = offset_syncs.by_partition(Tail.load(json.loads(json.dumps(tail.dump())))).values()
+    return some
+
+
+def fed(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
+    return [(sync.upstream, sync.downstream) for sync in decoded(*pairs)]
 
 
 def test_syncs_add_up_oldest_first() -> None:
@@ -403,6 +494,21 @@ def test_syncs_add_up_oldest_first() -> None:
 
 def test_source_offset_that_goes_back_makes_older_syncs_worthless() -> None:
     assert fed((0, 0), (100, 100), (50, 180), (90, 220)) == [(50, 180), (90, 220)]
+    # Of the target: it lost its tail, or was created again.
+    assert fed((0, 0), (100, 100), (150, 40), (190, 80)) == [(150, 40), (190, 80)]
+
+
+def test_first_sync_after_a_side_went_back_says_so() -> None:
+    def begins(*pairs: tuple[int, int]) -> list[bool]:
+        return [sync.begins for sync in decoded(*pairs)]
+
+    assert begins((0, 0), (100, 100)) == [False, False]
+    assert begins((0, 0), (100, 100), (50, 180), (90, 220)) == [True, False]
+    assert begins((0, 0), (100, 100), (150, 40)) == [True]
+    # It was written once more, here with the position of a later copy.
+    assert begins((0, 0), (100, 100), (50, 180), (50, 180), (50, 190)) == [True]
+    many = decoded((9, 9), *((n * 100, 10 + n * 100) for n in range(500)))
+    assert (many[0].upstream, many[0].begins, len(many) < 200) == (0, True, True)
 
 
 def test_repeated_source_offset_keeps_the_newest_place() -> None:

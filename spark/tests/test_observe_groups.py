@@ -1,6 +1,6 @@
 """In which order groups are observed, and what becomes of those that may not be seen."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,14 +80,20 @@ class Observation:
     records: dict[str, dict[Any, list[Seen]]] = field(default_factory=dict)
     asked: list[dict[Any, tuple[int, int]]] = field(default_factory=list)
 
-    def rows(self, findings: list[str] | None = None) -> dict[str, GroupParity]:
-        """Observe once."""
+    def rows(
+        self, findings: list[str] | None = None, *, drained: bool = False, settings: Any = SETTINGS
+    ) -> dict[str, GroupParity]:
+        """Observe once.
+
+        :param drained: the mirror was through with the source.
+        """
         clients: Any = SimpleNamespace(
             get=lambda alias: getattr(self, alias), credentials=SETTINGS.credentials
         )
         nothing = ClusterSnapshot("c", "c", 0, {})
         observed: Any = SimpleNamespace(source=nothing, target=nothing)
-        found = observe_groups.observe_groups(SETTINGS, clients, FLOW, observed, {}, {})
+        through = {("t", 0): self.east.end} if drained else {}
+        found = observe_groups.observe_groups(settings, clients, FLOW, observed, through, {})
         if findings is not None:
             findings += [finding.kind for finding in found.findings]
         return {row.group: row for row in found.rows}
@@ -103,8 +109,9 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
     )
     both.east.calls = both.west.calls = calls
 
-    def fetch(cluster: Any, *_: Any) -> Any:
-        return both.records.get(cluster.alias, {})
+    def fetch(cluster: Any, *_: Any, isolation: str) -> Any:
+        assert isolation == "read_uncommitted"
+        return guarded.Guarded(dict(both.records.get(cluster.alias, {})))
 
     def each(read: Any, asked: Any, seconds: float) -> Any:
         both.asked.append(asked)  # a child's list would be lost
@@ -118,7 +125,9 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
         observe_groups.group_client, "committed", lambda side, names: side.committed(names)
     )
     monkeypatch.setattr(observe_groups, "fetch", fetch)
-    monkeypatch.setattr(observe_groups, "guarded", SimpleNamespace(each=each))
+    monkeypatch.setattr(
+        observe_groups, "guarded", SimpleNamespace(each=each, Guarded=guarded.Guarded)
+    )
     return both
 
 
@@ -156,8 +165,30 @@ def test_one_record_is_asked_for_where_syncs_prove_nothing(observation: Observat
     }
     (row,) = observation.rows()["billing"].partitions
     assert (row.image, row.image_exact, row.reread) == (45, True, 44)
-    # Two groups stand at one partition, so they are asked for in turns.
-    assert observation.asked == [{("t", 0): (50, 70)}, {("east.t", 0): (30, 70)}] * 2
+    # Two groups stand there, and the same records tell of both.
+    assert observation.asked == [{("t", 0): (50, 70)}, {("east.t", 0): (30, 70)}]
+
+
+def test_places_of_one_partition_are_asked_for_in_turns(observation: Observation) -> None:
+    observation.east.offsets["billing-2"] = {"t": {0: 60}}
+    observation.west.groups = {"billing": "Empty", "billing-2": "Empty"}
+    observation.records = {
+        "east": {("t", 0): [Seen(50, b"a", 1), Seen(60, b"b", 1)]},
+        "west": {("east.t", 0): [Seen(45, b"a", 1), Seen(55, b"b", 1)]},
+    }
+    found = observation.rows()
+    assert [found[name].partitions[0].image for name in ("billing", "billing-2")] == [45, 55]
+    assert observation.asked == [
+        {("t", 0): (50, 70)}, {("east.t", 0): (30, 70)},
+        {("t", 0): (60, 80)}, {("east.t", 0): (40, 80)},
+    ]  # fmt: skip
+
+
+def test_group_at_work_on_the_target_is_not_asked_for(observation: Observation) -> None:
+    del observation.east.offsets["billing-2"]
+    observation.west.groups = {"billing": "Stable"}
+    assert observation.rows()["billing"].state == "active_on_target"
+    assert observation.asked == []
 
 
 def test_record_found_twice_proves_nothing(observation: Observation) -> None:
@@ -176,3 +207,50 @@ def test_so_many_partitions_are_asked_and_no_more(
     monkeypatch.setattr(observe_groups, "PARTITIONS", 1)
     observation.rows()
     assert len(observation.asked) == 2
+
+
+LAST = Seen(199, b"last", 1)
+
+
+@pytest.mark.parametrize(
+    ("offset", "ours", "theirs", "expected"),
+    [
+        # Nothing is left for the group, and nothing is behind the copy of what it read last.
+        (200, [LAST], [Seen(198, b"x", 1), Seen(199, b"last", 1)], (200, True)),
+        # Between its position and the end there are markers alone, as there are on the target.
+        (197, [Seen(196, b"last", 1)], [Seen(190, b"last", 1)], (200, True)),
+        # Somebody else wrote behind it.
+        (200, [LAST], [Seen(198, b"last", 1), Seen(199, b"foreign", 1)], (91, False)),
+        # The last record is not there.
+        (200, [LAST], [Seen(199, b"foreign", 1)], (91, False)),
+        # Its copy is there twice.
+        (200, [LAST], [Seen(198, b"last", 1), Seen(199, b"last", 1)], (91, False)),
+        # A record is left for it.
+        (199, [LAST], [Seen(195, b"last", 1), Seen(199, b"foreign", 1)], (195, True)),
+        # There is no record to compare.
+        (200, [], [Seen(199, b"foreign", 1)], (91, False)),
+    ],
+)
+def test_end_is_proved_by_the_last_record(
+    observation: Observation,
+    offset: int,
+    ours: list[Seen],
+    theirs: list[Seen],
+    expected: tuple[int, bool],
+) -> None:
+    observation.east.offsets["billing"] = {"t": {0: offset}}
+    observation.records = {"east": {("t", 0): ours}, "west": {("east.t", 0): theirs}}
+    (row,) = observation.rows(drained=True)["billing"].partitions
+    assert (row.image, row.image_exact) == expected
+
+
+def test_end_of_a_topic_that_another_flow_feeds_is_not_known(observation: Observation) -> None:
+    other = replace(FLOW, name="other", replication_policy="identity", include="east.t")
+    observation.east.offsets["billing"] = {"t": {0: 200}}
+    observation.records = {
+        "east": {("t", 0): [LAST]}, "west": {("east.t", 0): [Seen(199, b"last", 1)]},
+    }  # fmt: skip
+    for flows, exact in (((FLOW, other), False), ((FLOW,), True)):
+        settings = replace(SETTINGS, flows=flows)
+        (row,) = observation.rows(drained=True, settings=settings)["billing"].partitions
+        assert row.image_exact is exact

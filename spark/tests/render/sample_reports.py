@@ -77,7 +77,10 @@ def group_partition(partition: int, state: GroupState, **more: Any) -> GroupPart
         "source_offset": 500, "image": 480, "image_exact": True, "checkpoint": (450, 430),
         "checkpoint_age_seconds": 12.0, "target_offset": 430, "reread": 50, "skip": 0,
     }  # fmt: skip
-    return GroupPartition("orders", "east.orders", partition, state, **values | more)
+    values |= more
+    for number in ("reread", "skip"):
+        values.setdefault(f"{number}_at_most", values[number])
+    return GroupPartition("orders", "east.orders", partition, state, **values)
 
 
 NOTHING_KNOWN = dict.fromkeys(
@@ -180,10 +183,11 @@ def report(**changes: Any) -> Report:
         ],
         "groups": [
             GroupParity("clicks", f"group-{state}", state, 0.5, 50, 0,
-                        (group_partition(0, state), group_partition(1, "ready", reread=0)))
+                        (group_partition(0, state), group_partition(1, "ready", reread=0)), 50, 0)
             for state in group_states
         ] + [
-            GroupParity("clicks", LONG, "skip", 0.0, 0, 7, (group_partition(0, "skip", skip=7),)),
+            GroupParity("clicks", LONG, "skip", 0.0, 0, 7, (group_partition(0, "skip", skip=7),),
+                        0, None),
             GroupParity("clicks", "dark", "unknown", None, None, None,
                         (group_partition(0, "unknown", **NOTHING_KNOWN, image_exact=False),)),
             GroupParity("clicks", "none", "not_synced", None, None, None, ()),

@@ -82,10 +82,11 @@ def _skip(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition
 
 def _reread(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartition]) -> Finding:
     count = sum(row.reread or 0 for row in rows)
-    least = "" if all(row.image_exact for row in rows) else "at least "
+    most = sum(row.reread_at_most or 0 for row in rows)
+    number = str(count) if most == count else f"at least {count} and at most {most}"
     return finding(
         "group_reread",
-        f"group {group} would read {least}{count} records of {rows[0].topic} again if it moved to "
+        f"group {group} would read {number} records of {rows[0].topic} again if it moved to "
         f"{flow.target} now ({_numbers(rows)})",
         f"Before a planned move, with the group stopped: {reset(target, group, rows)}. To keep it "
         "closer, let it commit more often on the source, and lower "

@@ -1,9 +1,9 @@
 """What consumer groups would lose or read again if they moved to the target now: no I/O."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirror_report.checks.images import Image, image
+from mirror_report.checks.images import Image, holds, image
 from mirror_report.config import Flow
 from mirror_report.model import (
     ClusterSnapshot,
@@ -25,6 +25,9 @@ WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
 
+# Offsets read on either side of where a record should be, and before an end.
+AROUND = 20
+
 # Group, topic and partition (one text) -> its checkpoint, and since when (ms) the group is past it.
 Late = dict[str, tuple[list[int] | None, int]]
 
@@ -35,6 +38,7 @@ class Scene:
 
     :param source: taken after ``target``, and both after the groups' offsets; ``drained``: source
         partitions the mirror was through with before -> their log end then.
+    :param shared: topics of the source whose copy others feed too: what those wrote lies between.
     :param proofs: places found by comparing records, instead of by syncs.
     :param bound: records that may be read again in one partition; ``None``: any number.
     :param late: of the last report.
@@ -45,6 +49,7 @@ class Scene:
     target: ClusterSnapshot
     translation: Translation
     drained: Mapping[Place, int] = field(default_factory=dict)
+    shared: Collection[str] = ()
     proofs: Mapping[GroupPlace, int] = field(default_factory=dict)
     bound: int | None = None
     late: Late = field(default_factory=dict)
@@ -65,26 +70,33 @@ class Scene:
             theirs.partitions.get(number) if theirs else None,
         )
 
+    def through(self, topic: str, number: int) -> bool:
+        """Whether the mirror copied all of a partition, into a topic that no other flow feeds."""
+        here, _ = self.partitions(topic, number)
+        through = here is not None and self.drained.get((topic, number)) == here.end
+        return through and topic not in self.shared
+
     def image(self, group: str, topic: str, number: int, offset: int) -> Image | None:
         """Where an offset of the source is on the target; ``None``: a side is not known."""
         here, there = self.partitions(topic, number)
         if here is None or there is None or offset > here.end:
             return None
         offset = max(offset, here.log_start)
-        found = image(
-            offset,
-            self.translation.syncs.get((topic, number), ()),
-            here,
-            there,
-            drained=self.drained.get((topic, number)) == offset == here.end,
-        )
+        syncs = self.translation.syncs.get((topic, number), ())
+        found = image(offset, syncs, here, there)
+        if offset == here.end and self.through(topic, number):
+            found = found.at_end(there)
         if found.exact:
             return found
         proof = self.proofs.get((group, topic, number))
         if proof is not None:
             return found.proved(proof)
         checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
-        if checkpoint is None or checkpoint.upstream > offset:
+        if (
+            checkpoint is None
+            or checkpoint.upstream > offset
+            or not holds(checkpoint, syncs, there)
+        ):
             return found
         # The mirror may have known nearer syncs when it wrote this, and never goes too far.
         return found.at_least(checkpoint.downstream)
@@ -101,24 +113,62 @@ def places(flow: Flow, groups: Iterable[GroupOffsets]) -> list[tuple[GroupOffset
     ]
 
 
-def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, tuple[int, Image]]:
-    """Places that comparing records may find: offset on the source, and what is known.
+@dataclass(frozen=True)
+class Probe:
+    """Which records to compare to find one place.
 
-    Those come first where the target's position may lie too far.
+    :param offset: what the group has committed on the source, within the log.
+    :param ours: first offset on the source and the one behind the last; ``theirs``: on the target.
+    :param end: where the group would go on if no record is left for it; ``None``: not known.
     """
-    found: list[tuple[int, GroupPlace, int, Image]] = []
+
+    offset: int
+    ours: tuple[int, int]
+    theirs: tuple[int, int]
+    end: int | None
+
+
+def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, Probe]:
+    """Places that comparing records may find.
+
+    Those come first where the target's position may lie too far. A group at work on the target has
+    positions of its own there.
+    """
+    found: list[tuple[int, GroupPlace, Probe]] = []
     for group, topic, number, offset in places(scene.flow, groups):
         known = scene.image(group.group, topic, number, offset)
-        here, there = scene.partitions(topic, number)
-        if known is None or known.exact or known.candidate is None or not here or not there:
+        if known is None or known.exact or group.target_state not in (*INACTIVE, None):
             continue
-        if offset >= here.end or known.candidate >= there.end:
+        if (probe := _probe(scene, known, topic, number, offset)) is None:
             continue
         target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
         beyond = target is not None and target > (known.offset or 0)
-        at = max(offset, here.log_start)
-        found.append((0 if beyond else 1, (group.group, topic, number), at, known))
-    return {place: (at, known) for _, place, at, known in sorted(found, key=lambda item: item[:3])}
+        found.append((0 if beyond else 1, (group.group, topic, number), probe))
+    return {place: probe for _, place, probe in sorted(found, key=lambda item: item[:2])}
+
+
+def _probe(scene: Scene, known: Image, topic: str, number: int, offset: int) -> Probe | None:
+    here, there = scene.partitions(topic, number)
+    if here is None or there is None:
+        return None
+    offset, least = max(offset, here.log_start), max(known.offset or 0, there.log_start)
+    if scene.through(topic, number) and offset >= here.end - AROUND:
+        # A group that reads committed records stays before the markers at the end.
+        return Probe(
+            offset,
+            (max(here.log_start, here.end - AROUND), here.end),
+            (max(least, there.end - AROUND), there.end),
+            there.end,
+        )
+    at = known.candidate
+    if offset >= here.end or at is None or at >= there.end:
+        return None
+    return Probe(
+        offset,
+        (offset, min(here.end, offset + AROUND)),
+        (max(least, at - AROUND), min(there.end, at + AROUND)),
+        None,
+    )
 
 
 def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupParity], Late]:
@@ -173,14 +223,15 @@ def _partition(
     target = group.target.get(there, {}).get(number)
     place = known.offset if known else None
     active = group.target_state not in (*INACTIVE, None)
-    reread = skip = most = None
+    reread = skip = reread_most = skip_most = None
     if known is not None and place is not None and target is not None and not active:
         _, partition = scene.partitions(topic, number)
         # What has left the target's log cannot be read there any more.
         begins = max(target, partition.log_start if partition else 0)
         reread, skip = max(0, place - begins), _skip(known, place, begins)
-        most = max(0, (place if known.exact else known.at_most) - begins)
-    ready = skip == 0 and (scene.bound is None or (most or 0) <= scene.bound)
+        reread_most = max(0, (place if known.exact else known.at_most) - begins)
+        skip_most = max(0, begins - place)
+    ready = skip == 0 and (scene.bound is None or (reread_most or 0) <= scene.bound)
     reasons: list[tuple[bool, GroupState]] = [
         (active, "active_on_target"),
         (known is None, "unknown"),
@@ -200,6 +251,7 @@ def _partition(
         (checkpoint.upstream, checkpoint.downstream) if checkpoint else None,
         max(0.0, (scene.now_ms - checkpoint.timestamp_ms) / 1000) if checkpoint else None,
         target, reread, skip,
+        known.estimate if known and not known.exact else None, reread_most, skip_most,
     )  # fmt: skip
     return row, None if active else ready
 
@@ -218,14 +270,34 @@ def _group(
 ) -> GroupParity:
     partitions = tuple(row for row, _ in rows)
     judged = [ready for _, ready in rows if ready is not None]
-    rereads = [row.reread for row in partitions if row.reread is not None]
-    skips = [row.skip for row in partitions if row.skip is not None]
+    # Of a group at work there nothing is asked, and one that has read nothing can miss nothing.
+    counted = [
+        row
+        for row in partitions
+        if row.state != "active_on_target" and (row.target_offset is not None or row.source_offset)
+    ]
+    skip = _least([row.skip for row in counted])
     return GroupParity(
         flow.name,
         group,
         min((row.state for row in partitions), key=WORST.index),
         sum(judged) / len(judged) if judged else None,
-        sum(rereads) if rereads else None,
-        sum(skips) if skips else None,
+        _least([row.reread for row in counted]),
+        # That some partitions lose nothing says nothing of the others.
+        skip if skip or all(row.skip is not None for row in counted) else None,
         partitions,
+        _most([row.reread_at_most for row in counted]),
+        _most([row.skip_at_most for row in counted]),
     )
+
+
+def _least(some: Sequence[int | None]) -> int | None:
+    """Sum of what is known; ``None``: nothing is."""
+    known = [each for each in some if each is not None]
+    return sum(known) if known else None
+
+
+def _most(some: Sequence[int | None]) -> int | None:
+    """Sum, if all of them are known."""
+    known = [each for each in some if each is not None]
+    return sum(known) if some and len(known) == len(some) else None

@@ -18,6 +18,7 @@ class Image:
     :param translated: what the mirror makes of the offset with the same syncs; it is never
         beyond the true place.
     :param candidate: where it would be if every record since the last sync was copied once.
+    :param estimate: where it probably is; it decides nothing.
     """
 
     offset: int | None
@@ -25,6 +26,7 @@ class Image:
     at_most: int
     translated: int | None = None
     candidate: int | None = None
+    estimate: int | None = None
 
     def proved(self, offset: int) -> Image:
         """The same, found to be at one offset."""
@@ -34,31 +36,37 @@ class Image:
         """The same, known not to be before an offset."""
         return replace(self, offset=max(self.offset or 0, min(offset, self.at_most)))
 
+    def at_end(self, there: PartitionSnapshot) -> Image:
+        """The same, of a position that is the source's end, of which everything is copied.
+
+        What others wrote into the target lies before or behind the last copy; only where there is
+        nothing at all it makes no difference.
+        """
+        if there.log_start == there.end:
+            return self.proved(there.end)
+        return replace(self, estimate=there.end)
+
 
 def image(
     offset: int,
     syncs: Sequence[OffsetSync],
     here: PartitionSnapshot,
     there: PartitionSnapshot,
-    *,
-    drained: bool,
 ) -> Image:
     """Translate one offset.
 
-    Two syncs with as many offsets between them on one side as on the other prove that every record
-    between them was copied once and nothing else got in.
+    Two syncs with as many offsets between them on one side as on the other make it probable that
+    every record between them was copied once. They do not prove it: as many markers may have been
+    passed over as records were repeated.
 
     :param offset: next one to read, within the source's log.
     :param syncs: of the partition, oldest first.
     :param here: the source's partition, ``there``: the target's, asked before the source's.
-    :param drained: the mirror has copied everything below the source's end.
     """
     fitting = [sync for sync in syncs if sync.upstream < here.end and sync.downstream < there.end]
     below = [sync for sync in fitting if sync.upstream <= offset]
     above = [sync for sync in fitting if sync.upstream > offset]
     at_most = above[0].downstream if above else there.end
-    if drained and offset >= here.end:
-        return Image(there.end, True, there.end, below[-1].downstream + 1 if below else None)
     if not below:
         return Image(None, False, at_most)
     last = below[-1]
@@ -66,6 +74,21 @@ def image(
     if passed == 0:
         return Image(last.downstream, True, last.downstream, last.downstream)
     translated, candidate = last.downstream + 1, last.downstream + passed
-    if above and above[0].upstream - last.upstream == above[0].downstream - last.downstream:
-        return Image(candidate, True, candidate, translated)
-    return Image(translated, False, max(translated, at_most), translated, candidate)
+    even = above and above[0].upstream - last.upstream == above[0].downstream - last.downstream
+    return Image(
+        translated, translated >= at_most, max(translated, at_most), translated, candidate,
+        candidate if even else None,
+    )  # fmt: skip
+
+
+def holds(checkpoint: OffsetSync, syncs: Sequence[OffsetSync], there: PartitionSnapshot) -> bool:
+    """Whether a checkpoint may be about the logs as they are.
+
+    One that a log went back after, or that a sync contradicts, is about what was there before.
+
+    :param syncs: of the partition, oldest first.
+    """
+    if syncs and syncs[0].begins and checkpoint.timestamp_ms <= syncs[0].timestamp_ms:
+        return False
+    above = [sync.downstream for sync in syncs if sync.upstream >= checkpoint.upstream]
+    return checkpoint.downstream <= min([there.end, *above])

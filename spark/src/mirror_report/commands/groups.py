@@ -3,13 +3,12 @@
 import dataclasses
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from mirror_report.checks import control, failover
-from mirror_report.checks.groups import Scene, parities, places, unproved
-from mirror_report.checks.images import Image
+from mirror_report.checks.groups import Probe, Scene, parities, places, unproved
 from mirror_report.checks.verdict import failure, finding, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
@@ -38,9 +37,11 @@ from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
 from mirror_report.state.store import Store
 
-ROUNDS = 3
-# Offsets read on either side of where a record should be.
-AROUND = 20
+# Places of one partition that are compared, one after the other.
+ROUNDS = 8
+
+# First offset and the one behind the last, of the source and of the target.
+Ranges = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,13 +163,14 @@ def observe_groups(
         source=source.snapshot(None, topics, settings=False),
         translation=translated,
         drained=drained,
+        shared={name for name in topics if _others(settings, flow, name)},
         bound=settings.warn.reread_records,
         late={
             key: (position, since_ms)
             for key, (position, since_ms) in before.get("late", {}).items()
         },
     )
-    proofs = _proofs(settings, scene, unproved(scene, groups))
+    proofs = _proofs(settings, flow, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
     without: dict[str, GroupState] = {
         **dict.fromkeys(refused, "unknown"),
@@ -199,6 +201,16 @@ def observe_groups(
     )
 
 
+def _others(settings: Settings, flow: Flow, topic: str) -> bool:
+    """Whether another flow may feed the copy of a topic of the source."""
+    copy = flow.target_topic(topic)
+    return any(
+        other.target == flow.target and other.source_topic(copy) is not None
+        for other in settings.flows
+        if other.name != flow.name
+    )
+
+
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:
     """Source topic -> ids of it and of its copy."""
     return {
@@ -226,51 +238,70 @@ def _committed(
 
 
 def _proofs(
-    settings: Settings, scene: Scene, wanted: Mapping[GroupPlace, tuple[int, Image]]
+    settings: Settings, flow: Flow, wanted: Mapping[GroupPlace, Probe]
 ) -> dict[GroupPlace, int]:
     """Places on the target found by comparing records.
 
     One record is compared for each group and partition; its copy has to be the only one around.
+    Groups that stand around one place, as those at the end do, are found by the same records.
     """
-    flow = scene.flow
-    left = dict(islice(wanted.items(), PARTITIONS))
+    together: dict[tuple[Place, Ranges], list[GroupPlace]] = {}
+    for group_place, probe in wanted.items():
+        ranges = (probe.ours, probe.theirs)
+        together.setdefault((group_place[1:], ranges), []).append(group_place)
+    left = list(islice(together, PARTITIONS))
     found: dict[GroupPlace, int] = {}
     for _ in range(ROUNDS):
         # One consumer can stand at one offset of a partition alone.
-        turn: dict[Place, GroupPlace] = {}
-        for group, topic, number in left:
-            turn.setdefault((topic, number), (group, topic, number))
+        turn: dict[Place, Ranges] = {}
+        for place, ranges in left:
+            turn.setdefault(place, ranges)
         if not turn:
             break
-        ours, theirs = {}, {}
-        for (topic, number), place in turn.items():
-            offset, known = left.pop(place)
-            here, there = scene.partitions(topic, number)
-            if here is None or there is None or known.candidate is None:
-                continue
-            ours[topic, number] = (offset, min(here.end, offset + AROUND))
-            theirs[flow.target_topic(topic), number] = (
-                max(known.offset or 0, there.log_start, known.candidate - AROUND),
-                min(there.end, known.candidate + AROUND),
-            )
-        on_source = _fetched(settings, flow.source, ours)
-        on_target = _fetched(settings, flow.target, theirs)
-        for (topic, number), place in turn.items():
-            records = on_source.get((topic, number), [])
-            same = [
-                place.offset
-                for place in on_target.get((flow.target_topic(topic), number), [])
-                if records and records[0].same_as(place)
-            ]
-            if len(same) == 1:
-                found[place] = same[0]
+        left = [each for each in left if each not in turn.items()]
+        on_source = _fetched(
+            settings, flow.source, {place: ours for place, (ours, _) in turn.items()},
+            flow.source_isolation,
+        )  # fmt: skip
+        there = {
+            (flow.target_topic(topic), number): theirs
+            for (topic, number), (_, theirs) in turn.items()
+        }
+        on_target = _fetched(settings, flow.target, there, flow.target_isolation)
+        for (topic, number), ranges in turn.items():
+            ours = on_source.get((topic, number), [])
+            theirs = on_target.get((flow.target_topic(topic), number), [])
+            for group_place in together[(topic, number), ranges]:
+                if (proof := _place(wanted[group_place], ours, theirs)) is not None:
+                    found[group_place] = proof
     return found
 
 
+def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | None:
+    """Where the next record of a group is on the target, by the records around it.
+
+    If none is left for it, and the last one on the target is the copy of the last one that it has
+    read, then nothing is behind that copy and the place is the end.
+    """
+    following = [record for record in ours if record.offset >= probe.offset]
+    if not ours or (not following and probe.end is None):
+        return None
+    wanted = following[0] if following else ours[-1]
+    same = [record.offset for record in theirs if record.same_as(wanted)]
+    if len(same) != 1:
+        return None
+    if following:
+        return same[0]
+    return probe.end if same[0] == theirs[-1].offset else None
+
+
 def _fetched(
-    settings: Settings, alias: str, ranges: Mapping[Place, tuple[int, int]]
+    settings: Settings, alias: str, ranges: Mapping[Place, tuple[int, int]], isolation: str
 ) -> dict[Place, list[Seen]]:
     """Records of some ranges, as :func:`fetch`; partitions that cannot be read are missing."""
     cluster, credentials = settings.clusters[alias], settings.credentials
-    read = guarded.each(lambda some: fetch(cluster, credentials, some), ranges, WAITING_SECONDS)
-    return read.answers
+
+    def read(some: Mapping[Place, tuple[int, int]]) -> guarded.Guarded[list[Seen]]:
+        return fetch(cluster, credentials, some, isolation=isolation)
+
+    return guarded.each(read, ranges, WAITING_SECONDS).answers

@@ -55,13 +55,22 @@ def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
 
 
 def history(tail: Tail) -> Decode:
-    """Decode into growing lists, thinned out; a source offset that goes back begins a new one."""
+    """Decode into growing lists, thinned out; a side that goes back begins a new one.
+
+    The source does when the mirror was set back or the log lost its tail, the target when that one
+    did or was created again; the first sync of such a list says so.
+    """
 
     def decode(record: Any) -> tuple[str, Any]:
         key, sync = newest(record)
         some = tail.latest.get(key, [])
-        if some and sync[0] <= some[-1][0]:
-            some = some[:-1] if sync[0] == some[-1][0] else []
+        upstream, downstream = some[-1][:2] if some else (-1, -1)
+        if sync[:2] == [upstream, downstream]:
+            return key, some
+        if sync[0] == upstream and sync[1] > downstream:
+            sync += some.pop()[3:]
+        elif sync[0] <= upstream or sync[1] <= downstream:
+            some, sync = [], [*sync, True]
         some.append(sync)
         return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
 
@@ -84,7 +93,8 @@ def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     So much is left that every offset has a sync at most as far below it as it lies below the newest
     (``OffsetSyncStore`` keeps them alike).
 
-    :param syncs: offset on the source, on the target, timestamp (ms); oldest first.
+    :param syncs: offset on the source, on the target, timestamp (ms), and whether a side went back
+        before it, if it did; oldest first.
     """
     kept: dict[int, list[Sequence[int]]] = {}
     for sync in syncs:

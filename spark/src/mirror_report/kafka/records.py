@@ -193,32 +193,37 @@ def fetch(
     credentials: Credentials,
     ranges: Mapping[Place, tuple[int, int]],
     timeout_seconds: float = WAITING_SECONDS,
+    isolation: str = "read_uncommitted",
 ) -> Guarded[list[Seen]]:
-    """Records of some ranges, as many as one fetch of each brings.
+    """Every record of some ranges.
 
     :param ranges: topic and partition -> first offset and the one behind the last, both within the
         log; at most :data:`PARTITIONS`.
-    :returns: what answered in time; a partition may be missing, or hold no record there.
+    :param isolation: as for :func:`oldest_waiting`.
+    :returns: ranges that were read whole in time; one may hold no record.
     """
     found: Guarded[list[Seen]] = Guarded()
     if not ranges:
         return found
     left = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
     starts = {at: first for at, (first, _) in left.items()}
+    read: dict[TopicPartition, list[Seen]] = {at: [] for at in left}
     deadline = time.monotonic() + timeout_seconds
     with consumer(
-        cluster, credentials, "probe", starts,
+        cluster, credentials, "probe", starts, isolation_level=isolation,
         max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
     ) as opened:  # fmt: skip
         while left and time.monotonic() < deadline:
             for at, records in polled(opened, found.failed).items():
-                if records and at in left:
-                    _, end = left.pop(at)
-                    found.answers[at.topic, at.partition] = [
-                        _seen(record) for record in records if record.offset < end
-                    ]
+                if at in left:
+                    first, end = left[at]
+                    read[at] += [_seen(one) for one in records if first <= one.offset < end]
             for at, (_, end) in list(left.items()):
-                if (at.topic, at.partition) in found.failed or opened.position(at) >= end:
+                place = (at.topic, at.partition)
+                if place in found.failed:
+                    del left[at]
+                elif opened.position(at) >= end:
+                    found.answers[place] = read[at]
                     del left[at]
             opened.pause(*(set(opened.assignment()) - set(left)))
     return found

@@ -65,7 +65,12 @@ class GroupPartition:
     :param image_exact: otherwise ``image`` is a lower bound.
     :param checkpoint: (offset on the source, on the target) of the newest checkpoint.
     :param target_offset: what is committed on the target.
-    :param reread: records it would read again; ``skip``: records it would never read.
+    :param reread: records it would read again, at least; ``skip``: records it would never read, at
+        least.
+    :param image_estimate: where the record probably is, if ``image`` is a bound; it decides
+        nothing.
+    :param reread_at_most: the same number where ``reread`` is exact; ``skip_at_most``: the same of
+        ``skip``.
     """
 
     topic: str
@@ -80,6 +85,9 @@ class GroupPartition:
     target_offset: int | None
     reread: int | None
     skip: int | None
+    image_estimate: int | None = None
+    reread_at_most: int | None = None
+    skip_at_most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,10 @@ class GroupParity:
 
     :param readiness: share of its partitions that lose nothing and re-read no more than
         ``warn.reread_records``; ``None``: not known.
+    :param reread: sum over its partitions, of what is known; ``skip`` alike, not known if it would
+        be 0 and a partition is not.
+    :param reread_at_most: ``None``: of a partition no bound is known; the same number where
+        ``reread`` is exact. ``skip_at_most``: the same of ``skip``.
     """
 
     flow: str
@@ -97,3 +109,5 @@ class GroupParity:
     reread: int | None
     skip: int | None
     partitions: tuple[GroupPartition, ...]
+    reread_at_most: int | None = None
+    skip_at_most: int | None = None

@@ -11,11 +11,13 @@ class OffsetSync:
     """A mirror's word that a source offset became a target offset.
 
     :param timestamp_ms: when it said so.
+    :param begins: a side went back before it, so nothing older says anything of what follows.
     """
 
     upstream: int
     downstream: int
     timestamp_ms: int
+    begins: bool = False
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,7 @@ def groups(some: Sequence[Row]) -> list[Column]:
         _text("group"),
         _state("state"),
         _figure("ready", "readiness", figures.known_share),
-        _figure("re-read", "reread"),
-        _figure("skipped", "skip", alarm=True),
+        *_failover(),
         _count("unmapped"),
         _count("stale"),
         Column("partitions", lambda row: figures.number(len(row["partitions"]) or None), spare=1),
@@ -164,9 +163,15 @@ def group_partitions() -> list[Column]:
         _figure("on source", "source_offset"),
         Column("is on target", figures.image, _key("image")),
         _figure("committed there", "target_offset"),
-        _figure("re-read", "reread"),
-        _figure("skipped", "skip", alarm=True),
+        *_failover(),
         _figure("checkpoint age", "checkpoint_age_seconds", figures.age, always=False),
+    ]
+
+
+def _failover() -> list[Column]:
+    return [
+        Column("re-read", figures.at_least("reread"), _key("reread")),
+        Column("skipped", figures.at_least("skip"), _key("skip"), alarm=True),
     ]
 
 

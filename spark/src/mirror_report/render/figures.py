@@ -128,7 +128,25 @@ def bytes_(value: float | None) -> str:
 def image(row: Mapping[str, Any]) -> str:
     """Offset on the target that a group's offset on the source has become, or its lower bound."""
     value = number(row["image"])
-    return value if row["image"] is None or row["image_exact"] else f"≥ {value}"
+    if row["image"] is None or row["image_exact"]:
+        return value
+    probable = row.get("image_estimate")
+    return f"≥ {value}" + (f" ({estimate(probable)})" if probable is not None else "")
+
+
+def at_least(key: str) -> Callable[[Mapping[str, Any]], str]:
+    """Records of which there may be more than is known, and how many at most.
+
+    :param key: of the number; with ``_at_most`` behind it, of its bound.
+    """
+
+    def show(row: Mapping[str, Any]) -> str:
+        least, most = row[key], row.get(f"{key}_at_most", row[key])
+        if least is None or most == least:
+            return number(least)
+        return f"≥ {number(least)}" + (f", ≤ {number(most)}" if most is not None else "")
+
+    return show
 
 
 def size(value: int | None) -> str:

@@ -61,11 +61,15 @@ METRICS: Mapping[str, tuple[str, str]] = {
     ),
     "kafka_mirror_group_reread_records": (
         "flow, group",
-        "Records the group would read again after a failover now.",
+        "Records the group would read again after a failover now, at least.",
+    ),
+    "kafka_mirror_group_reread_at_most_records": (
+        "flow, group",
+        "Records the group would read again at most; no sample: no bound is known.",
     ),
     "kafka_mirror_group_skip_records": (
         "flow, group",
-        "Records the group would never read after a failover now.",
+        "Records the group would never read after a failover now, at least.",
     ),
     "kafka_mirror_group_readiness_ratio": (
         "flow, group",
@@ -168,6 +172,7 @@ def of_run(
         labels = {"flow": row["flow"], "group": row["group"]}
         yield from (
             ("kafka_mirror_group_reread_records", labels, row["reread"]),
+            ("kafka_mirror_group_reread_at_most_records", labels, row["reread_at_most"]),
             ("kafka_mirror_group_skip_records", labels, row["skip"]),
             ("kafka_mirror_group_readiness_ratio", labels, row["readiness"]),
         )
