@@ -213,6 +213,65 @@ def test_failed_task_is_critical_and_says_why() -> None:
     )
 
 
+ON_CONNECT = replace(
+    FLOW, engine=engines.MM2_CONNECT, connectors=("orders", "orders-groups", "orders-beats")
+)
+
+
+def at_work(**states: str) -> MirrorStatus:
+    """Connectors of a flow on Kafka Connect, all running but those that are named."""
+    known = {"orders": "RUNNING", "orders-groups": "RUNNING", **states}
+    tasks = tuple(
+        WorkerState(name, 0, state, None) for name, state in known.items() if state != "STOPPED"
+    )
+    return MirrorStatus(
+        {}, workers=tuple(WorkerState(name, None, state, None) for name, state in known.items())
+        + tasks,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["PAUSED", "STOPPED"])
+@pytest.mark.parametrize("name", ["orders", "orders-groups", "orders-beats"])
+def test_connector_that_somebody_paused_is_a_warning_whatever_waits(name: str, state: str) -> None:
+    (found,) = workers.judge(ON_CONNECT, at_work(**{name: state}), ALIVE)
+    assert (found.severity, found.kind, found.flow) == ("warning", "not_running", "orders")
+    assert f"connector {name} is {state}" in found.message
+    assert f"PUT /connectors/{name}/resume at a worker of mirrormaker" in found.action
+
+
+def test_connector_that_is_gone_is_a_warning() -> None:
+    gone = MirrorStatus({"t": {0: 5}}, workers=at_work().workers[1:2])
+    (found,) = workers.judge(ON_CONNECT, gone, ALIVE)
+    assert (found.severity, found.kind) == ("warning", "not_running")
+    assert "connector orders is not there" in found.message
+    # Of a topic of states that could not be read nothing is known; that is said elsewhere.
+    unread = replace(gone, workers=(), problems=("cluster west: may not read connect-status",))
+    assert workers.judge(ON_CONNECT, unread, ALIVE) == []
+    # It is about to be created for the first time.
+    assert workers.judge(ON_CONNECT, MirrorStatus({}), ALIVE) == []
+    # A process of its own has its connectors as soon as it is through with its start.
+    assert workers.judge(FLOW, MirrorStatus({}), ALIVE) == []
+
+
+def test_connectors_at_work_are_no_finding() -> None:
+    assert workers.judge(ON_CONNECT, at_work(), ALIVE) == []
+    # They change hands, and wait for a while for a worker that may come back.
+    for state in ("UNASSIGNED", "RESTARTING"):
+        assert workers.judge(ON_CONNECT, at_work(orders=state), ALIVE) == []
+    assert workers.judge(ON_CONNECT, at_work(orders="PAUSED"), EMPTY) == []
+
+
+def test_mirror_that_has_worked_and_has_no_process_now_is_a_warning() -> None:
+    positions = {"t": {0: 5}}
+    for flow in (FLOW, ON_CONNECT, MM1):
+        (found,) = workers.nobody(flow, positions, EMPTY)
+        assert (found.severity, found.kind) == ("warning", "not_running")
+        assert f"group {flow.group_id} has no member" in found.message
+        assert workers.nobody(flow, positions, ALIVE) == []
+        # It is about to be started for the first time.
+        assert workers.nobody(flow, {}, EMPTY) == []
+
+
 def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
     assert workers.judge(FLOW, MirrorStatus({}, workers=(FAILED,)), EMPTY) == []
 

@@ -107,6 +107,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         c.flow, c.copied, {}, GroupSnapshot("g", "Empty", ())
     ),
     "recreated.on_target": lambda c: recreated.on_target(c.flow, {"t": ("a", "b")}, CLUSTERS),
+    "remedies.start": lambda c: remedies.start(c.flow),
     "remedies.host": lambda c: remedies.host(c.flow),
     "remedies.journal": lambda c: remedies.journal(c.flow),
     "remedies.renew": lambda c: remedies.renew(c.flow),
@@ -156,6 +157,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         c.flow, [snapshot("west", replace(topic("t", 0, 1), configs={}))]
     ),
     "workers.judge": lambda c: workers.judge(c.flow, c.mirror, GROUP),
+    "workers.nobody": lambda c: workers.nobody(c.flow, {"t": {0: 1}}, replace(GROUP, members=())),
     "workers.not_running": lambda c: workers.not_running(c.flow, c.mirror, tasks_expected=True),
 }
 

@@ -107,11 +107,17 @@ def test_topic_ids_first_seen_by_a_run_are_remembered(mirrored: Pair) -> None:
     ]
 
 
-def test_check_of_a_good_flow_finds_nothing(mirrored: Pair) -> None:
-    checked = check_flows(mirrored.settings())
+def test_check_of_a_good_flow_finds_nothing(running: Pair) -> None:
+    checked = check_flows(running.settings())
     assert checked.findings == []
     (flow,) = checked.flows
     assert flow.source_cluster_id != flow.target_cluster_id
+
+
+def test_check_tells_that_nobody_mirrors(mirrored: Pair) -> None:
+    (found,) = check_flows(mirrored.settings()).findings
+    assert (found.severity, found.kind) == ("warning", "not_running")
+    assert f"group {mirrored.group} has no member" in found.message
 
 
 def test_check_tells_a_cluster_mirrored_into_itself(mirrored: Pair) -> None:
@@ -137,12 +143,12 @@ def test_check_tells_what_the_target_cannot_hold(pair: Pair) -> None:
     ]  # fmt: skip
 
 
-def test_check_refuses_a_regex_into_a_cluster_that_creates_nothing(mirrored: Pair) -> None:
-    regex = f"{mirrored.topic}.*"
-    mirrored.flow = {"topics": [regex], "include": regex}
-    assert kinds(check_flows(mirrored.settings()).findings) == ["regex_without_auto_creation"]
-    mirrored.flow["accept"] = ["regex-without-auto-creation:f"]
-    assert check_flows(mirrored.settings()).findings == []
+def test_check_refuses_a_regex_into_a_cluster_that_creates_nothing(running: Pair) -> None:
+    regex = f"{running.topic}.*"
+    running.flow = {"topics": [regex], "include": regex}
+    assert kinds(check_flows(running.settings()).findings) == ["regex_without_auto_creation"]
+    running.flow["accept"] = ["regex-without-auto-creation:f"]
+    assert check_flows(running.settings()).findings == []
 
 
 def test_check_asks_the_target_whether_it_creates_topics(
@@ -155,19 +161,19 @@ def test_check_asks_the_target_whether_it_creates_topics(
     assert check_flows(pair.settings()).findings == []
 
 
-def test_check_without_known_permissions_says_so(mirrored: Pair) -> None:
-    mirrored.flow = {"permissions": []}
-    (found,) = check_flows(mirrored.settings()).findings
+def test_check_without_known_permissions_says_so(running: Pair) -> None:
+    running.flow = {"permissions": []}
+    (found,) = check_flows(running.settings()).findings
     assert (found.severity, found.kind) == ("warning", "permission_unknown")
 
 
-def test_check_tells_an_edited_environment_file(mirrored: Pair) -> None:
-    path = mirrored.directory / "sysconfig"
+def test_check_tells_an_edited_environment_file(running: Pair) -> None:
+    path = running.directory / "sysconfig"
     path.write_text('MM_INCLUDE="somethingelse"\n')
-    mirrored.flow = {"sysconfig": str(path)}
-    assert kinds(check_flows(mirrored.settings()).findings) == ["sysconfig_drift"]
-    path.write_text(f'MM_INCLUDE="{mirrored.topic}"\n')
-    assert check_flows(mirrored.settings()).findings == []
+    running.flow = {"sysconfig": str(path)}
+    assert kinds(check_flows(running.settings()).findings) == ["sysconfig_drift"]
+    path.write_text(f'MM_INCLUDE="{running.topic}"\n')
+    assert check_flows(running.settings()).findings == []
 
 
 def sasl(user: str) -> dict[str, Any]:
@@ -239,7 +245,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
         groups.committed(client, [group])
     assert kinds(check_flows(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
-    (found,) = check_flows(settings).findings
+    found, _ = check_flows(settings).findings
     assert (found.severity, found.kind, found.topic) == (
         "unknown", "missing_permission", mirrored.topic,
     )  # fmt: skip
@@ -254,13 +260,15 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
     allow(
         plain, "reader", ("GROUP", mirrored.group, "DESCRIBE"), ("TOPIC", topic, "DESCRIBE"),
     )  # fmt: skip
-    lacking, hidden = check_flows(settings).findings
-    assert (lacking.kind, hidden.kind) == ("missing_permission", "not_checked")
+    lacking, stopped, hidden = check_flows(settings).findings
+    assert (lacking.kind, stopped.kind, hidden.kind) == (
+        "missing_permission", "not_running", "not_checked",
+    )  # fmt: skip
     assert "lacks READ" in lacking.message
     assert f"settings of {topic} on east" in hidden.message
     rules = (("TOPIC", topic, "READ"), ("TOPIC", topic, "DESCRIBE_CONFIGS"))
     allow(plain, "reader", *rules)
-    assert check_flows(settings).findings == []
+    assert kinds(check_flows(settings).findings) == ["not_running"]
     result = measure_lag(settings, mirrored.store())
     assert [row.lag_records for row in result.rows] == [3, 0]
 

@@ -1,8 +1,10 @@
 """The lag plane against real brokers: what several observations, or a transaction, show."""
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
 from mirror_report.commands.baseline import record_baselines
+from mirror_report.commands.check import check_flows
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.commands.run import make_report
 from mirror_report.config import Cluster, Credentials
@@ -279,3 +282,42 @@ def test_codec_that_is_not_installed_is_named(pair: Pair, monkeypatch: pytest.Mo
     assert kinds(result.findings) == ["not_checked", "stopped"]
     (said,) = [each.message for each in result.findings if each.kind == "not_checked"]
     assert "python-snappy is not installed" in said
+
+
+def test_paused_connector_is_said_though_nothing_waits(pair: Pair) -> None:
+    own = {name: f"{pair.topic}-{name}" for name in ("offsets", "status", "syncs")}
+    for side in ("source", "target"):
+        pair.create(side, 1)
+    with admin(pair.target) as client:
+        client.create_topics([
+            NewTopic(name, 1, 1, topic_configs={"cleanup.policy": "compact"})
+            for name in own.values()
+        ])  # fmt: skip
+        client.wait_for_topics(list(own.values()))
+    pair.produce(3)
+    pair.flow = {
+        "engine": "mm2-connect", "offset_topic": own["offsets"], "status_topic": own["status"],
+        "offset_syncs_topic": own["syncs"],
+        "connectors": ["orders", "orders-groups", "orders-beats"],
+    }  # fmt: skip
+    place = {"cluster": "east", "partition": 0, "topic": pair.topic}
+
+    def write(topic: str, key: str, value: dict[str, Any]) -> None:
+        with contextlib.closing(KafkaProducer(bootstrap_servers=pair.target)) as producer:
+            producer.send(topic, key=key.encode(), value=json.dumps(value).encode()).get(30)
+
+    def state(state: str) -> None:
+        said = {"state": state, "trace": None, "worker_id": "w1:8083", "generation": 4}
+        write(own["status"], "status-connector-orders", said)
+
+    write(own["offsets"], json.dumps(["orders", place]), {"offset": 2})
+    with member(replace(pair, source=pair.target)):
+        state("RUNNING")
+        assert kinds(measured(pair).findings) == []
+        for word in ("PAUSED", "STOPPED"):
+            state(word)
+            for found in (measured(pair).findings, check_flows(pair.settings()).findings):
+                said = [each for each in found if each.kind == "not_running"]
+                assert [each.severity for each in said] == ["warning"]
+                assert f"connector orders is {word}" in said[0].message
+        assert first(measured(pair)).lag_records == 0

@@ -161,9 +161,10 @@ TABLE: Mapping[str, Kind] = {
     ),
     "not_running": Kind(
         "warning",
-        "nothing waits, and no process of the mirror is at work",
+        "nothing waits, and no process of the mirror is at work; or a connector is paused, stopped "
+        "or gone",
         "If it was not stopped on purpose, run `journalctl -u <instance> -n 100` on the mirror's "
-        "host.",
+        "host, or the finding's request to Kafka Connect.",
     ),
     "restarting": Kind(
         "critical",

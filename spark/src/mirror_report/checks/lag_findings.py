@@ -45,18 +45,11 @@ def judge(
                 "not_running",
                 f"nothing waits, and nobody would mirror it: group {flow.group_id} has no member "
                 f"(state {group.state})",
-                _start(flow),
+                remedies.start(flow),
                 flow=flow.name,
             )
         )
     return found
-
-
-def _start(flow: Flow) -> str:
-    return (
-        f"On {remedies.host(flow)}: {remedies.service(flow, 'status')}; "
-        f"{remedies.journal(flow)}; {remedies.service(flow, 'start')}"
-    )
 
 
 def _of_state(
@@ -89,7 +82,7 @@ def _of_state(
             "stopped", behind,
             f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member (state "
             f"{group.state})",
-            _start(flow),
+            remedies.start(flow),
         ),
         "STALLED": (
             "stalled", behind,

@@ -49,6 +49,11 @@ def connector(flow: Flow, verb: str, name: str = "") -> str:
     return control.format(connector=name or flow.connectors[0], instance=flow.instance)
 
 
+def start(flow: Flow) -> str:
+    """What to do about a mirror without a process: why it has none, and how to start it."""
+    return f"On {host(flow)}: {service(flow, 'status')}; {journal(flow)}; {service(flow, 'start')}"
+
+
 def host(flow: Flow) -> str:
     """Where the mirror's process runs, by words if that is not known."""
     return flow.hosts[0] if flow.hosts else "its host"

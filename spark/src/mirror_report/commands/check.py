@@ -17,6 +17,7 @@ from mirror_report.checks import (
     releases,
     sysconfig,
     topic_status,
+    workers,
 )
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once, verdict, worst_first
@@ -96,8 +97,10 @@ def _releases(clients: Clients, aliases: Iterable[str]) -> dict[str, tuple[int, 
 
 
 def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
-    """What stands against starting the mirror, beyond what stands against having it."""
+    """What stands against starting the mirror, or in the way of one that is started."""
     found = [
+        *workers.judge(flow, observed.mirror, observed.group),
+        *workers.nobody(flow, observed.positions, observed.group),
         *preflight.takeover(flow, observed.target, observed.positions, observed.group),
         *preflight.idle_tasks(flow, observed.source),
     ]
