@@ -21,6 +21,7 @@ from mirror_report.checks import (
     permissions,
     positions,
     preflight,
+    processes,
     recreated,
     releases,
     remedies,
@@ -34,10 +35,12 @@ from mirror_report.checks.estimates import estimates
 from mirror_report.config import Warn
 from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
 from mirror_report.model import (
+    Cause,
     FlowStatus,
     ForeignRecords,
     GroupSnapshot,
     OpenTransaction,
+    UnitRecord,
 )
 from mirror_report.parity.plan import strategies
 
@@ -105,6 +108,11 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "preflight.replication_factors": lambda c: preflight.replication_factors(c.flow, 1),
     "preflight.takeover": lambda c: preflight.takeover(
         c.flow, c.copied, {}, GroupSnapshot("g", "Empty", ())
+    ),
+    "processes.judge": lambda c: processes.judge(
+        replace(c.flow, instance="mirrormaker"),
+        [UnitRecord("mirrormaker", "active", "running", 0.0, 9.0, cause=Cause("login_refused"))],
+        ["stalled"],
     ),
     "recreated.on_target": lambda c: recreated.on_target(c.flow, {"t": ("a", "b")}, CLUSTERS),
     "remedies.start": lambda c: remedies.start(c.flow),
