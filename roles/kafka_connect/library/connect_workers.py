@@ -16,6 +16,9 @@ from ansible.module_utils.connect_rest import (
     first_cause,
 )
 
+# Status of an error that is no answer of HTTP's: a worker lets in whoever asks.
+OPEN = -1
+
 DOCUMENTATION = r"""
 ---
 module: connect_workers
@@ -128,14 +131,10 @@ def wait(connect: Connect, again: Collection[str], patience: float) -> tuple[lis
         time.sleep(PAUSE_SECONDS)
 
 
-class OpenError(RestError):
-    """A worker lets in whoever asks."""
-
-
 def require_closed(connect: Connect) -> None:
     """Make sure that nobody is let in without a password, or with a wrong one.
 
-    :raises OpenError: somebody is.
+    :raises RestError: somebody is; its status is :data:`OPEN`.
     """
     for login in ({}, {"Authorization": "Basic bm9ib2R5Om5vYm9keQ=="}):
         try:
@@ -144,9 +143,10 @@ def require_closed(connect: Connect) -> None:
             if error.status != UNAUTHORIZED:
                 raise
         else:
-            raise OpenError(
+            raise RestError(
                 f"{connect.urls[0]} lets in whoever asks: its file of users is empty or not read, "
-                "or something on the host starts it in another way than its unit says"
+                "or something on the host starts it in another way than its unit says",
+                OPEN,
             )
 
 
@@ -190,7 +190,7 @@ def main() -> None:
     try:
         module.exit_json(changed=False, **look(module.params))
     except RestError as error:
-        module.fail_json(msg=str(error), open=isinstance(error, OpenError))
+        module.fail_json(msg=str(error), open=error.status == OPEN)
 
 
 if __name__ == "__main__":
