@@ -21,6 +21,8 @@ TEXTS = {"message", "action", "text", "reason", "error", "errors", "version"}
 UNORDERED = {"findings", "news"}
 TRENDS = {"catches_up"}
 """Known only when enough time lies between two observations, which differs from run to run."""
+LATER = {"losses", "retention_bytes", "sized", "doubted", "certain", "foreign"}
+"""Keys of the state that came later than what is stored: it is read without them."""
 MEASURED = re.compile(r"seconds$|rate$|bytes$|\.parquet$")
 RECORDS = range(T0 - HOUR, T0 + 24 * HOUR)
 TABLE = "<columns>"
@@ -42,7 +44,11 @@ def form(value: Any, key: str = "") -> Any:
     """
     match value:
         case dict():
-            return {_plain(name): form(inner, name) for name, inner in sorted(value.items())}
+            return {
+                _plain(name): form(inner, name)
+                for name, inner in sorted(value.items())
+                if name not in LATER
+            }
         case list():
             inner = [form(each, key) for each in value]
             return sorted(inner, key=json.dumps) if key in UNORDERED else inner
