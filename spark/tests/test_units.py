@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirror_report import units
-from mirror_report.commands.confirm import Watch
+from mirror_report.commands.confirm import UnitWatch
 from mirror_report.commands.units import look
 from mirror_report.model import Cause, ReportError
 
@@ -54,7 +54,7 @@ def systemd(tmp_path, monkeypatch):
 def test_a_start_is_lost_at_the_third_end_with_its_first_cause_and_status(systemd):
     first = (said(REFUSED, 1), ended(255, 2))
     systemd("running", 0, *first, pid=0)
-    watch = Watch.of("m.service")
+    watch = UnitWatch.of("m.service")
     systemd("auto-restart", 1, *first, said("x", 3), ended(1, 4))
     assert watch.failed() == ""
     systemd("auto-restart", 2, *first, said("x", 3), ended(1, 4), ended(1, 5))
@@ -65,14 +65,14 @@ def test_a_start_is_lost_at_the_third_end_with_its_first_cause_and_status(system
 
 def test_ends_of_an_earlier_start_are_not_of_this_one(systemd):
     systemd("running", 7, pid=os.getpid())
-    assert Watch.of("m.service").failed() == ""
+    assert UnitWatch.of("m.service").failed() == ""
 
 
 def test_without_a_unit_nothing_is_asked(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert (Watch.of(None).failed(), Watch.of(None).why()) == ("", "")
+    assert (UnitWatch.of(None).failed(), UnitWatch.of(None).why()) == ("", "")
     with pytest.raises(ReportError):
-        Watch.of("m.service")
+        UnitWatch.of("m.service")
 
 
 def test_a_process_cannot_say_that_it_has_ended(systemd):

@@ -13,13 +13,13 @@ EXPECTED = {
     0: "expired",
     1: "altered_timestamp possible_loss hung_transaction heartbeat "
     "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
-    "not_running no_topics partitions_fewer compact_null_keys message_size timestamp_type "
-    "timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks distance "
-    "certificate_expiry permission_unknown not_checked not_proved orphaned "
+    "not_running undeclared no_topics partitions_fewer compact_null_keys message_size "
+    "timestamp_type timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks "
+    "distance certificate_expiry permission_unknown not_checked not_proved orphaned "
     "foreign_topic control_access control_record name_too_long broker_too_old regex_disagreement "
     "group_reread group_unmapped group_stale group_unknown",
     2: "missing corrupt_value corrupt_headers moved reordered "
-    "truncated reset rewind deleted_early stopped stalled "
+    "truncated reset rewind deleted_early stopped stalled restarting hindered "
     "name_collides topic_missing same_cluster regex_without_auto_creation task_failed takeover "
     "replication_factor internal_topic missing_permission group_skip differs",
     3: "unreachable authentication permission unreadable unknown_lag state parity_unavailable "

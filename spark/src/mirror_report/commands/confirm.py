@@ -66,13 +66,13 @@ def answer(options: Namespace) -> Answer:
             hosts,
             options.timeout,
             shared.show_progress,
-            Watch.of(options.unit),
+            UnitWatch.of(options.unit),
         )
     )
 
 
 @dataclass(frozen=True)
-class Watch:
+class UnitWatch:
     """The unit of the flows' process on this host.
 
     :param name: ``None``: it is not known, and nothing is said of it.
@@ -83,7 +83,7 @@ class Watch:
     before: int = 0
 
     @classmethod
-    def of(cls, name: str | None) -> "Watch":
+    def of(cls, name: str | None) -> "UnitWatch":
         """Begin to watch a unit.
 
         :raises ReportError: systemd does not answer.
@@ -116,7 +116,7 @@ def confirm_flows(
     hosts: Sequence[str],
     timeout: float,
     progress: Progress,
-    watch: Watch | None = None,
+    watch: UnitWatch | None = None,
 ) -> ConfirmDocument:
     """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
 
@@ -125,7 +125,7 @@ def confirm_flows(
     :param watch: what says that there is nothing to wait for any more.
     """
     flows = shared.chosen(settings, flow_name)
-    awaited = _Awaited(hosts, timeout, watch or Watch(), progress)
+    awaited = _Awaited(hosts, timeout, watch or UnitWatch(), progress)
     with ThreadPoolExecutor(max_workers=len(flows)) as pool:
         found = list(pool.map(lambda flow: _confirm(settings, flow, awaited), flows))
     return ConfirmDocument(all(confirmation.ok for confirmation in found), found)
@@ -135,7 +135,7 @@ def confirm_flows(
 class _Awaited:
     hosts: Sequence[str]
     timeout: float
-    watch: Watch
+    watch: UnitWatch
     progress: Progress
 
 

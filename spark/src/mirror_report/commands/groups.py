@@ -41,7 +41,7 @@ from mirror_report.state.store import Store
 ROUNDS = 8
 
 # First offset and the one behind the last, of the source and of the target.
-Ranges = tuple[tuple[int, int], tuple[int, int]]
+BothRanges = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _proofs(
     One record is compared for each group and partition; its copy has to be the only one around.
     Groups that stand around one place, as those at the end do, are found by the same records.
     """
-    together: dict[tuple[Place, Ranges], list[GroupPlace]] = {}
+    together: dict[tuple[Place, BothRanges], list[GroupPlace]] = {}
     for group_place, probe in wanted.items():
         ranges = (probe.ours, probe.theirs)
         together.setdefault((group_place[1:], ranges), []).append(group_place)
@@ -253,7 +253,7 @@ def _proofs(
     found: dict[GroupPlace, int] = {}
     for _ in range(ROUNDS):
         # One consumer can stand at one offset of a partition alone.
-        turn: dict[Place, Ranges] = {}
+        turn: dict[Place, BothRanges] = {}
         for place, ranges in left:
             turn.setdefault(place, ranges)
         if not turn:
