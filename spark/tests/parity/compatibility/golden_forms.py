@@ -44,11 +44,7 @@ def form(value: Any, key: str = "") -> Any:
     """
     match value:
         case dict():
-            return {
-                _plain(name): form(inner, name)
-                for name, inner in sorted(value.items())
-                if name not in LATER
-            }
+            return {_plain(name): form(inner, name) for name, inner in sorted(value.items())}
         case list():
             inner = [form(each, key) for each in value]
             return sorted(inner, key=json.dumps) if key in UNORDERED else inner
@@ -72,10 +68,20 @@ def of_state(directory: Path, ids: dict[str, str]) -> dict[str, Any]:
             found[name] = "<file>"
         elif path.suffix == ".jsonl":
             lines = labelled(path.read_text(), ids).splitlines()
-            found[name] = found.get(name, []) + [form(json.loads(line)) for line in lines]
+            found[name] = found.get(name, []) + [form(_read_on(json.loads(line))) for line in lines]
         else:
-            found[name] = form(json.loads(labelled(path.read_text(), ids)))
+            found[name] = form(_read_on(json.loads(labelled(path.read_text(), ids))))
     return found
+
+
+def _read_on(value: Any) -> Any:
+    """What a state holds without :data:`LATER`."""
+    match value:
+        case dict():
+            return {name: _read_on(inner) for name, inner in value.items() if name not in LATER}
+        case list():
+            return [_read_on(inner) for inner in value]
+    return value
 
 
 def of_bundle(path: Path, ids: dict[str, str]) -> dict[str, Any]:
