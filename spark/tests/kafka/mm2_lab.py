@@ -96,7 +96,7 @@ class Lab:
             client.delete_records({TopicPartition(self.topic, 0): offset})
 
     def produce(self, count: int, size: int = 10) -> None:
-        """Write records on the source, to its partitions in turn."""
+        """Write records on the source, each with a value of its own, to its partitions in turn."""
         with admin(self.source) as client:
             partitions = len(client.describe_topics([self.topic])[0]["partitions"])
         with contextlib.closing(
@@ -105,7 +105,7 @@ class Lab:
             )
         ) as producer:
             for number in range(count):
-                producer.send(self.topic, value=b"v" * size, partition=number % partitions)
+                producer.send(self.topic, value=b"%0*d" % (size, number), partition=number % partitions)
             producer.flush(60)
 
     def observe(self) -> Observed:

@@ -245,7 +245,7 @@ def test_forbidden_topic_and_group_are_named_permissions(
         groups.committed(client, [group])
     assert kinds(check_flows(settings).findings) == ["missing_permission"] * 2
     allow(plain, "nobody", ("GROUP", group, "DESCRIBE"))
-    found, _ = check_flows(settings).findings
+    (found,) = check_flows(settings).findings
     assert (found.severity, found.kind, found.topic) == (
         "unknown", "missing_permission", mirrored.topic,
     )  # fmt: skip
@@ -260,9 +260,9 @@ def test_password_with_hostile_characters_logs_in_and_read_is_missed(
     allow(
         plain, "reader", ("GROUP", mirrored.group, "DESCRIBE"), ("TOPIC", topic, "DESCRIBE"),
     )  # fmt: skip
-    lacking, stopped, hidden = check_flows(settings).findings
-    assert (lacking.kind, stopped.kind, hidden.kind) == (
-        "missing_permission", "not_running", "not_checked",
+    lacking, hidden, stopped = check_flows(settings).findings
+    assert (lacking.kind, hidden.kind, stopped.kind) == (
+        "missing_permission", "not_checked", "not_running",
     )  # fmt: skip
     assert "lacks READ" in lacking.message
     assert f"settings of {topic} on east" in hidden.message
