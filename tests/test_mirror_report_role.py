@@ -153,6 +153,17 @@ def test_lag_runs_behind_the_walls_of_the_report(computed: Computed) -> None:
     assert "SuccessExitStatus=1 2" in lag
 
 
+def test_the_record_of_units_runs_behind_the_same_walls_in_the_same_order(
+    computed: Computed,
+) -> None:
+    """What a filter of system calls takes away counts only behind what it allows."""
+    report = unit(computed, "plain", "mirror-report.service").splitlines()
+    record = unit(computed, "plain", "mirror-report-units.service").splitlines()
+    both = set(report) & set(record)
+    assert len([line for line in both if line.startswith("Protect")]) > 5
+    assert [line for line in record if line in both] == [line for line in report if line in both]
+
+
 @pytest.mark.parametrize("case", list(CASES))
 def test_timers_are_touched_only_if_they_are_not_as_wanted(computed: Computed, case: str) -> None:
     touched = {"lag-timer-still-on", "lag-timer-stopped-by-hand", "timer-without-next"}
