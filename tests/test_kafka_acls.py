@@ -45,12 +45,13 @@ PACKAGE = ROOT / "spark/src"
 sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import observe  # noqa: E402 (the path above comes first)
-from mirror_report.checks import preflight  # noqa: E402
+from mirror_report.checks import control, preflight  # noqa: E402
 from mirror_report.commands.groups import observe_groups  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
 from mirror_report.kafka.groups import states  # noqa: E402
-from mirror_report.kafka.records import oldest_waiting  # noqa: E402
+from mirror_report.kafka.permissions import granted  # noqa: E402
+from mirror_report.kafka.records import fetched_at, oldest_waiting  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
 acls = load("roles/kafka_acls/library/kafka_acls.py", "kafka_acls")
@@ -291,6 +292,30 @@ def test_the_report_sees_everything_with_what_it_is_given_and_no_less(
             if not lacking(lab):
                 needless.append(row)
     assert needless == []
+
+
+def test_nobody_but_the_workers_reads_how_they_are_configured(mm2: Lab) -> None:
+    """Who reads the key there gives workers orders, and a pattern would let the report read it."""
+    mm2.flow.update({"topics": [".*"], "replication_policy": "identity"})
+    settings, rows = mm2.settings(), mm2.rows()
+    (flow,) = settings.flows
+    place = (flow.config_topic, 0)
+
+    def read_it() -> None:
+        fetched_at(settings.clusters["west"], settings.credentials, place, 0, "read_committed", 2)
+
+    def others() -> list[str]:
+        with observe.open_clients(settings, ("west",)) as clients:
+            known = {place[0]: granted(clients.get("west"), place[0]) or []}
+        return [found.message for found in control.access(flow, known)]
+
+    mm2.add(row for row in rows if not row.get("deny"))
+    read_it()
+    assert "User:reader may read it" in "".join(others())
+    mm2.add(row for row in rows if row.get("deny"))
+    assert others() == []
+    with pytest.raises(ReportError, match="may not read"):
+        read_it()
 
 
 @pytest.mark.long  # the scenario default compares records with the same permissions

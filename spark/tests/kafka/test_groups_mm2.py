@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
@@ -219,6 +220,59 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
     assert found["alone"].state == "unmapped"
     # The mirror is through, so this one needs none.
     assert found["follow-end"].state == "ready"
+
+
+def copied(lab: Lab, name: str) -> str:
+    """A compacted topic that holds what another one does, and a record that no mirror wrote."""
+    there = f"forged-{name}"
+    with admin(lab.target) as client:
+        count = len(client.describe_topics([name])[0]["partitions"])
+        client.create_topics(
+            [NewTopic(there, count, 1, topic_configs={"cleanup.policy": "compact"})]
+        )
+        client.wait_for_topics([there])
+    consumer = KafkaConsumer(bootstrap_servers=lab.target, enable_auto_commit=False)
+    with (
+        contextlib.closing(consumer),
+        contextlib.closing(KafkaProducer(bootstrap_servers=lab.target, acks="all")) as producer,
+    ):
+        places = [TopicPartition(name, number) for number in range(count)]
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        ends = consumer.end_offsets(places)
+        while any(consumer.position(at) < end for at, end in ends.items()):
+            for some in consumer.poll(timeout_ms=200).values():
+                for record in some:
+                    producer.send(there, record.value, record.key, partition=record.partition)
+        producer.send(there, b"zz", b"xx", partition=0)
+        producer.flush(60)
+    return there
+
+
+def test_record_that_no_mirror_wrote_hides_nothing(followed: Followed, reports: object) -> None:
+    """Whoever gets two bytes into such a topic makes no group and no lag unknown."""
+    assert reports
+    settings = followed.settings
+    (flow,) = settings.flows
+    kept = ("offset_topic", "status_topic", "offset_syncs_topic", "checkpoints_topic")
+    names = {key: copied(followed.lab, getattr(flow, key)) for key in kept}
+    forged = replace(
+        settings,
+        flows=(replace(flow, **names),),
+        state_directory=settings.state_directory.with_name("forged"),
+    )
+    report = make_report(forged, None, lambda _: None)
+    found = {group.group: group.state for group in report.groups}
+    assert (found["follow-end"], found["follow-behind"]) == ("ready", "reread")
+    assert {row.topic for row in report.lag} >= {followed.lab.topic, followed.bulk.topic}
+    assert all(row.lag_records is not None for row in report.lag)
+    said = [finding for finding in report.findings if finding.kind == "control_record"]
+    assert sorted(finding.topic for finding in said) == sorted(names.values())
+    assert {finding.severity for finding in said} == {"warning"}
+    for finding in said:
+        assert f"{finding.topic}-0 on west: 1 record(s)" in finding.message
+        assert "the last one at offset " in finding.message
+        assert not any(word in finding.action for word in ("--alter", "--delete", "reset"))
 
 
 def topics(report: Report) -> dict[str, TopicStatus]:

@@ -1,0 +1,13 @@
+"""A producer on the source cannot write, by the name of a topic, what steers a mirror."""
+
+from __future__ import annotations
+
+from labkit.forgery import Forgery
+
+
+def test_no_record_of_a_producer_steers_a_mirror(lab):
+    forgery = Forgery(
+        lab, "payments", "payments.checkpoints.internal", "payments.checkpoints.sound"
+    )
+    report = forgery.commit()
+    forgery.proves(report)
