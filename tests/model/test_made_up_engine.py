@@ -259,6 +259,7 @@ def test_what_the_report_has_to_know(copied: Site) -> None:
         "name": "orders", "engine": "copier", "source": "east", "target": "west",
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
         "left_out": [*CONTROL, ".{245}.*"], "worker_principal": "User:ANONYMOUS",
+        "identity": "mirror",
         "start": "earliest",
         "include": rf"(?!(?:{'|'.join(CONTROL)}|.{{245}}.*|hidden)$)(?:orders|payments\..*)",
         "group_id": "copier-orders",

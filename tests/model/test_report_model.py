@@ -21,6 +21,7 @@ def test_the_report_gets_what_runs(site: Site) -> None:
         "topics": ["orders", r"payments\..*"], "topics_exclude": [],
         "include": rf"(?!(?:{'|'.join(CONTROL)})$)(?:orders|payments\..*)",
         "left_out": [*CONTROL], "worker_principal": "User:ANONYMOUS",
+            "identity": "mirror",
         "start": "earliest", "group_id": "mirrormaker-orders",
         "instance": "mirrormaker", "hosts": ["mirror1"], "commit_interval_ms": 2000,
         "sysconfig": "/etc/sysconfig/mirrormaker", "accept": ["enable.auto.commit:orders"],

@@ -29,6 +29,14 @@ class Kept:
     owner: str
     secret: bool = False
 
+    @property
+    def reserved(self) -> dict[str, str]:
+        """Operations that nobody but the owner needs, and what they would allow."""
+        if self.resource == "group":
+            return {"READ": "it would let processes join the group"}
+        orders = {"READ": "it would let orders be given to the workers"} if self.secret else {}
+        return {"WRITE": "it would let somebody alter the state", **orders}
+
 
 @dataclass(frozen=True)
 class Names:

@@ -44,7 +44,8 @@ def mirrormaker_instance(
         ``identity`` (what must not change unnoticed), ``positions`` (words for where the
         mirror's positions are kept), ``title`` of the engine, ``texts`` (file name to text that is
         no properties), ``jvm_options`` beside the heap, and ``prepare`` (the role's script that
-        runs before the process, if any). An absent instance has the first five and empty others.
+        runs before the process, if any), ``connects_as`` (the owner's ``identity``). An absent
+        instance has the first five and the last, and empty others.
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
     owners = owners_of(flows, instances, connect_clusters)
@@ -141,6 +142,7 @@ def _process(
         "flows": [], "target": "", "description": "", "script": "", "arguments": [],
         "environment": {}, "files": {}, "credentials": {}, "identity": {}, "positions": "",
         "title": engine.title, "texts": {}, "jvm_options": [], "prepare": "",
+        "connects_as": owner.identity,
     }  # fmt: skip
     if owner.state == "absent":
         return result
@@ -158,7 +160,7 @@ def _process(
     credentials = {
         file: content
         for alias in aliases
-        for file, content in kafka_credentials(clusters, alias, "mirror").items()
+        for file, content in kafka_credentials(clusters, alias, owner.identity).items()
     }
     heap = owner.settings["heap"] or tuned.heap(engine.memory(clusters, chosen, owner))
     return {

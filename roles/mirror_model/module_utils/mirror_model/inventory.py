@@ -61,6 +61,11 @@ class Owner:
         return self.state != "absent" and bool(self.hosts or not self.kind.names_flows)
 
     @property
+    def identity(self) -> str:
+        """As whom it reaches its clusters, and how its credentials are called."""
+        return str(self.settings["identity"])
+
+    @property
     def directory(self) -> str:
         """Where its process finds its configuration."""
         return f"/etc/{self.name}"

@@ -17,8 +17,6 @@ from .inventory import Owner
 from .keys import Clusters, Flow, ModelError
 from .principals import principal_of
 
-MIRROR = "mirror"
-
 
 def mirror_permissions(
     clusters: Clusters,
@@ -44,9 +42,9 @@ def mirror_permissions(
     rows: list[Row] = []
     owners = owners_of(flows, instances, connect_clusters)
     for flow, engine, owner in placed(flows, owners):
-        for identity in dict.fromkeys((MIRROR, report_identity)):
+        for identity in dict.fromkeys((owner.identity, report_identity)):
             needed = flow_permissions(flow, engine, owner, identity)
-            if identity == MIRROR == report_identity:
+            if identity == owner.identity == report_identity:
                 needed += _of_report(flow, engine, owner)
             for row in needed:
                 principal = principal_of(clusters, row["cluster"], identity)
@@ -59,33 +57,37 @@ def mirror_permissions(
                     "cluster": row["cluster"], "identity": identity, "principal": principal,
                     "flows": [flow["name"]], **row,
                 })  # fmt: skip
-    secret = [each for each in kept_by(map(flow_of, flows), owners) if each.secret]
     needed = acls.least(rows)
-    return [*needed, *_denied(needed, secret)]
+    as_whom = {owner.path: owner.identity for owner in owners}
+    return [
+        *needed,
+        *(
+            row
+            for kept in kept_by(map(flow_of, flows), owners)
+            for row in _denied(
+                needed, kept, principal_of(clusters, kept.alias, as_whom[kept.owner])
+            )
+        ),
+    ]
 
 
-def _denied(rows: Sequence[Row], secret: Sequence[Kept]) -> list[Row]:
-    """What nobody but workers may read, and a permission on more than the flows take allows.
+def _denied(rows: Sequence[Row], kept: Kept, keeper: str | None) -> list[Row]:
+    """What nobody but its owner may do, and a permission on more than the flows take allows.
 
-    Workers are the identity ``mirror`` of their cluster; so whoever is that as well is let be.
+    :param keeper: the owner's principal; whoever is that as well is let be.
     """
-    workers = {(row["cluster"], row["principal"]) for row in rows if row["identity"] == MIRROR}
-    found: dict[tuple[str, str, str], Row] = {}
-    for each in secret:
-        for row in rows:
-            who = row["cluster"], row["principal"]
+    found: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        if row["cluster"] != kept.alias or row["principal"] == keeper:
+            continue
+        for operation, why in kept.reserved.items():
             denied = {
-                **row, "name": each.name, "pattern": "literal", "operation": "READ",
-                "wider": False, "deny": True,
-                "why": f"it would let orders be given to the workers of {each.owner}",
+                **row, "resource": kept.resource, "name": kept.name, "pattern": "literal",
+                "operation": operation, "wider": False, "deny": True,
+                "why": f"{why} of {kept.owner}",
             }  # fmt: skip
-            if (
-                each.alias == row["cluster"]
-                and row["resource"] == "topic"
-                and who not in workers
-                and acls.covers(row, denied)
-            ):
-                found.setdefault((*who, each.name), denied)
+            if row["resource"] == kept.resource and acls.covers(row, denied):
+                found.setdefault((row["principal"], operation), denied)
     return list(found.values())
 
 
@@ -96,7 +98,9 @@ def flow_permissions(flow: Flow, engine: Engine, owner: Owner, identity: str) ->
     :returns: rows as of :func:`mirror_permissions`, without identity, principal and flows.
     """
     return acls.least(
-        engine.permissions(flow, owner) if identity == MIRROR else _of_report(flow, engine, owner)
+        engine.permissions(flow, owner)
+        if identity == owner.identity
+        else _of_report(flow, engine, owner)
     )
 
 

@@ -8,7 +8,7 @@ from .clusters import kafka_python_client
 from .control import excluded
 from .engines import owners_of, placed
 from .keys import Clusters
-from .permissions import MIRROR, flow_permissions
+from .permissions import flow_permissions
 from .principals import principal_of
 
 
@@ -37,7 +37,8 @@ def mirror_report_model(
         groups are regular expressions, literal names escaped; ``include`` also leaves out what the
         engine never mirrors. ``source_isolation`` and ``target_isolation`` say whether records of
         transactions that did not commit count. ``group_id`` is the group of the mirror's processes,
-        on the cluster where the engine has it. A flow's ``permissions`` are what the identity needs
+        on the cluster where the engine has it, ``identity`` as whom they connect. A flow's
+        ``permissions`` are what the identity needs
         for it, a cluster's ``principal`` is whom they are given to, ``None`` where the inventory
         does not show it.
     :raises ModelError: an unknown cluster.
@@ -66,7 +67,8 @@ def mirror_report_model(
                 for alias, far in owner.settings["distance"].items()
                 if alias in (flow["source"], flow["target"])
             },
-            "worker_principal": principal_of(clusters, flow["target"], MIRROR),
+            "identity": owner.identity,
+            "worker_principal": principal_of(clusters, flow["target"], owner.identity),
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
         }
@@ -92,7 +94,7 @@ def mirror_topic_flows(
     :param flows: ``mirror_flows``.
     :param instances: ``mirrormaker_instances``.
     :param connect_clusters: ``kafka_connect_clusters``.
-    :returns: flows of :func:`mirror_report_model` with the permissions of ``mirror``.
+    :returns: flows of :func:`mirror_report_model`, as it is for ``mirror``.
     """
     names = [
         flow["name"]

@@ -147,6 +147,10 @@ INSTANCE = (
         choices=("started", "stopped", "absent"),
     ),
     Key(
+        "identity", "text", "As which of the `identities` of its clusters it connects; where a "
+        "cluster has none of that name, as `mirror`.", "mirror", pattern=IDENTITY_NAME.pattern,
+    ),
+    Key(
         "kafka_version", "text", f"The Kafka release it runs from; by default {DEFAULT_VERSIONS}. "
         "Another number upgrades or goes back.", pattern=r"[0-9]+\.[0-9]+\.[0-9]+",
     ),
@@ -195,6 +199,9 @@ CONNECT_CLUSTER = (
         "exists, to which only connectors are sent.", []),
     Key("state", "choice", "Whether the workers run.", "started",
         choices=("started", "stopped", "absent")),
+    Key("identity", "text", "As which of the `identities` of its clusters the workers connect; "
+        "where a cluster has none of that name, as `mirror`.", "mirror",
+        pattern=IDENTITY_NAME.pattern),
     Key("kafka_version", "text", "The Kafka release the workers run from.",
         pattern=r"[0-9]+\.[0-9]+\.[0-9]+"),
     Key("group_id", "text", "Group by which the workers find each other; by default the cluster's "

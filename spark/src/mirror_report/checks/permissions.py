@@ -141,7 +141,7 @@ def principal_of(cluster: Cluster) -> str:
 def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
     row = lack.row
     severity: Severity
-    if cluster.identity == "mirror":
+    if cluster.identity == flow.identity:
         severity = "critical" if lack.pressing else "warning"
     else:
         # Without settings, and what belongs to the cluster, the report still proves records.

@@ -152,7 +152,9 @@ def _forbidden(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> Collection[str]:
     """Missing topics that no broker will create for the mirror, whose identity this is."""
-    mirrors = not flow.engine.creates_topics and settings.clusters[flow.target].identity == "mirror"
+    mirrors = (
+        not flow.engine.creates_topics and settings.clusters[flow.target].identity == flow.identity
+    )
     if observed.auto_creation is not None or not mirrors:
         return ()
     there = {*observed.target.topics, *observed.target.errors}
@@ -180,7 +182,7 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
         rows = permissions.rows_of(flow, alias)
         try:
             client = clients.get(alias)
-            if settings.clusters[alias].identity == "mirror":
+            if settings.clusters[alias].identity == flow.identity:
                 rows += releases.more_permissions(flow, alias, client.release())
             if alias == flow.source:
                 topics |= set(client.names(flow.matches))

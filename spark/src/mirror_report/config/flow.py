@@ -86,6 +86,7 @@ class Flow:
         match ``config_exclude``.
     :param replication_factors: property -> replication factor somebody asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
+    :param identity: as which of a cluster's identities the mirror connects.
     :param worker_principal: who the target's ACLs take the mirror for; ``None``: not known.
     :param source_isolation: Kafka's word for whether records of transactions that did not commit
         count on the source, as they do to the mirror; ``target_isolation``: on the target.
@@ -123,6 +124,7 @@ class Flow:
     checkpoints_topic: str = ""
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     permissions: tuple[Permission, ...] = ()
+    identity: str = "mirror"
     worker_principal: str | None = None
     source_isolation: str = "read_uncommitted"
     target_isolation: str = "read_uncommitted"

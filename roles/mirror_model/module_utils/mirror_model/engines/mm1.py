@@ -77,7 +77,7 @@ def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any
     consumer, producer = (
         layered(
             defaults,
-            client_properties(clusters, alias, "mirror", owner.credentials),
+            client_properties(clusters, alias, owner.identity, owner.credentials),
             derived,
             cluster_of(clusters, alias)["properties"],
             within(flow["properties"], f"{client}."),

@@ -98,6 +98,7 @@ def _judge_owner(
         return
     found.owners.append(owner)
     _judge_aliases(found, owner)
+    _judge_identity(found, owner)
     if not owner.works:
         found.refuse(f"{owner.path}.hosts: is empty; name hosts, or set state to absent")
     if not owner.kind.names_flows:
@@ -151,6 +152,20 @@ def _judge_aliases(found: Inventory, owner: Owner) -> None:
                 f"{owner.path}.distance.{alias}: no flow of it reads or writes '{alias}'; "
                 f"{suggestion(alias, known)}"
             )
+
+
+def _judge_identity(found: Inventory, owner: Owner) -> None:
+    """Refuse an identity that no cluster of the owner knows: ``mirror`` would stand in for it."""
+    flows = found.flows_of(owner)
+    aliases = {flow[side] for flow in flows for side in ("source", "target")}
+    if owner.identity == "mirror" or not flows or not aliases <= found.sound:
+        return
+    known = {name for alias in aliases for name in found.clusters[alias].get("identities") or {}}
+    if owner.identity not in known:
+        found.refuse(
+            f"{owner.path}.identity: no cluster of its flows has '{owner.identity}' among its "
+            f"identities; {suggestion(owner.identity, known)}"
+        )
 
 
 def judge_heaps(found: Inventory) -> None:

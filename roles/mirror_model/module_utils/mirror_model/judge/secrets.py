@@ -98,7 +98,7 @@ def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
     files: list[str] = []
     for alias in _aliases(found, owner):
         try:
-            files += kafka_credentials(found.clusters, alias, "mirror")
+            files += kafka_credentials(found.clusters, alias, owner.identity)
         except ModelError:
             continue  # refused for its own reason
     # The process gets the whole JAAS value, not the password apart.

@@ -139,7 +139,7 @@ def connection(clusters: Clusters, alias: str, owner: Owner, line: str) -> dict[
     """How the mirror reaches a cluster."""
     own = cluster_of(clusters, alias)["properties"]
     return layered(
-        connection_properties(clusters, alias, "mirror", cluster.refer(owner)),
+        connection_properties(clusters, alias, owner.identity, cluster.refer(owner)),
         {key: value for key, value in own.items() if key in kafka_names.SECURITY[line]},
     )
 

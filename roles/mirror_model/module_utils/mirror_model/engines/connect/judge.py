@@ -153,7 +153,9 @@ def _judge_existing(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> No
             found.refuse(f"{path}.{key}: is about workers on hosts of the inventory; remove it")
     aliases = {flow[side] for flow in flows for side in ("source", "target")} & found.sound
     secret = [
-        file for alias in aliases for file in kafka_credentials(found.clusters, alias, "mirror")
+        file
+        for alias in aliases
+        for file in kafka_credentials(found.clusters, alias, owner.identity)
     ]
     if secret and not owner.settings["secrets"]:
         found.refuse(

@@ -30,7 +30,7 @@ def _connection(
     clusters: Clusters, alias: str, owner: Owner, line: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config providers for the file, and connection and security of one cluster."""
-    connection = client_properties(clusters, alias, "mirror", owner.credentials)
+    connection = client_properties(clusters, alias, owner.identity, owner.credentials)
     providers = {k: v for k, v in connection.items() if k.startswith("config.providers")}
     own = cluster_of(clusters, alias)["properties"]
     security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
