@@ -58,7 +58,7 @@ def watch(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     secrets = [
         words(lab.passwords[cluster][identity])
         for cluster in ("east", "west")
-        for identity in ("mirror", "report")
+        for identity in ("mirror", "payments", "report")
     ]
     process = subprocess.Popen(
         lab.mirror.command("python3", f"{TOOLS}/watch.py"),

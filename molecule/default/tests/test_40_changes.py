@@ -111,7 +111,7 @@ def test_a_run_that_died_between_files_is_healed_by_the_next(
     """Of the orders before the unit was written, of the payments after the credential was."""
     properties = f"{FOLDER}/producer.properties"
     lab.mirror.write(properties, changed["files"][properties])
-    credential = f"{PAYMENTS}/credentials/east.mirror.jaas"
+    credential = f"{PAYMENTS}/credentials/east.payments.jaas"
     right = lab.mirror.read(credential)
     lab.mirror.write(credential, right.replace("password=", "password=x"))
     generation("1" * 16)

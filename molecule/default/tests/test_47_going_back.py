@@ -79,7 +79,7 @@ def test_check_tries_the_mirror_s_own_login(lab, give_password):
     found = [each for each in document["findings"] if each["kind"] == "hindered"]
     assert (status, len(found)) == (2, 1), document["findings"]
     assert "cluster east" in found[0]["message"]
-    assert "refuses identity mirror" in found[0]["message"]
+    assert "refuses identity payments" in found[0]["message"]
 
 
 def test_lag_names_why_a_mirror_ends_again_and_again(lab, payments, give_password):

@@ -59,7 +59,7 @@ def canaries(lab):
     passwords = [
         lab.passwords[cluster][identity]
         for cluster in ("east", "west")
-        for identity in ("mirror", "report")
+        for identity in ("mirror", "payments", "report")
     ]
     return [words(each) for each in (*passwords, *lab.retired)]
 
