@@ -66,7 +66,7 @@ class Side:
     :param born: which of the topics of this name it is; ``first``: where reading began.
     :param following: next offset to read; ``start``: first offset there at the last run.
     :param unread: partition -> records that were gone before they were read; ``gone_at``: until
-        when they were written.
+        when they were written; ``left``: their offsets, of the target alone.
     """
 
     born: int
@@ -76,6 +76,7 @@ class Side:
     seen: dict[tuple[int, int], Record] = field(default_factory=dict)
     unread: Counter[int] = field(default_factory=Counter)
     gone_at: int | None = None
+    left: dict[int, set[int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -286,6 +287,7 @@ class Memory:
             self.sides[side].gone_at = now
         elif known is not None:
             self.sides[side].gone_at = known.gone_at
+            self.sides[side].left = known.left
         if side == "target":
             self.older, self.gap, self.kept_from, self.limits = [], [], None, None
         self._forget_numbers()
@@ -321,6 +323,8 @@ class Memory:
             if start > begin:
                 known.gone_at = now
                 self.untold.add((self.flow, "unverifiable", "warning"))
+                if side == "target":
+                    known.left.setdefault(partition, set()).update(range(begin, start))
                 if side == "source":
                     known.unread[partition] += start - begin
                     if fresh:
@@ -377,10 +381,29 @@ class Memory:
         return at is not None and where[2] <= at
 
     def _blind(self, where: Where, source: list[Record], target: list[Record]) -> bool:
+        if not source and (self._gap("source", where) or self._all_older(target)):
+            return True
+        found = self.found.get(where)
         return (
-            (not source and (self._gap("source", where) or self._all_older(target)))
-            or (not target and self._gap("target", where))
-        )  # fmt: skip
+            not target
+            and self._gap("target", where)
+            and (found is None or found.pair != pair_of(source, target))
+            and len(source) <= self.may_have_left[where]
+        )
+
+    def _left_unread(self) -> dict[Where, int]:
+        """How many records of each bucket may have left the target before they were read."""
+        left = {lane: len(offsets) for lane, offsets in self.sides["target"].left.items()}
+        if not self.topic.keeps_partitions:
+            left = {-1: sum(left.values())}
+        found = {}
+        for where in sorted(self.due, key=lambda where: where[2]):
+            found[where] = max(0, left.get(where[1], 0))
+            if self._unequal(where) and self._gap("target", where):
+                known = self.found[where].counts["missing"] if where in self.found else 0
+                lacks = len(self.source[where]) - len(self.target[where]) - known
+                left[where[1]] = found[where] - max(0, lacks)
+        return found
 
     def _all_older(self, target: list[Record]) -> bool:
         return all(self._is_older(record) for record in target)
@@ -399,13 +422,13 @@ class Memory:
             source, target = self.source[where], self.target[where]
             self.due[where] = all(self._mirrored(record) for record in source)
             self.same[where] = equal(source, target)
+        self.may_have_left = self._left_unread()
+        for where in self.due:
+            source, target = self.source[where], self.target[where]
             unequal = self._unequal(where)
             self.blind[where] = unequal and self._blind(where, source, target)
             if unequal and not self.blind[where]:
-                wrong[where] = (
-                    Counter(record.content for record in source),
-                    Counter(record.content for record in target),
-                )
+                wrong[where] = pair_of(source, target)
         fresh = [
             where for where, pair in wrong.items()
             if where not in self.found or self.found[where].pair != pair
@@ -494,11 +517,18 @@ class Memory:
         source, target = (Counter(r.content for r in some) for some in (of_source, of_target))
         blind = {side: self._gap(side, where) or self._gone(side, where) for side in SIDES}
         count: Counter[str] = Counter()
-        for content, number in (source - target - self._copied_before(where)).items():
-            if not blind["target"]:
-                lost[where, content] = number
-            else:
-                count["expired" if self._allows(content) else "deleted_early"] += number
+        lacking = source - target - self._copied_before(where)
+        may_have_left = self._may_have_left(where, lacking.total()) if blind["target"] else 0
+        first = {}
+        for record in reversed(in_order(of_source)):
+            first[record.content] = record.offset, record.partition
+        for content, number in sorted(lacking.items(), key=lambda item: first[item[0]]):
+            left = min(number, may_have_left)
+            may_have_left -= left
+            if left:
+                count["expired" if self._allows(content) else "deleted_early"] += left
+            if number > left:
+                lost[where, content] = number - left
         for content, number in (target - source).items():
             if source[content]:
                 older = (self._is_older(r) for r in of_target if r.content == content)
@@ -518,6 +548,19 @@ class Memory:
             leftovers = any(place == where for place, _ in (*lost, *foreign))
             count["unverifiable"] = abs(read - seen) or int(not leftovers and not +count)
         return count
+
+    def _may_have_left(self, where: Where, lacking: int) -> int:
+        """How many of the records that the target lacks of a bucket have left it at most."""
+        most = self.may_have_left[where] if self._gap("target", where) else 0
+        digested: dict[int, list[int]] = {}
+        for record in self.target[where]:
+            digested.setdefault(record.partition, []).append(record.offset)
+        for partition, offsets in digested.items():
+            gone = self.topic.target.starts[partition] - min(offsets)
+            most += min(len(offsets), max(0, gone))
+        known = self.found[where].counts["missing"] if where in self.found else 0
+        known = min(known, max(0, len(self.source[where]) - len(self.target[where])))
+        return min(most, max(0, lacking - known))
 
     # -- what is said -----------------------------------------------------------------------------
 
@@ -599,6 +642,19 @@ class Memory:
         if total["unverifiable"]:
             return "unverifiable"
         return "verified" if buckets["verified"] else "in_flight"
+
+
+def pair_of(source: list[Record], target: list[Record]) -> tuple[Counter[object], Counter[object]]:
+    """What both sides hold."""
+    return (
+        Counter(record.content for record in source),
+        Counter(record.content for record in target),
+    )
+
+
+def in_order(records: list[Record]) -> list[Record]:
+    """By offset, and partitions one after the other."""
+    return sorted(records, key=lambda record: (record.offset, record.partition))
 
 
 def answer(memories: Iterable[Memory], offsets: set[Finding]) -> Answer:

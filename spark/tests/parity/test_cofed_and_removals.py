@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,21 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.plan import FlowSnapshot, Range, cofed
+from mirror_report.parity.plan import FlowSnapshot, Range, RunPlan, cofed, positions
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import join
 from mirror_report.parity.results import retention
-from mirror_report.parity.state import NEVER, Gone, Manifest, Removal, SideState, co_fed, fed_by
+from mirror_report.parity.state import (
+    NEVER,
+    Gap,
+    Gone,
+    Manifest,
+    Removal,
+    Side,
+    SideState,
+    co_fed,
+    fed_by,
+)
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
@@ -127,6 +138,17 @@ def test_what_nobody_can_say_of_one_partition_holds_for_all_that_are_compared_wi
     assert state.allowed_until([0, 2]) is None
     assert state.allowed_until([1]) is None
     assert replace(state, kept_from_ms=NOW - HOUR).allowed_until([0, 1, 2]) == NOW - HOUR
+
+
+def test_what_left_unread_is_counted_once_by_partition_and_in_all() -> None:
+    def gap(partition: int, start: int, end: int, side: Side = "target") -> Gap:
+        return Gap("east", side, "t", "t", partition, start, end, NOW)
+
+    gaps = (gap(0, 0, 5), gap(0, 3, 8), gap(1, 2, 4), gap(0, 0, 99, side="source"))
+    run = RunPlan({}, (plan.TopicPlan("east", "t", ("t",)), plan.TopicPlan("east", "u", ("u",))))
+    rows = {row["topic"]: row for row in positions.topic_rows(manifest(gaps=gaps), run)}
+    assert json.loads(rows["t"]["target_left"]) == {"0": 8, "1": 2, "-1": 10}
+    assert rows["u"]["target_left"] is None
 
 
 def test_doubt_is_said_until_the_records_would_have_left_by_their_age() -> None:

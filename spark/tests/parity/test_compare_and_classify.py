@@ -456,6 +456,25 @@ def scenarios() -> dict[str, list[Step]]:
             Step([*source, *target[6:]], at, {"target_gap": gap}, hidden=("target_gap",),
                  allowed_from_ms=MINUTE)
         ],
+        "more than left": [
+            Step([*source, *target[6:]], at, {"target_gap": gap, "target_left": '{"-1": 4}'},
+                 hidden=("target_gap",), allowed_from_ms=gap)
+        ],
+        "a minute later than what left": [
+            Step([*source, *(r for r in target if r.bucket == MINUTE)], at,
+                 {"target_gap": gap, "target_left": '{"-1": 10}'}, hidden=("target_gap",),
+                 allowed_from_ms=gap)
+        ],
+        "known before some left": [
+            Step([*source, *(r for r in target if r.bucket != 2 * MINUTE)], at),
+            Step([*source, *(r for r in target if r.bucket != 2 * MINUTE)][:-3], at,
+                 {"target_gap": gap, "target_left": '{"-1": 3}'}, hidden=("target_gap",),
+                 allowed_from_ms=gap),
+        ],
+        f"{KEPT}-left elsewhere": [
+            Step([*source, *same[6:]], at, {"target_gap": gap, "target_left": '{"0": 9}'},
+                 hidden=("target_gap",), allowed_from_ms=gap)
+        ],
         "all expired": [Step(target, at, {"source_gap": gap})],
         "source gone": [
             Step([*source, *target[4:]], at, seen=[*source[10:], *target[4:]],
@@ -783,6 +802,31 @@ def test_what_the_target_removed_is_classified_by_what_its_retention_allows(
     (outcome,) = outcomes["early and late"]
     assert wrong(outcome.after) == {"expired": 2, "deleted_early": 4}
     assert (outcome.after["buckets_verified"], outcome.after["verified_records"]) == (1, 24)
+
+
+@pytest.mark.parametrize(
+    ("flow", "found"),
+    [
+        ("more than left", {"expired": 4, "missing": 2}),
+        # A minute that left whole is counted by its offsets alone.
+        ("a minute later than what left", {"missing": 10}),
+        # Three of six were in the partition of which some left.
+        (f"{KEPT}-left elsewhere", {"expired": 3, "missing": 3}),
+    ],
+)
+def test_no_more_records_expired_unread_than_offsets_left(
+    outcomes: dict[str, list[Outcome]], flow: str, found: dict[str, int]
+) -> None:
+    (outcome,) = outcomes[flow]
+    assert wrong(outcome.after) == found
+
+
+def test_a_loss_that_was_known_before_others_left_unread_stays_one(
+    outcomes: dict[str, list[Outcome]],
+) -> None:
+    first, then = outcomes["known before some left"]
+    assert wrong(first.after) == {"missing": 10}
+    assert wrong(then.after) == {"missing": 10, "expired": 3}
 
 
 @pytest.mark.parametrize(

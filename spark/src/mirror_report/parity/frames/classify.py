@@ -18,13 +18,15 @@ from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 # ``unread``: more of the topic waits to be read;
 # ``*_gap``: records of that side had expired before they were ever read; ``*_gone``: digested
 # records of the bucket can no longer be read; ``allowed_from_ms``: where records of the target are
-# gone, retention allows that for those with an earlier timestamp (null: not known); ``known_*``:
+# gone, retention allows that for those with an earlier timestamp (null: not known);
+# ``target_most``: so many may have left the target at most (null: nobody knows); ``known_*``:
 # already reported.
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
     "unread boolean, source_gap boolean, target_gap boolean, source_gone boolean, "
     "target_gone boolean, "
-    "allowed_from_ms bigint, " + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
+    "allowed_from_ms bigint, target_most bigint, known_missing bigint, "
+    + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
 )
 
 PAIRS = tuple(name for name in STAGES if name != DISPLACED)
@@ -36,8 +38,13 @@ _SUMS = ("n_source", "n_target", *COUNTS, *BESIDE, "balance", "unseen")
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
     """Row of :data:`CANDIDATES_SCHEMA` of a judged bucket; what is hidden has to be added."""
     names = (*BUCKET, "pair", "n_source", "n_target", "disordered", "unread")
-    return {name: bucket[name] for name in names} | {
-        f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE
+    lacks = max(0, bucket["n_source"] - bucket["n_target"])
+    return {
+        **{name: bucket[name] for name in names},
+        "target_most": bucket["target_left"],
+        # By what was digested: if that is there by now, it was mended.
+        "known_missing": min(bucket["missing"], lacks),
+        **{f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE},
     }
 
 

@@ -12,8 +12,11 @@ from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
 # Topics to judge: whether records are unread, and until when records of a side expired before they
-# were read.
-TOPICS_SCHEMA = "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint"
+# were read; of the target, how many by lane, as JSON (null: nobody knows).
+TOPICS_SCHEMA = (
+    "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint, "
+    "target_left string"
+)
 
 # What is counted beside the classes. ``skipped``: source records that may have been copied before
 # the baseline, and were not found; ``older``: target records that may be copies of what the source
@@ -42,6 +45,8 @@ def judge(
     results: DataFrame,
     run_id: str,
     unreported: Mapping[str, Collection[str]] = MappingProxyType({}),
+    *,
+    gaps: bool = True,
 ) -> DataFrame:
     """What is known of each bucket.
 
@@ -50,14 +55,16 @@ def judge(
     :param results: :data:`RESULTS_SCHEMA`, at most one row per bucket.
     :param run_id: the present run.
     :param unreported: flow -> runs whose report was not written: what they found is new still.
-    :returns: the buckets with due, candidate (its records have to be classified, or again, if it is
-        settled), settled, status (``skipped``: nothing of the bucket was compared), next_status
-        (what the next run calls it if nothing changes) and the count of each class and of
-        :data:`BESIDE`; of :data:`ACCOUNTABLE` what is reported once counts while it is new, and is
-        ``accounted_*`` afterwards.
+    :param gaps: records of a target expired before they were read.
+    :returns: the buckets with target_left (how many records of it may have left the target unread
+        at most; null: nobody knows), due, candidate (its records have to be classified, or again,
+        if it is settled), settled, status (``skipped``: nothing of the bucket was compared),
+        next_status (what the next run calls it if nothing changes) and the count of each class and
+        of :data:`BESIDE`; of :data:`ACCOUNTABLE` what is reported once counts while it is new, and
+        is ``accounted_*`` afterwards.
     """
     known = _with_results(buckets, topics, results, run_id, unreported)
-    return _with_status(_with_counts(_with_candidates(_with_due(known))))
+    return _with_status(_with_counts(_with_candidates(_with_due(_with_left(known, gaps=gaps)))))
 
 
 def _with_results(
@@ -84,16 +91,51 @@ def _with_results(
     )
 
 
+def _with_left(known: DataFrame, *, gaps: bool) -> DataFrame:
+    """Say of each bucket how many of its records may have left the target before they were read.
+
+    All in all no more than offsets left it. What the target lacks in earlier buckets, and is not
+    known to be lost, is among these.
+    """
+    if not gaps:
+        return derived(known, {"target_left": "cast(null as bigint)"})
+    lacks = (
+        "if(mirrored and not equal and (not unread or within) and"
+        " coalesce(bucket <= target_gap, false),"
+        " greatest(n_source - n_target - missing - skipped, 0L), 0L)"
+    )
+    of_lane = "try_element_at(from_json(target_left, 'map<string,bigint>'), cast(lane as string))"
+    before = (
+        "coalesce(sum(lacks) over (partition by flow, topic, lane order by bucket"
+        " rows between unbounded preceding and 1 preceding), 0L)"
+    )
+    left = f"greatest(coalesce({of_lane}, 0L) - {before}, 0L)"
+    return derived(
+        derived(known, {"lacks": lacks}),
+        {"target_left": f"if(target_left is null, cast(null as bigint), {left})"},
+    ).drop("lacks")
+
+
 def _with_due(known: DataFrame) -> DataFrame:
     state = derived(
         known,
         {
             "only_older": "n_source = 0 and all_older",
-            "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
-            " or (n_target = 0 and bucket <= target_gap), false)",
             # What waits for records that are unread would only be seen to wait again.
             "settled": "coalesce(known_pair = pair, false)"
             " and (in_flight = 0 or this_run or unread)",
+        },
+    )
+    # A loss that was found before some of the target left unread is none of these.
+    left_unread = (
+        "n_target = 0 and bucket <= target_gap and not settled"
+        " and n_source <= coalesce(target_left, n_source)"
+    )
+    state = derived(
+        state,
+        {
+            "nothing_to_compare": "coalesce((n_source = 0 and bucket <= source_gap)"
+            f" or ({left_unread}), false)"
         },
     )
     # While records are unread, only what lies below a boundary can be missing; what agrees or was

@@ -47,6 +47,8 @@ def leftovers(
         (F.col("source_gap") | F.col("source_gone")).alias("source_hidden"),
         (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
         "allowed_from_ms",
+        "target_most",
+        "known_missing",
         "unread",
     )
     wrong = _wrong_alone(
@@ -179,20 +181,32 @@ def _late(groups: DataFrame) -> DataFrame:
 
 
 def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
-    """What is left to pair: where records are gone, the partner of a leftover may be among them."""
+    """What is left to pair: where records are gone, the partner of a leftover may be among them.
+
+    Among those of the target no more than have left it, the first of the source.
+    """
     source_seen, target_seen = ~F.col("source_hidden"), ~F.col("target_hidden")
-    return wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner").withColumns(
+    bucket = Window.partitionBy(*BUCKET)
+    in_order = bucket.orderBy(F.col("source.offset").asc_nulls_last(), "source.partition", "h1")
+    all_lost = F.sum("lost").over(bucket)
+    before = F.sum("lost").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    not_known = F.greatest(all_lost - F.coalesce("known_missing", F.lit(0)), F.lit(0))
+    most = F.least(F.coalesce("target_most", all_lost), not_known)
+    gone = F.least("lost", F.greatest(most - F.coalesce(before, F.lit(0)), F.lit(0)))
+    joined = wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner")
+    counted = joined.withColumn("gone", F.when(F.col("target_hidden"), gone).otherwise(0))
+    return counted.withColumns(
         {
             "balance": F.col("lost") + F.col("explained") - F.col("foreign") - F.col("duplicate"),
-            "skipped": _where("target_hidden", "optional"),
-            "optional": _where(target_seen, "optional"),
-            "alone": _where("target_hidden", "lost") - _where("target_hidden", "optional"),
+            "skipped": F.least("optional", "gone"),
+            "optional": F.col("optional") - F.least("optional", "gone"),
+            "alone": F.col("gone") - F.least("optional", "gone"),
             "unseen": _where("source_hidden", "foreign"),
-            "lost": _where(target_seen, "lost"),
+            "lost": F.col("lost") - F.col("gone"),
             "foreign": _where(source_seen, "foreign"),
             "reordered": _where(source_seen & target_seen, "reordered"),
         }
-    )
+    ).drop("gone", "target_most", "known_missing")  # fmt: skip
 
 
 def _waiting(paired: DataFrame) -> DataFrame:

@@ -1,8 +1,10 @@
 """Rows a comparison is made by: offsets that decide, and topics to judge."""
 
+import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from mirror_report.checks.losses import size, union
 from mirror_report.config import Flow
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.run_plan import RunPlan
@@ -76,7 +78,7 @@ def _of_source(
 
 
 def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
-    """Rows of :data:`frames.compare.TOPICS_SCHEMA`: topics whose content is compared."""
+    """Rows of :data:`frames.judge.TOPICS_SCHEMA`: topics whose content is compared."""
     unread = plan.unread
     gaps = gaps_until(manifest)
     return [
@@ -86,9 +88,20 @@ def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
             "unread": topic.key in unread,
             "source_gap": gaps.get((*topic.key, "source")),
             "target_gap": gaps.get((*topic.key, "target")),
+            "target_left": _left_unread(manifest, topic.key),
         }
         for topic in plan.judged
     ]
+
+
+def _left_unread(manifest: Manifest, topic: TopicKey) -> str | None:
+    """Offsets that left a topic of the target unread, by partition and (-1) in all, as JSON."""
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    for gap in manifest.gaps:
+        if (gap.flow, gap.topic, gap.side) == (*topic, "target"):
+            ranges.setdefault(gap.partition, []).append((gap.start, gap.end))
+    left = {partition: size(union(some)) for partition, some in ranges.items()}
+    return json.dumps({**left, -1: sum(left.values())}) if left else None
 
 
 def gaps_until(manifest: Manifest) -> dict[tuple[str, str, str], int]:

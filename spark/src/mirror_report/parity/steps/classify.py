@@ -101,7 +101,11 @@ def _extents(
     extents = (
         digests.join(chosen, on=list(BUCKET), how="left_semi")
         .groupBy(*BUCKET, "side", "origin", "partition")
-        .agg(F.min("off_min").alias("off_min"), F.max("off_max").alias("off_max"))
+        .agg(
+            F.min("off_min").alias("off_min"),
+            F.max("off_max").alias("off_max"),
+            F.sum("n").alias("n"),
+        )
     )
     for row in extents.collect():
         found[bucket_key(row.asDict())].append(row.asDict())

@@ -53,6 +53,7 @@ def judge(
     return judging.judge(
         compared.buckets, sql.table(storage.session, judging.TOPICS_SCHEMA, rows),
         storage.results(manifest.results), context.run_id, manifest.unreported,
+        gaps=any(row["target_left"] for row in rows),
     ).persist()  # fmt: skip
 
 
