@@ -462,11 +462,22 @@ class Memory:
         counts = {where: self._left_over(where, lost, foreign) for where in chosen}
         halves: Counter[Where] = Counter()
         for name, agree in STAGES.items():
-            before_pairing = dict(foreign)
-            for where, number in paired(lost, foreign, agree):
+            # Without partitions nothing says what the older ones are copies of.
+            aside = self._older(foreign) if name == "altered_timestamp" else Counter()
+            sought = {leftover: number - aside[leftover] for leftover, number in foreign.items()}
+            before_pairing = dict(sought)
+            for where, number in paired(lost, sought, agree):
                 counts[where][name] += number
             for (where, content), number in before_pairing.items():
-                halves[where] += number - foreign[where, content] if name in ACROSS else 0
+                taken = number - sought[where, content]
+                foreign[where, content] -= taken
+                halves[where] += taken if name in ACROSS else 0
+        older = dict(self._older(foreign))
+        for where, number in paired(lost, older, STAGES["altered_timestamp"]):
+            counts[where]["unverifiable"] += number
+            halves[where] += number
+        for leftover, number in self._older(foreign).items():
+            halves[leftover[0]] += number - older[leftover]
         for (where, _), number in lost.items():
             counts[where]["missing"] += number
         for (where, content), number in foreign.items():
@@ -487,6 +498,21 @@ class Memory:
             }
             halves[where] += sum(count[name] for name in ("missing", "extra", *ACROSS))
             self.found[where] = Found(wrong[where], count, new, halves[where])
+
+    def _older(self, foreign: Heap) -> Counter[tuple[Where, Content]]:
+        """How many of what is foreign the target had before, where partitions are not kept."""
+        if self.topic.keeps_partitions:
+            return Counter()
+        return Counter(
+            {
+                (where, content): min(
+                    number,
+                    sum(record.content == content and self._is_older(record)
+                        for record in self._there("target", where)),
+                )
+                for (where, content), number in foreign.items()
+            }
+        )  # fmt: skip
 
     def _copied_before(self, where: Where) -> Counter[Content]:
         """What the target had of a bucket before the baseline, and has still."""

@@ -251,6 +251,7 @@ def classes(
 
     :param positions: (flow, source partition) -> next offset to mirror.
     """
+    records = list(records)
     below: dict[Where, Counter[Content]] = defaultdict(Counter)
     logs: dict[str, dict[Where, list[Record]]] = {"source": defaultdict(list),
                                                   "target": defaultdict(list)}  # fmt: skip
@@ -277,8 +278,18 @@ def classes(
             "reordered": late(logs["source"][where], logs["target"][where]),
             "in_flight": (source - target).total() - missing.total(),
         }
+    reach = neighbours(logs, below)
+    places = {
+        (record.where, record.content): record.offset
+        for record in sorted(records, key=lambda record: -record.offset)
+        if record.side == "target" and keeps(record.where)
+    }
     for name, agree in STAGES.items():
-        for where, count in paired(lost, foreign, agree):
+        pairs = (
+            paired_within(lost, foreign, agree, reach, places) if name == "altered_timestamp"
+            else paired(lost, foreign, agree)
+        )  # fmt: skip
+        for where, count in pairs:
             found[where][name] += count
     for name, heap in (("missing", lost), ("extra", foreign)):
         for (where, _), count in heap.items():
@@ -308,6 +319,91 @@ def paired(
                 rest -= count
                 if heap is lost:
                     taken.append((leftover[0], count))
+    return taken
+
+
+Reach = dict[tuple[Where, Content], tuple[int, int]]
+"""Records of a content -> from where on and before where their copies lie on the target."""
+
+
+def keeps(where: Where) -> bool:
+    """Whether the mirror keeps partitions."""
+    return where[0].startswith(KEPT)
+
+
+def neighbours(
+    logs: dict[str, dict[Where, list[Record]]], below: dict[Where, Counter[Content]]
+) -> Reach:
+    """Where copies lie, by the outermost records of each bucket that are on both sides once."""
+    anchors: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for where, source in logs["source"].items():
+        target = logs["target"][where]
+        ones = [Counter(record.content for record in some) for some in (source, target)]
+        displaced = out_of_order(source, target)
+        copies = {record.content: record.offset for record in target}
+        both = sorted(
+            (record.offset, copies[record.content])
+            for record in source
+            if all(counted[record.content] == 1 for counted in ones)
+            and record.content not in displaced
+        )
+        anchors[where[:2]] += {*both[:1], *both[-1:]} if keeps(where) else ()
+    reach: Reach = {}
+    for where, source in logs["source"].items():
+        for content in below[where]:
+            at = [record.offset for record in source if record.content == content]
+            before = [pair for pair in anchors[where[:2]] if pair[0] < min(at)]
+            after = [pair for pair in anchors[where[:2]] if pair[0] > max(at)]
+            reach[where, content] = (
+                max(before)[1] + 1 if before else 0,
+                min(after)[1] if after else 1 << 62,
+            )
+    return reach
+
+
+def paired_within(
+    lost: Heap,
+    foreign: Heap,
+    agree: Callable[[Where, Content], object],
+    reach: Reach,
+    places: dict[tuple[Where, Content], int],
+) -> list[tuple[Where, int]]:
+    """The same, but that what is foreign has to be in the reach of what is lost.
+
+    :param places: where the first of each foreign content is; 0: where order says nothing.
+    """
+    taken = []
+    for agreement in {agree(*leftover) for leftover in lost}:
+        own, others = (
+            [leftover for leftover in sorted(heap, key=_pairing_order)
+             if agree(*leftover) == agreement and heap[leftover]]
+            for heap in (lost, foreign)
+        )  # fmt: skip
+        at = {each: places.get(each, 0) for each in others}
+        ends = {each: reach[each][1] - 1 for each in own}
+        waiting: dict[tuple[Where, Content], int] = {}
+        alike: Counter[tuple[int, int]] = Counter()
+        for each in own:
+            there = sum(foreign[o] for o in others if reach[each][0] <= at[o] <= ends[each])
+            waiting[each] = max(0, min(lost[each], there - alike[reach[each]]))
+            alike[reach[each]] += lost[each]
+        usable = {
+            each: foreign[each] for each in others
+            if any(waiting[o] and reach[o][0] <= at[each] <= ends[o] for o in own)
+        }  # fmt: skip
+        where = ends | at
+        for heap, mine, theirs, sign in (
+            (lost, waiting, usable, 1), (foreign, usable, waiting, -1),
+        ):  # fmt: skip
+            room = 0
+            steps = sorted([*mine, *theirs], key=lambda each: (sign * where[each], each in mine))
+            for each in steps:
+                if each in theirs:
+                    room += theirs[each]
+                else:
+                    count = min(room, mine[each])
+                    room, heap[each] = room - count, heap[each] - count
+                    taken += [(each[0], count)] if heap is lost else []
     return taken
 
 
@@ -344,11 +440,16 @@ def equal(source: list[Record], target: list[Record]) -> bool:
 
 def late(source: list[Record], target: list[Record]) -> int:
     """Records of a bucket that come after one they preceded on the source, by first copies."""
+    return len(out_of_order(source, target))
+
+
+def out_of_order(source: list[Record], target: list[Record]) -> set[Content]:
+    """What they hold: of equal records that are on both sides as often, the first copies count."""
     copies: dict[Content, tuple[list[Record], list[Record]]] = defaultdict(lambda: ([], []))
     for side, members in enumerate((source, target)):
         for record in members:
             copies[record.content][side].append(record)
-    sequences: dict[object, list[tuple[int, int]]] = defaultdict(list)
+    sequences: dict[object, list[tuple[int, int, Content]]] = defaultdict(list)
     for content, (on_source, on_target) in copies.items():
         where = {record.partition for record in on_source}
         if len(where) != 1 or len(on_target) != len(on_source):
@@ -360,13 +461,14 @@ def late(source: list[Record], target: list[Record]) -> int:
                 continue
             keyed = content[0]
         sequences[*where, first.partition, keyed].append(
-            (first.offset, min(record.offset for record in on_source))
+            (first.offset, min(record.offset for record in on_source), content)
         )
-    found = 0
+    found = set()
     for sequence in sequences.values():
         newest = -1
-        for _, offset in sorted(sequence):
-            found += offset < newest
+        for _, offset, content in sorted(sequence, key=lambda place: place[:2]):
+            if offset < newest:
+                found.add(content)
             newest = max(newest, offset)
     return found
 

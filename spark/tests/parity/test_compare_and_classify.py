@@ -18,7 +18,7 @@ from test_digest import BATCH
 
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING, STATUSES
-from mirror_report.parity.frames import classify, compare, digest, judge, totals
+from mirror_report.parity.frames import classify, compare, digest, judge, reach, totals
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.sql import table
 from mirror_report.parity.results import summaries
@@ -116,6 +116,25 @@ def positions(spark: SparkSession, values: dict[tuple[str, int], int]) -> DataFr
     )  # fmt: skip
 
 
+def once(spark: SparkSession) -> DataFrame:
+    """Everything was seen at one look."""
+    return table(spark, reach.LOOKS_SCHEMA, [])
+
+
+def looks_of(spark: SparkSession, steps: Mapping[str, Step]) -> DataFrame:
+    """Rows of :data:`reach.LOOKS_SCHEMA`."""
+    rows = []
+    for flow, step in steps.items():
+        if step.looks:
+            positions, ends, following = zip(*step.looks, strict=True)
+            log = {"flow": flow, "origin": "t", "partition": 0}
+            rows += [
+                {**log, "side": "source", "looks": positions, "following": following, "ends": ends},
+                {**log, "side": "target", "looks": ends},
+            ]
+    return table(spark, reach.LOOKS_SCHEMA, rows)
+
+
 def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
     """Rows of :data:`compare.POSITIONS_SCHEMA`."""
     source = [
@@ -176,7 +195,7 @@ def test_what_is_found_is_what_multisets_and_sequences_say(
             for flow, lane, bucket in expected
         ],
     )  # fmt: skip
-    left = leftovers(read, everywhere, at).groupBy(*BUCKET).agg(
+    left = leftovers(read, everywhere, at, once(spark)).groupBy(*BUCKET).agg(
         *(F.sum(name).alias(name) for name in names)
     )  # fmt: skip
     assert {
@@ -311,6 +330,21 @@ ORDERS: dict[str, tuple[list[int], dict[str, int], dict[str, int]]] = {
 """Numbers of the records as the target has them, what is found, and what the next run says."""
 
 
+def beats(side: str, at: int, *seconds: int) -> list[Record]:
+    """Records of partition 0 that only differ in their times.
+
+    :param at: first offset; ``seconds``: of each, when.
+    """
+    return [
+        Record("f", side, 0, offset, (b"beat", b"", 1000 * second, None))
+        for offset, second in enumerate(seconds, at)
+    ]
+
+
+BEATS: dict[str, tuple[Step, dict[str, int]]] = {}
+"""Logs of heartbeats, and what is found. They are filled in below :class:`Step`."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One comparison of one mirror.
@@ -321,6 +355,8 @@ class Step:
     :param seen: what classification reads, if it is something else.
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
+    :param looks: committed position, end of the target and then of the source, of partition 0, at
+        each look; none: there was one.
     :param untold: numbers of the steps whose report was not written.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
         :data:`classify.CANDIDATES_SCHEMA`.
@@ -335,7 +371,96 @@ class Step:
     required: Mapping[int, int] = field(default_factory=dict)
     first: int | None = None
     older: int | None = None
+    looks: tuple[tuple[int, int, int], ...] = ()
     untold: tuple[str, ...] = ()
+
+
+for _kind in ("beats", f"{KEPT}-beats"):
+    BEATS |= {
+        f"{_kind} after the look that misses them": (
+            Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 9, 9)], {0: 3},
+                 looks=((3, 1, 3), (3, 3, 3))),
+            {"missing": 2, "extra": 2},
+        ),
+        f"{_kind} before that look": (
+            Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 9, 10)], {0: 3},
+                 looks=((3, 3, 3),)),
+            {"altered_timestamp": 2},
+        ),
+        f"{_kind} before there was a source of them": (
+            Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 9, 1)], {0: 3},
+                 looks=((0, 1, 0), (3, 2, 3))),
+            {"missing": 2, "extra": 1},
+        ),
+        f"{_kind} that are as many as two looks miss": (
+            Step([*beats("source", 0, *range(1, 6)), *beats("target", 0, *range(30, 35))], {0: 5},
+                 looks=((2, 0, 2), (5, 5, 5))),
+            {"missing": 2, "extra": 2, "altered_timestamp": 3},
+        ),
+        f"{_kind} of one time, of which the first were lost": (
+            Step([*beats("source", 0, 1, 1, 1, 1), *beats("target", 0, 1, 1, 1, 9)], {0: 4},
+                 looks=((2, 1, 2), (4, 4, 4))),
+            {"missing": 1, "extra": 1},
+        ),
+        f"{_kind} of one time, of which the last were lost": (
+            Step([*beats("source", 0, 1, 1, 1, 1), *beats("target", 0, 1, 1, 1, 9)], {0: 4},
+                 looks=((2, 2, 2), (4, 4, 4))),
+            {"altered_timestamp": 1},
+        ),
+        f"{_kind} of which there are more before than beside them": (
+            Step([*beats("source", 0, 1, 2, 3, 4), *beats("target", 0, 30, 31, 1, 32)], {0: 4},
+                 looks=((1, 3, 1), (4, 4, 4))),
+            {"missing": 2, "extra": 2, "altered_timestamp": 1},
+        ),
+        f"{_kind} that arrive late and unaltered": (
+            Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 2, 3)], {0: 3},
+                 looks=((3, 1, 3), (3, 3, 3))),
+            {},
+        ),
+    }  # fmt: skip
+BEATS |= {
+    f"{KEPT}-beats past the copy of the next": (
+        Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 3, 9)], {0: 3}),
+        {"missing": 1, "extra": 1},
+    ),
+    f"{KEPT}-beats ahead of the copy of the one before": (
+        Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 9, 1, 3)], {0: 3}),
+        {"missing": 1, "extra": 1},
+    ),
+    f"{KEPT}-beats of which one is in their place": (
+        Step([*beats("source", 0, 1, 2, 3, 4, 5), *beats("target", 0, 20, 1, 21, 5)], {0: 5}),
+        {"missing": 2, "extra": 1, "altered_timestamp": 1},
+    ),
+    f"{KEPT}-beats in their place": (
+        Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 9, 3)], {0: 3}),
+        {"altered_timestamp": 1},
+    ),
+    f"{KEPT}-beats of a mirror that was set back": (
+        Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 3, 9)], {0: 3},
+             looks=((1, 2, 3), (1, 2, 3), (3, 3, 3))),
+        {"altered_timestamp": 1},
+    ),
+    f"{KEPT}-beats after one that was repaired": (
+        Step([*beats("source", 0, 1, 2, 3), *beats("target", 0, 1, 9, 2)], {0: 3},
+             looks=((3, 2, 3), (3, 3, 3))),
+        {"altered_timestamp": 1},
+    ),
+    "beats that the source may have outlived": (
+        Step([*beats("source", 5, 1, 2, 3), *beats("target", 0, 0, 1)], {0: 8}, older=1,
+             looks=((8, 2, 8),)),
+        {"unverifiable": 1, "missing": 1},
+    ),
+    f"{KEPT}-beats that the source has outlived": (
+        Step([*beats("source", 5, 1, 2, 3), *beats("target", 0, 0, 1)], {0: 8}, older=1,
+             looks=((8, 2, 8),)),
+        {"missing": 2},
+    ),
+    "beats that are younger than what the source has outlived": (
+        Step([*beats("source", 5, 1, 2, 3), *beats("target", 0, 0, 1)], {0: 8}, older=1,
+             looks=((6, 2, 6), (8, 2, 8))),
+        {"missing": 2},
+    ),
+}  # fmt: skip
 
 
 @dataclass
@@ -396,6 +521,7 @@ def scenarios() -> dict[str, list[Step]]:
            for kind, (damage, _) in FAULTS_BY_NAME.items()},
         **{name: [Step([*in_line(), *in_line(*written, lane="target")], {0: 30})] * 2
            for name, (written, _, _) in ORDERS.items()},
+        **{name: [step] for name, (step, _) in BEATS.items()},
         "spread": [Step([*source, *moved], at)],
         f"{KEPT}-whole": [Step([*source, *same], at)],
         f"{KEPT}-moved": [Step([*source, *moved], at)],
@@ -539,7 +665,7 @@ def compared(
         ],
     )
     seen = rows(lambda step: step.records if step.seen is None else step.seen)
-    left = leftovers(seen, chosen, mirrored).persist()
+    left = leftovers(seen, chosen, mirrored, looks_of(spark, steps)).persist()
     classified = [row.asDict() for row in classify.outcome(left, chosen, run_id).collect()]
     samples = [row.asDict() for row in classify.samples(left).collect()]
     results = {tuple(row[name] for name in BUCKET): row for row in [*earlier, *classified]}
@@ -575,7 +701,8 @@ def test_a_record_beyond_a_cut_by_offsets_is_out_of_order_and_not_moved(
         for bucket in (0, 1)
     ]  # fmt: skip
     candidates = table(spark, classify.CANDIDATES_SCHEMA, both)
-    left = leftovers(compare.with_lanes(cut, [flow]), candidates, positions(spark, {(flow, 0): 20}))
+    at = positions(spark, {(flow, 0): 20})
+    left = leftovers(compare.with_lanes(cut, [flow]), candidates, at, once(spark))
     found = classify.outcome(left, candidates, "run").orderBy("bucket").collect()
     assert [wrong(row.asDict()) for row in found] == [{"reordered": 1}, {"reordered": 1}]
 
@@ -611,6 +738,16 @@ def test_each_fault_is_found_and_nothing_else(
     assert (after["buckets_mismatch"] == 0) == (kind == "nothing")
     assert (after["verified_through_ms"] == 3 * MINUTE) == (kind == "nothing")
     assert after["newest_due_ms"] == 2 * MINUTE + 29
+
+
+@pytest.mark.parametrize("kind", BEATS)
+def test_of_equal_content_only_what_lies_where_a_copy_may_lie_is_one(
+    outcomes: dict[str, list[Outcome]], kind: str
+) -> None:
+    (outcome,) = outcomes[kind]
+    assert {n: outcome.after[n] for n in ("unverifiable", *CLASSES) if outcome.after[n]} == (
+        BEATS[kind][1]
+    )
 
 
 def test_what_the_next_run_would_say_is_foretold(outcomes: dict[str, list[Outcome]]) -> None:

@@ -17,6 +17,7 @@ from mirror_report.parity.context import ParityRequest, RunContext
 from mirror_report.parity.plan import (
     RunPlan,
     boundaries,
+    copies,
     fatal,
     run_plan,
     total_bytes,
@@ -120,7 +121,8 @@ def _plan(
     manifest = fatal.remember(state.manifest, plan, search.found, context.heap, context.now_ms)
     state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
     plan, large = within_limits(context, state.manifest, plan)
-    state = replace(state, manifest=boundaries.note(state.manifest, plan), plan=plan)
+    manifest = copies.note(boundaries.note(state.manifest, plan), plan.judged, plan.snapshots)
+    state = replace(state, manifest=manifest, plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)
 
 
@@ -218,6 +220,7 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
         results = classify.keep_earlier(storage, state.manifest, plan, judged)
         state = replace(state, manifest=replace(state.manifest, results=results))
     manifest = summaries.keep(state.manifest, state.plan, rows, samples, context.run_id)
+    manifest = copies.without_losses(manifest, state.plan.judged)
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
@@ -273,6 +276,7 @@ def _classify(
     earlier = classify.earlier_results(storage, manifest, plan, judged)
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
+    manifest = copies.note(manifest, plan.judged, observed.snapshots, source_last=True)
     differences, rows = classify.confirm(
         storage, manifest, plan, observed.snapshots, compared.digests, rows
     )
@@ -280,7 +284,7 @@ def _classify(
     found = classifier.classify(rows, earlier)
     state = replace(
         state,
-        manifest=replace(manifest, results=found.results),
+        manifest=copies.need(replace(manifest, results=found.results), found.looks),
         plan=replace(plan, spent=found.spent),
         left=left + found.left,
     )

@@ -102,6 +102,22 @@ def _counts() -> dict[str, Column]:
     }
 
 
+def looks_of_losses(left: DataFrame) -> DataFrame:
+    """Of each topic the looks that tell what may be a copy of what it misses.
+
+    :param left: :func:`frames.leftovers.leftovers`.
+    :returns: flow, topic, looks (their numbers).
+    """
+    rests_on = F.explode(F.array("look", F.col("born") - 1))
+    return (
+        left.filter("missing > 0")
+        .select("flow", "topic", rests_on.alias("rests_on"))
+        .filter("rests_on >= 0")
+        .groupBy("flow", "topic")
+        .agg(F.collect_set("rests_on").alias("looks"))
+    )
+
+
 def samples(left: DataFrame) -> DataFrame:
     """At most :data:`SAMPLES` records per (flow, topic, class), oldest first.
 

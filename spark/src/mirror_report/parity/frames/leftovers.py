@@ -15,28 +15,33 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET
-from mirror_report.parity.frames import fingerprint
+from mirror_report.parity.frames import fingerprint, reach
 from mirror_report.parity.frames.compare import WHOLE_TOPIC
-from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, pair
+from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, DOUBTFUL, pair
 
 
 def leftovers(
     records: DataFrame,
     candidates: DataFrame,
     positions: DataFrame,
+    looks: DataFrame,
     hashes: Callable[[], Mapping[str, Column]] = fingerprint.hashes,
 ) -> DataFrame:
-    """Groups of equal records that do not match, and one group of all others per bucket.
+    """Groups of equal records that do not match, and all others of a bucket, a stretch together.
+
+    Groups come in parts, by the look at which their records were first seen.
 
     :param records: :data:`frames.digest.RECORD_COLUMNS`, both sides, :func:`frames.align.place`,
         :func:`frames.compare.with_lanes`.
     :param candidates: :data:`frames.classify.CANDIDATES_SCHEMA`.
     :param positions: :data:`frames.compare.POSITIONS_SCHEMA`, taken before the ends up to which
         ``records`` were read.
+    :param looks: :data:`frames.reach.LOOKS_SCHEMA`, the last of them that of ``positions``.
     :param hashes: what equal records agree in; another than that of :mod:`frames.fingerprint`
         finds differences that digests do not show.
-    :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, n_source,
-        n_target, :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
+    :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, look (the first
+        that saw it), born (looks that were over before it was written), n_source, n_target,
+        :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
         :data:`frames.judge.BESIDE`,
         balance (source records less target records, as far as explained), unseen
         (leftovers whose partner may have been among what is gone), source and target (sample
@@ -51,10 +56,10 @@ def leftovers(
         "known_missing",
         "unread",
     )
-    wrong = _wrong_alone(
-        _with_counts(_late(_groups(_hashed(records, hashes()), candidates, positions)))
-    )
-    return _named(_waiting(pair(_seen(wrong, hidden))))
+    hashed = reach.looked_at(_hashed(records, hashes()), looks)
+    wrong = _wrong_alone(_with_counts(_late(_groups(hashed, candidates, positions))))
+    parts = reach.between_neighbours(reach.by_look(wrong))
+    return _named(_waiting(pair(_seen(parts, hidden))))
 
 
 def _with_counts(groups: DataFrame) -> DataFrame:
@@ -83,33 +88,89 @@ def _with_counts(groups: DataFrame) -> DataFrame:
 
 
 def _wrong_alone(counted: DataFrame) -> DataFrame:
-    """All that matches becomes one row per bucket: the rest grows with what is wrong."""
+    """What matches becomes one row per bucket and stretch: the rest grows with what is wrong."""
     wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
     sums = ("n_source", "n_target", "n_older", "n_gap", "in_flight", "explained", "lost",
             "optional", "foreign", "duplicate", "reordered")  # fmt: skip
+    of_group = ("source", "target", "looks")
+    anchor = reach.anchor(~wrong)
+    one_log = F.when(F.col("source_log") == F.col("other_log"), F.col("source_log"))
     return (
         counted.withColumns(
-            {name: F.when(wrong, F.col(name)) for name in names}
+            {name: F.when(wrong, F.col(name)) for name in (*names, *of_group)}
             | {name: _where(wrong, name) for name in ("n_older", "n_gap")}
+            | {"anchor": anchor, "stretch": reach.stretch(anchor)}
+            | {"log": F.when(wrong | anchor.isNotNull(), one_log)}
         )
-        .groupBy(*BUCKET, *names)
+        .groupBy(*BUCKET, *names, "log", "stretch")
         .agg(
             *(F.sum(name).alias(name) for name in sums),
-            *(F.max(F.when(wrong, F.col(name))).alias(name) for name in ("source", "target")),
+            *(F.max(name).alias(name) for name in of_group),
+            F.min("anchor").alias("first"),
+            F.max("anchor").alias("last"),
         )
     )
 
 
 def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
     """Equal records of a bucket: how many each side has, and the first place on each."""
+    placed = _placed(hashed, candidates, positions)
+    on_source = F.col("side") == "source"
+    on_target = (F.col("side") == "target") & F.col("counts")
+    log = F.struct("origin", "partition")
+    same = ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms", "key_length")
+    sums = {
+        "n_below": F.count_if("below"),
+        "n_source": F.count_if(on_source),
+        "n_target": F.count_if(on_target),
+        "n_optional": F.count_if(F.col("below") & (F.col("offset") < F.col("required"))),
+        "n_sought": F.count_if((F.col("side") == "target") & ~F.col("counts")),
+        "n_older": F.count_if(on_target & (F.col("offset") < F.col("older"))),
+        "n_gap": F.count_if(on_target & (F.col("offset") < F.col("gap"))),
+    }
+    least = {name: F.min(name) for name in same} | {
+        "source": F.min(F.when(F.col("below"), F.col("sample"))),
+        "source_log": F.min(F.when(on_source, log)),
+        "source_at": F.min(F.when(on_source, F.col("offset"))),
+        "target_at": F.min(F.when(on_target, F.struct("partition", "offset"))),
+        "target_look": F.min(F.when(on_target, F.col("look"))),
+        "born": F.min(F.when(F.col("below"), F.col("born"))),
+        "source_from": F.min(F.when(F.col("below"), F.col("offset"))),
+        "lowest": F.min(F.when(F.col("below"), F.col("lowest"))),
+        "place": F.min(F.when(on_target, F.col("place"))),
+    }
+    greatest = {
+        "target": F.max(F.when(on_target, F.col("sample"))),
+        "other_log": F.max(F.when(on_source, log)),
+        "source_to": F.max(F.when(F.col("below"), F.col("offset"))),
+        "beyond": F.max(F.when(F.col("below"), F.col("beyond"))),
+    }
+    group = (*BUCKET, "h1", "h2")
+    parts = placed.groupBy(*group, "look").agg(
+        *(found.alias(name) for name, found in (sums | least | greatest).items())
+    )
+    part = F.struct(
+        "look", "n_below", "n_target", "n_older", "n_gap", "source", "target", "born",
+        "source_from", "source_to", "place", "lowest", "beyond",
+    )  # fmt: skip
+    return parts.groupBy(*group).agg(
+        *(F.sum(name).alias(name) for name in sums),
+        *(F.min(name).alias(name) for name in least),
+        *(F.max(name).alias(name) for name in greatest),
+        F.array_sort(F.collect_list(part)).alias("looks"),
+    )
+
+
+def _placed(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> DataFrame:
+    """Records of some buckets: which are below the position, which count, and samples."""
     on_source, end = F.col("side") == "source", F.coalesce("boundary", "position", F.lit(0))
     sample = F.struct(
         *("offset", "partition"),
         fingerprint.text(hashed, "h1", "h2").alias("record_hash"),
         *("key_length", "value_length", "timestamp_ms"),
     )
-    placed = (
+    return (
         hashed.join(F.broadcast(candidates.select(*BUCKET)), on=list(BUCKET), how="left_semi")
         .join(F.broadcast(positions), on=["flow", "side", "origin", "partition"], how="left")
         .withColumns(
@@ -119,25 +180,6 @@ def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
                 "counts": F.col("offset") >= F.coalesce("first", F.lit(0)),
             }
         )
-    )
-    on_target = (F.col("side") == "target") & F.col("counts")
-    log = F.struct("origin", "partition")
-    same = ("key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms", "key_length")
-    return placed.groupBy(*BUCKET, "h1", "h2").agg(
-        F.count_if("below").alias("n_below"),
-        F.count_if(on_source).alias("n_source"),
-        F.count_if(on_target).alias("n_target"),
-        F.count_if(F.col("below") & (F.col("offset") < F.col("required"))).alias("n_optional"),
-        F.count_if((F.col("side") == "target") & ~F.col("counts")).alias("n_sought"),
-        F.count_if(on_target & (F.col("offset") < F.col("older"))).alias("n_older"),
-        F.count_if(on_target & (F.col("offset") < F.col("gap"))).alias("n_gap"),
-        *(F.min(name).alias(name) for name in same),
-        F.min(F.when(F.col("below"), F.col("sample"))).alias("source"),
-        F.max(F.when(on_target, F.col("sample"))).alias("target"),
-        F.min(F.when(on_source, log)).alias("source_log"),
-        F.max(F.when(on_source, log)).alias("other_log"),
-        F.min(F.when(on_source, F.col("offset"))).alias("source_at"),
-        F.min(F.when(on_target, F.struct("partition", "offset"))).alias("target_at"),
     )
 
 
@@ -218,6 +260,13 @@ def _waiting(paired: DataFrame) -> DataFrame:
     ).drop("unread")
 
 
+# What has other names once all is named.
+_NAMELESS = (
+    DISPLACED, DOUBTFUL, f"at_{DOUBTFUL}", "lost", "foreign", "alone", "optional", "explained",
+    "n_older", "n_gap", "source_hidden", "target_hidden", "allowed_from_ms",
+)  # fmt: skip
+
+
 def _named(paired: DataFrame) -> DataFrame:
     """Give what does not match the names of its classes."""
     unpaired = F.least("lost", "optional")
@@ -226,27 +275,24 @@ def _named(paired: DataFrame) -> DataFrame:
     of_gap = F.least(F.col("foreign") - older, F.col("n_gap"))
     # What the target holds twice may be a copy of what the source has lost, too.
     repeated = F.least("duplicate", F.col("n_older") - older)
+    doubtful = F.col(DOUBTFUL)
     too_early = F.col("timestamp_ms") >= F.col("allowed_from_ms")
     unknown = _where(F.col("allowed_from_ms").isNull(), "alone")
-    return (
-        paired.withColumns(
-            {
-                "missing": F.col("lost") - unpaired,
-                "skipped": F.col("skipped") + unpaired,
-                "older": older + repeated,
-                "duplicate": F.col("duplicate") - repeated,
-                "halves": total([f"{at}{name}" for name in ACROSS for at in ("", "at_")]),
-                "reordered": F.col("reordered") + F.col(DISPLACED),
-                "extra": F.col("foreign") - older - of_gap,
-                "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
-                "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
-                "balance": F.col("balance") - unknown + F.col("unseen") + of_gap,
-                "unseen": F.col("unseen") + unknown + of_gap,
-            }
-        )
-        .drop(DISPLACED, "lost", "foreign", "alone", "optional", "explained", "n_older", "n_gap")
-        .drop("source_hidden", "target_hidden", "allowed_from_ms")
-    )
+    return paired.withColumns(
+        {
+            "missing": F.col("lost") - unpaired,
+            "skipped": F.col("skipped") + unpaired,
+            "older": older + repeated,
+            "duplicate": F.col("duplicate") - repeated,
+            "halves": total([f"{at}{name}" for name in (*ACROSS, DOUBTFUL) for at in ("", "at_")]),
+            "reordered": F.col("reordered") + F.col(DISPLACED),
+            "extra": F.col("foreign") - older - of_gap,
+            "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
+            "expired": _where(F.coalesce(~too_early, F.lit(False)), "alone"),
+            "balance": F.col("balance") - unknown - doubtful + F.col("unseen") + of_gap,
+            "unseen": F.col("unseen") + unknown + doubtful + of_gap,
+        }
+    ).drop(*_NAMELESS)
 
 
 def _where(condition: Column | str, name: str) -> Column:

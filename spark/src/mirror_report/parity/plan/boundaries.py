@@ -15,7 +15,7 @@ from typing import Any
 from mirror_report.parity import Key
 from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_records
 from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.snapshots import find
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import SIDES, Manifest, TopicKey, changes, fed_by, offsets, texts
 
@@ -81,7 +81,7 @@ def note(manifest: Manifest, plan: RunPlan) -> Manifest:
         found = known(manifest, topic.key)
         if (at := reached(manifest, topic.key)) is not None:
             found = found[found.index(at) :]
-        now = _observed(plan, topic)
+        now = observed(plan.snapshots, topic)
         if now is not None and now not in found:
             found.append(now)
         if len(found) > MOST:
@@ -106,20 +106,25 @@ def _with(manifest: Manifest, topic: TopicKey, found: Sequence[Boundary]) -> Man
     return replace(manifest, boundaries=changes.with_topic(manifest.boundaries, *topic, plain))
 
 
-def _observed(plan: RunPlan, topic: TopicPlan) -> Boundary | None:
-    """That of this run; ``None``: not everything that feeds a topic was observed."""
+def observed(
+    snapshots: FlowSnapshots, topic: TopicPlan, *, readable: bool = True
+) -> Boundary | None:
+    """That of some snapshots; ``None``: not everything that feeds a topic was observed.
+
+    :param readable: up to what can be read of the target, not up to what is on it.
+    """
     source: dict[str, Mapping[int, int]] = {}
     target: dict[int, int] = {}
     for origin in topic.origins:
         via, name = fed_by(topic.flow, origin)
-        snapshot = plan.snapshots.get(via)
-        on_target = find(plan.snapshots, via, "target", topic.topic)
+        snapshot = snapshots.get(via)
+        on_target = find(snapshots, via, "target", topic.topic)
         if snapshot is None or on_target is None:
             return None
         source[origin] = dict(snapshot.positions.get(name, {}))
         # Of several flows, each end that was taken after the positions of its own.
         for partition, log in on_target.partitions.items():
-            end = log.end_for(snapshot.flow.target_isolation)
+            end = log.end_for(snapshot.flow.target_isolation) if readable else log.end
             target[partition] = max(end, target.get(partition, 0))
     return Boundary(source, target)
 

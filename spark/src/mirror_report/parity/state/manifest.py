@@ -44,7 +44,7 @@ KEYS = {
 # Keys that came later than the format, and what they were without.
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
-    "boundaries": {}, "fatal": {}, "losses": [],
+    "boundaries": {}, "fatal": {}, "losses": [], "looks": {},
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -61,7 +61,7 @@ NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
-    "boundaries", "fatal",
+    "boundaries", "fatal", "looks",
 )  # fmt: skip
 
 
@@ -79,6 +79,7 @@ class Manifest:
     :param verified_again: last bucket that was read again.
     :param fatal: topics whose records end Spark's JVM (:mod:`plan.fatal`).
     :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
+    :param looks: earlier ones at each topic (:mod:`plan.copies`).
     :param unreported: flow -> runs whose report was not written, and the present one.
     :param new_findings: findings of these runs that no later run finds again.
     :param losses: known of topics that are compared no more, until they are accepted.
@@ -108,6 +109,7 @@ class Manifest:
     scans: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     boundaries: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     fatal: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    looks: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 Before that it is confirmed: fresh snapshots say where its records lie.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import align, classify, compare, digest, sql
+from mirror_report.parity.frames import align, classify, compare, digest, reach, sql
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.plan import (
     CHUNK_BYTES,
@@ -25,12 +25,13 @@ from mirror_report.parity.plan import (
     Spent,
     Unread,
     buckets,
+    copies,
     positions,
     ranges,
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Manifest, TopicKey
 
 # Buckets read again in one run; the oldest of them first.
 MAX_CANDIDATES = 2_000
@@ -42,11 +43,13 @@ class Classified:
 
     :param results: name of the results of all runs, those of this one among them.
     :param samples: rows of :func:`frames.classify.samples`.
+    :param looks: numbers of those that losses rest on, by topic (:func:`plan.copies.need`).
     :param left: buckets that wait for a later run.
     """
 
     results: str | None
     samples: list[dict[str, Any]] = field(default_factory=list)
+    looks: Mapping[TopicKey, Collection[int]] = field(default_factory=dict)
     unread: Unread = field(default_factory=Unread)
     spent: Spent = field(default_factory=Spent)
     left: int = 0
@@ -146,6 +149,7 @@ class Classifier:
         self.storage = storage
         self.differences = differences
         self.spent = plan.spent
+        self.looks: dict[TopicKey, set[int]] = {}
         self.reader = Reader(
             context.settings, storage.session, context.progress, differences.manifest.unreadable,
             plan.topic_id,
@@ -173,7 +177,7 @@ class Classifier:
         kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
         results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
         left = _unsettled(rows) - _unsettled(done)
-        return Classified(results, samples, self.reader.unread, self.spent, left)
+        return Classified(results, samples, self.looks, self.reader.unread, self.spent, left)
 
     def _affords(self, batch: Rows) -> bool:
         return self.spent.allows(self.context.settings.budget, self.differences.digested(batch))
@@ -212,6 +216,9 @@ class Classifier:
             try:
                 outcome = classify.outcome(left, candidates, self.context.run_id)
                 known_as = self.storage.write(outcome, name)
+                for row in classify.looks_of_losses(left).collect():
+                    needed = self.looks.setdefault((row["flow"], row["topic"]), set())
+                    needed |= set(row["looks"])
                 return known_as, [row.asDict() for row in classify.samples(left).collect()]
             finally:
                 left.unpersist()
@@ -238,7 +245,17 @@ class Classifier:
             self.differences.unread,
         )  # fmt: skip
         known_positions = sql.table(session, compare.POSITIONS_SCHEMA, known)
-        return candidates, leftovers(records, candidates, known_positions)
+        return candidates, leftovers(records, candidates, known_positions, self._looks(rows))
+
+    def _looks(self, rows: Rows) -> DataFrame:
+        """Looks at the topics of some buckets."""
+        touched = {(row["flow"], row["topic"]) for row in rows}
+        manifest = self.differences.manifest
+        found = copies.rows(
+            {key: copies.known(manifest, key) for key in touched},
+            (topic for topic in self.differences.topics if topic.key in touched),
+        )
+        return sql.table(self.storage.session, reach.LOOKS_SCHEMA, found)
 
     def _records(self, wanted: Sequence[Range]) -> DataFrame:
         spans = buckets.spans(self.differences.manifest, self.differences.topics, wanted)

@@ -15,7 +15,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Settings
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES, WHOLE
-from mirror_report.parity.frames import align, classify, compare, digest, fingerprint, sql
+from mirror_report.parity.frames import (
+    align,
+    classify,
+    compare,
+    digest,
+    fingerprint,
+    reach,
+    sql,
+)
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.plan import Range, TopicAtRest, Unread, unreadable
 from mirror_report.parity.spark.records import Reader
@@ -119,7 +127,9 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
         )
         chosen = sql.table(session, classify.CANDIDATES_SCHEMA, candidates)
         hashes = fingerprint.sha256 if sha256 else fingerprint.hashes
-        left = leftovers(whole, chosen, positions, hashes).persist()
+        # What was proved at rest was looked at once.
+        looks = sql.table(session, reach.LOOKS_SCHEMA, [])
+        left = leftovers(whole, chosen, positions, looks, hashes).persist()
         _count(found, classify.outcome(left, chosen, "proof"), classify.samples(left))
         left.unpersist()
     buckets.unpersist()
