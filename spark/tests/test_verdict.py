@@ -10,7 +10,7 @@ from mirror_report.model import ReportError
 from mirror_report.state.store import LockedError
 
 EXPECTED = {
-    0: "expired",
+    0: "expired repaired",
     1: "altered_timestamp possible_loss hung_transaction heartbeat "
     "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
     "not_running undeclared no_topics partitions_fewer compact_null_keys message_size "

@@ -129,6 +129,7 @@ class Memory:
         self._forget_numbers()
 
     def _forget_numbers(self) -> None:
+        self.classes: Counter[str] = Counter()
         self.found: dict[Where, Found] = {}
         self.early = 0
 
@@ -267,11 +268,27 @@ class Memory:
             self.gap = self.topic.target.ends
         removed = self._removed(now)
         self._compare()
+        self._see_arrived()
         # What is in a bucket that differs is of one of its classes.
         self.early += sum(
             not self._allows(record.content) and not self._unequal(record.where)
             for record in removed
         )
+
+    def _see_arrived(self) -> None:
+        """Whether something that was missing is there by now, and is nothing else."""
+        before, self.classes = self.classes, Counter()
+        for where in self.source.keys() | self.target.keys():
+            said = self._said(where)
+            del said["known_unverifiable"]
+            for name, number in said.items():
+                self.classes[name.removeprefix("known_")] += number
+        others = (*CRITICAL, "reordered", "altered_timestamp", "expired", "unverifiable")
+        instead = sum(
+            max(0, self.classes[name] - before[name]) for name in others if name != "missing"
+        )
+        if before["missing"] - self.classes["missing"] - instead > 0:
+            self.untold.add((self.flow, "repaired", "ok"))
 
     def _renewed(self, side: str, now: int) -> bool:
         """Whether a topic is another one than that which was read; then that is forgotten."""

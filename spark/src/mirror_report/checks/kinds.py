@@ -106,6 +106,12 @@ TABLE: Mapping[str, Kind] = {
         "records arrived with another timestamp",
         "Look at `message.timestamp.type` of the target's topic, and for a message handler.",
     ),
+    "repaired": Kind(
+        "ok",
+        "records that were missing are on the target by now, equal to the timestamp; reported once",
+        "Nothing, if the mirror was set back to them or they were written again on purpose. "
+        "Otherwise find the other producer and take its WRITE permission away.",
+    ),
     "expired": Kind(
         "ok",
         "records left the target by its retention before they were compared",

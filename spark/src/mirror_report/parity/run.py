@@ -219,8 +219,11 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     elif state.manifest.results is not None:
         results = classify.keep_earlier(storage, state.manifest, plan, judged)
         state = replace(state, manifest=replace(state.manifest, results=results))
-    manifest = summaries.keep(state.manifest, state.plan, rows, samples, context.run_id)
-    manifest = copies.without_losses(manifest, state.plan.judged)
+    before = state.manifest
+    manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
+    state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
+    state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
+    manifest = state.manifest
     sealed = seal.seal(context, storage, manifest, compared.digests, final)
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)

@@ -1,12 +1,19 @@
 """What a run reports of itself and of topics that begin again, beside what differs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding
 from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan, total_bytes
 from mirror_report.parity.results import losses
-from mirror_report.parity.state import Gap, Loss
+from mirror_report.parity.state import Gap, Loss, Manifest
+
+# What a record that was missing may be instead of having arrived.
+INSTEAD = (
+    "moved", "reordered", "altered_timestamp", "corrupt_headers", "corrupt_value",
+    "deleted_early", "expired", "unverifiable", "skipped_records",
+)  # fmt: skip
 
 
 def unavailable(flow: str, message: str, action: str) -> Finding:
@@ -58,6 +65,39 @@ def expired(gap: Gap) -> Finding:
         f"{gap.flow}/{gap.topic} on the {gap.side}: {count} records of partition {gap.partition} "
         "expired before they were read",
         "Run the report more often than retention removes records",
+    )  # fmt: skip
+
+
+def repaired(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> list[Finding]:
+    """Records that were missing and have arrived since, reported once.
+
+    :param before: numbers of the last comparison; ``after``: of this one.
+    """
+    found = []
+    for topic in topics:
+        was, now = (
+            each.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
+            for each in (before, after)
+        )
+        # What is called by another name than missing has not arrived.
+        renamed = sum(max(0, _count(now, name) - _count(was, name)) for name in INSTEAD)
+        count = _count(was, "missing") - _count(now, "missing") - renamed
+        if count > 0:
+            found.append(_arrived(topic, count))
+    return found
+
+
+def _count(numbers: Mapping[str, Any], name: str) -> int:
+    return int(numbers.get(name, 0)) + int(numbers.get(f"accounted_{name}", 0))
+
+
+def _arrived(topic: TopicPlan, count: int) -> Finding:
+    return Finding(
+        "ok", "repaired", topic.flow, topic.topic, None, count,
+        f"{topic.flow}/{topic.topic}: {count} records that were missing are on the target by now, "
+        "equal to the timestamp",
+        "Nothing, if the mirror was set back to them or they were written again on purpose; else "
+        "find out who else writes there",
     )  # fmt: skip
 
 
