@@ -194,15 +194,23 @@ def _properties_escaped(text: str) -> str:
     return "".join(c if ord(c) < 128 else f"\\u{ord(c):04x}" for c in escaped)
 
 
-@pytest.fixture(scope="session")
-def start_broker(
-    kafka_home: Path, certificates: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., Broker]]:
-    """Factory of brokers; all of them end with the session."""
-    processes: list[subprocess.Popen[bytes]] = []
+class Brokers:
+    """Brokers, each a cluster of its own.
 
-    def start(**overrides: str) -> Broker:
-        directory = tmp_path_factory.mktemp("broker")
+    :param home: the unpacked distribution.
+    :param made: makes a directory for one of them.
+    """
+
+    def __init__(self, home: Path, certificates: Path, made: Callable[[], Path]) -> None:
+        self._home, self._certificates, self._made = home, certificates, made
+        self._running: dict[str, tuple[Path, subprocess.Popen[bytes]]] = {}
+
+    def start(self, **overrides: str) -> Broker:
+        """Start another one.
+
+        :param overrides: properties.
+        """
+        directory = self._made()
         ports = dict(zip(LISTENERS, _free_ports(len(LISTENERS)), strict=True))
         plain = ports["PLAINTEXT"]
         properties = {
@@ -224,11 +232,11 @@ def start_broker(
             "log.dirs": str(directory / "data"),
             **SINGLE_NODE,
             "log.initial.task.delay.ms": "500",
-            **_secured(certificates),
+            **_secured(self._certificates),
             **overrides,
         }
         configuration = _written(directory / "server.properties", properties)
-        java = ["java", *SMALL_JVM, "-cp", f"{kafka_home}/libs/*"]
+        java = self._java()
         with (directory / "log").open("wb") as log:
             subprocess.run(
                 [*java, "kafka.tools.StorageTool", "format",
@@ -236,15 +244,54 @@ def start_broker(
                  "-c", str(configuration)],
                 check=True, stdout=log, stderr=log,
             )  # fmt: skip
-        process = _begun([*java, "kafka.Kafka", str(configuration)], directory / "log")
-        processes.append(process)
-        _wait_until_ready(plain, process, directory / "log")
+        self._begin(directory, f"localhost:{plain}")
         at = {name.lower(): f"localhost:{port}" for name, port in ports.items()}
         del at["controller"]
         return Broker(at.pop("plaintext"), **at)
 
-    yield start
-    _end(processes)
+    def log(self, bootstrap: str, topic: str) -> Path:
+        """File with the first records of a topic's first partition."""
+        return self._running[bootstrap][0] / "data" / f"{topic}-0" / f"{0:020}.log"
+
+    def crash(self, bootstrap: str, left: Mapping[str, int]) -> None:
+        """Let a broker crash and lose its newest records, and start it again.
+
+        :param left: topic -> bytes that are left of :meth:`log`.
+        """
+        directory, process = self._running[bootstrap]
+        _end([process])
+        for topic, size in left.items():
+            os.truncate(self.log(bootstrap, topic), size)
+        self._begin(directory, bootstrap)
+
+    def end(self) -> None:
+        """Kill all of them."""
+        _end([process for _, process in self._running.values()])
+
+    def _java(self) -> list[str]:
+        return ["java", *SMALL_JVM, "-cp", f"{self._home}/libs/*"]
+
+    def _begin(self, directory: Path, bootstrap: str) -> None:
+        command = [*self._java(), "kafka.Kafka", str(directory / "server.properties")]
+        process = _begun(command, directory / "log")
+        self._running[bootstrap] = directory, process
+        _wait_until_ready(int(bootstrap.rpartition(":")[2]), process, directory / "log")
+
+
+@pytest.fixture(scope="session")
+def brokers(
+    kafka_home: Path, certificates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Brokers]:
+    """All brokers of the session, which end with it."""
+    made = Brokers(kafka_home, certificates, lambda: tmp_path_factory.mktemp("broker"))
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="session")
+def start_broker(brokers: Brokers) -> Callable[..., Broker]:
+    """Factory of brokers."""
+    return brokers.start
 
 
 @pytest.fixture(scope="session")

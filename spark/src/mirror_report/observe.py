@@ -13,11 +13,13 @@ from typing import Any
 
 from mirror_report.checks import marks
 from mirror_report.config import Cluster, Credentials, Flow, Settings
-from mirror_report.kafka import guarded, offset_syncs, positions, records
+from mirror_report.kafka import guarded, leader_epochs, offset_syncs, positions, records
 from mirror_report.kafka.metadata import ClusterClient, connect
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import (
     ClusterSnapshot,
+    Epochs,
+    EpochsWanted,
     GroupSnapshot,
     MirrorStatus,
     OffsetSync,
@@ -128,27 +130,38 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
         return snapshot
     store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
 
-    def read(asked: Mapping[Place, int]) -> guarded.Guarded[str]:
-        ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
-        found = records.fetch(cluster, settings.credentials, ranges)
-        return guarded.Guarded({
-            place: f"{some[0].content.hex()}@{some[0].timestamp_ms}"
-            for place, some in found.answers.items()
-            if some and some[0].offset == asked[place]
-        }, found.failed)  # fmt: skip
-
     with store.changing(MARKS):
         every = store.load(MARKS)
         known = every.get(snapshot.alias, {})
         topics = marks.not_seen_since(unnamed, known, snapshot.taken_at_ms)
         before, now = (
-            guarded.each(read, places, records.WAITING_SECONDS).answers
+            contents(cluster, settings.credentials, places)
             for places in (marks.seen_before(topics, known), marks.newest(topics))
         )
         # All of the observation was there by now, and its beginning is what another's is held to.
         found = {**known, **marks.marked(topics, known, before, now, time.time_ns() // 1_000_000)}
         store.commit(MARKS, {**every, snapshot.alias: found})
     return marks.with_marks(snapshot, found)
+
+
+def contents(
+    cluster: Cluster, credentials: Credentials, offsets: Mapping[Place, int]
+) -> dict[Place, str]:
+    """What single records hold, of those that can be read; at most :data:`records.PARTITIONS`.
+
+    :param offsets: within their logs.
+    """
+
+    def read(asked: Mapping[Place, int]) -> guarded.Guarded[str]:
+        ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
+        found = records.fetch(cluster, credentials, ranges)
+        return guarded.Guarded({
+            place: f"{some[0].content.hex()}@{some[0].timestamp_ms}"
+            for place, some in found.answers.items()
+            if some and some[0].offset == asked[place]
+        }, found.failed)  # fmt: skip
+
+    return guarded.each(read, offsets, records.WAITING_SECONDS).answers
 
 
 def literals(flow: Flow) -> Collection[str]:
@@ -322,3 +335,18 @@ class Snapshots:
         with open_clients(self._settings, [flow.source]) as clients:
             client = clients.get(flow.source)
             return {name for name in topics if client.has_timestamps(name)}
+
+    def epochs(self, alias: str, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+        """Leader epochs of some logs of a cluster, as ``kafka.leader_epochs`` finds them."""
+        with open_clients(self._settings, [alias]) as clients:
+            return leader_epochs.of_logs(clients.get(alias), wanted)
+
+    def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
+        """What single records of a cluster hold, of those that can be read."""
+        cluster, credentials = self._settings.clusters[alias], self._settings.credentials
+        places = list(offsets)
+        found: dict[Place, str] = {}
+        for at in range(0, len(places), records.PARTITIONS):
+            some = {place: offsets[place] for place in places[at : at + records.PARTITIONS]}
+            found |= contents(cluster, credentials, some)
+        return found

@@ -22,7 +22,10 @@ from mirror_report.commands.check import check_flows
 from mirror_report.commands.confirm import confirm_flows
 from mirror_report.commands.lag import measure_lag
 from mirror_report.commands.run import make_report
-from mirror_report.model import ClusterSnapshot
+from mirror_report.config import Cluster, Credentials
+from mirror_report.kafka import leader_epochs
+from mirror_report.kafka.metadata import connect
+from mirror_report.model import ClusterSnapshot, EpochsWanted
 from mirror_report.observe import open_clients, recognised, source_snapshot
 
 NUMBERS = itertools.count()
@@ -223,6 +226,28 @@ def test_what_an_idempotent_producer_lacks_on_an_old_target_is_named(
     assert writes()
     assert not named("permission_unknown")
     assert not named("missing_permission")
+
+
+def test_leader_epochs_are_told_to_who_may_describe_unless_the_format_has_none(
+    old: Pair, old_brokers: Any, sasl_users: Mapping[str, str]
+) -> None:
+    _, source, _ = old_brokers
+    grant(old.source, "mirror", ACLOperation.DESCRIBE, ResourceType.TOPIC, old.topic)
+    without = replace(old, topic=f"{old.topic}-0.10")
+    without.create("source", **{"message.format.version": "0.10.2"})
+    login = Cluster(
+        "east", (source.sasl,), security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN",
+        username="mirror", identity="mirror",
+    )  # fmt: skip
+    secrets = Credentials({"east.mirror.password": sasl_users["mirror"]})
+    for cluster, topic, told in (
+        (login, old.topic, ((0, 0),)), (Cluster("east", (old.source,)), without.topic, ()),
+    ):  # fmt: skip
+        with connect(cluster, secrets) as client:
+            log = client.snapshot(None, [topic], settings=False).topics[topic].partitions[0]
+            assert log.leader_epoch == 0
+            wanted = {(topic, 0): EpochsWanted(0, log.log_start)}
+            assert leader_epochs.of_logs(client, wanted) == {(topic, 0): told}
 
 
 def grant(bootstrap: str, user: str, operation: Any, kind: Any, name: str) -> None:

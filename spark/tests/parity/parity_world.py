@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.config import Budget, Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
+from mirror_report.kafka.leader_epochs import walked
 from mirror_report.model import (
     ClusterSnapshot,
+    Epochs,
+    EpochsWanted,
     ParityResult,
     PartitionSnapshot,
+    Place,
     Positions,
     ReportError,
     TopicSnapshot,
@@ -40,13 +44,18 @@ RECORD_BYTES = 100
 
 @dataclass
 class Log:
-    """One topic: partition -> contents by offset; ``start``: first offset still there."""
+    """One topic: partition -> contents by offset; ``start``: first offset still there.
+
+    :param epochs: partition -> leader epochs and where each begins; ``None``: its format keeps
+        none.
+    """
 
     ident: str
     partitions: dict[int, list[Content]] = field(
         default_factory=lambda: {p: [] for p in range(PARTITIONS)}
     )
     start: dict[int, int] = field(default_factory=dict)
+    epochs: dict[int, list[tuple[int, int]]] | None = field(default_factory=dict)
     configs: dict[str, str] = field(
         default_factory=lambda: {"retention.ms": "604800000", "retention.bytes": "-1"}
     )
@@ -58,11 +67,35 @@ class Log:
                 (start := self.start.get(p, 0)),
                 len(some),
                 len(some),
+                self.led(p)[-1][0],
                 bytes=RECORD_BYTES * (len(some) - start),
             )
             for p, some in self.partitions.items()
         }
         return TopicSnapshot(name, self.ident, logs, dict(self.configs), None)
+
+    def led(self, partition: int) -> list[tuple[int, int]]:
+        """Leader epochs of a partition, and where each begins."""
+        return (self.epochs or {}).get(partition, [(0, 0)])
+
+    def elect(self, partition: int, at: int | None = None) -> None:
+        """Give a partition another leader, which has only what is below an offset."""
+        some = self.partitions[partition]
+        at = len(some) if at is None else at
+        del some[at:]
+        if self.epochs is not None:
+            left = [led for led in self.led(partition) if led[1] < at]
+            self.epochs[partition] = [*left, (self.led(partition)[-1][0] + 1, at)]
+
+    def epoch_end(self, partition: int, epoch: int) -> tuple[int, int]:
+        """Answer as a broker does where an epoch ends."""
+        led = self.led(partition)
+        if self.epochs is None or epoch > led[-1][0]:
+            return -1, -1
+        if epoch == led[-1][0]:
+            return epoch, len(self.partitions[partition])
+        known = [other for other, _ in led if other <= epoch]
+        return max(known, default=epoch), min(start for other, start in led if other > epoch)
 
 
 class World:
@@ -122,6 +155,23 @@ class World:
             if any(content[2] >= 0 for some in self.log(flow.source, name).partitions.values()
                    for content in some)
         }  # fmt: skip
+
+    def epochs(self, alias: str, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+        """Tell leader epochs of some logs."""
+        return walked(
+            wanted,
+            lambda asked: {
+                place: self.log(alias, place[0]).epoch_end(place[1], epoch)
+                for place, epoch in asked.items()
+            },
+        )
+
+    def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
+        """Tell what single records hold."""
+        return {
+            (name, partition): repr(self.log(alias, name).partitions[partition][offset])
+            for (name, partition), offset in offsets.items()
+        }
 
     def _snapshot(self, alias: str) -> ClusterSnapshot:
         if alias in self.away:

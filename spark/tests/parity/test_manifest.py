@@ -69,7 +69,10 @@ def test_what_no_report_has_told_is_forgotten_with_its_flow_or_topic() -> None:
 
 def test_what_is_remembered_survives_the_manifest() -> None:
     known = replace(
-        manifest(source=SideState("id", {0: 1}, {0: 8})),
+        manifest(
+            source=SideState("id", {0: 1}, {0: 8}, leader_epochs={0: ((3, 0), (5, 6))}),
+            target=SideState("id", {0: 1}, {0: 8}, last_records={0: ((7, "content"),)}),
+        ),
         gaps=(Gap("f", "source", "t", "t", 0, 1, 2, 3),),
         positions={"f": {"t": {0: 7}}},
         summaries={"f": {"t": {"now": {"missing": 1}}}},
@@ -78,6 +81,14 @@ def test_what_is_remembered_survives_the_manifest() -> None:
     text = json.dumps(known.dump())
     assert loaded(text) == known
     assert loaded("{}") == Manifest(MINUTE), "nothing was remembered yet"
+
+
+def test_a_state_that_knows_no_leader_epochs_is_read_on() -> None:
+    plain = manifest(source=SideState("id", {0: 1}, {0: 8})).dump()
+    for side in plain["sides"]:
+        del side["leader_epochs"], side["last_records"]
+    known = loaded(json.dumps(plain)).sides["f", "source", "t"]
+    assert (known.next, known.leader_epochs, known.last_records) == ({0: 8}, {}, {})
 
 
 @pytest.mark.parametrize(

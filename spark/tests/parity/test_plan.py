@@ -210,6 +210,54 @@ def test_a_log_that_got_shorter_is_read_again() -> None:
     assert spans(found) == [("source", 0, 0, 10), ("source", 1, 0, 3)]
 
 
+def grown_again(*logs: tuple[int, tuple[tuple[int, int], ...]], ident: str = "id") -> Any:
+    """A topic: end and leader epochs of each partition."""
+    partitions = {
+        p: PartitionSnapshot(0, end, epochs=epochs) for p, (end, epochs) in enumerate(logs)
+    }
+    return TopicSnapshot("t", ident, partitions, {}, None)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_log_that_lost_its_tail_and_grew_past_it_is_read_again(side: str) -> None:
+    state = SideState("id", {0: 0, 1: 0}, {0: 12, 1: 3}, leader_epochs={0: ((2, 0),), 1: ((2, 0),)})
+    now = grown_again((20, ((2, 0), (5, 9))), (3, ((2, 0), (5, 3))))
+    other = topic(ident="other", logs=((0, 0), (0, 0)))
+    found = planned(
+        *((now, other) if side == "source" else (other, now)), manifest(**{side: state})
+    )
+    assert [(each.kind, each.side, each.partition, each.detail, each.regrown)
+            for each in found.reopened] == [("rewind", side, 0, "12 → 9", True)]  # fmt: skip
+    assert [span for span in spans(found) if span[0] == side] == [(side, 0, 0, 20), (side, 1, 0, 3)]
+    assert found.begin["f", side, "t"].leader_epochs[0] == ((2, 0), (5, 9))  # type: ignore[index]
+    assert len(found.gaps) == (side == "source"), "copies of what it lost may be on the target"
+
+
+def test_another_leader_alone_changes_nothing() -> None:
+    state = SideState("id", {0: 0}, {0: 12}, leader_epochs={0: ((2, 0),)})
+    found = planned(grown_again((20, ((2, 0), (5, 12)))), known=manifest(source=state))
+    assert (found.reopened, found.drops, spans(found)) == ([], [], [("source", 0, 12, 20)])
+
+
+@pytest.mark.parametrize("first_run", [True, False])
+def test_of_a_baseline_that_the_log_was_cut_below_the_rest_holds(first_run: bool) -> None:
+    """Below the cut a record may have been copied before the baseline, as before."""
+    epochs = {"source": {"0": [[2, 0]]}, "target": {"0": [[0, 0]]}}
+    entry = BASELINE["topics"]["t"] | {"leader_epochs": epochs, "required": {"0": 7}}  # type: ignore[index]
+    baseline = {**BASELINE, "topics": {"t": entry}}
+    known = manifest()
+    if not first_run:
+        whole = planned(grown_again((10, ((2, 0),))), topic(ident="there"), known, baseline)
+        read = {key: replace(state, next={0: 10}) for key, state in whole.begin.items()}
+        known = replace(known, sides=read)
+    cut = grown_again((30, ((2, 0), (4, 3))))
+    found = planned(cut, topic(ident="there"), known, baseline)
+    assert [each.kind for each in found.reopened] == ["rewind"]
+    assert ("source", 0, 3, 30) in spans(found)
+    source = found.begin["f", "source", "t"]
+    assert (source.required, source.untouched) == ({0: 3}, {0: 3})
+
+
 def test_a_deleted_target_is_noticed() -> None:
     known = manifest(target=SideState("there", {0: 0}, {0: 8}))
     found = planned(topic(), known=known)

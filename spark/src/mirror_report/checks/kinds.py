@@ -75,8 +75,10 @@ TABLE: Mapping[str, Kind] = {
     ),
     "rewind": Kind(
         "critical",
-        "the end of a log went back: records it had are gone",
-        "Look for an unclean leader election. The topic is compared again.",
+        "a log lost its newest records; others may have come at their offsets",
+        "Look for an unclean leader election (`unclean.leader.election.enable`, "
+        "`min.insync.replicas`, `acks` of the producers). The topic is compared again; what the "
+        "mirror passed over is `missing` then.",
     ),
     "deleted_early": Kind(
         "critical",

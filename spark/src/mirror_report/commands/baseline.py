@@ -14,6 +14,7 @@ from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import ClusterSnapshot, Place, Positions, Progress, ReportError
 from mirror_report.observe import (
     Clients,
+    Snapshots,
     mirror_status,
     observe_flow,
     open_clients,
@@ -25,6 +26,7 @@ from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.plan.verification_start import entries, full_entries
 from mirror_report.parity.results import losses
 from mirror_report.parity.state import Loss, Manifest, files
+from mirror_report.parity.steps.look import looked_at
 from mirror_report.render import Answer, formats
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError, Store
@@ -108,11 +110,7 @@ def record_baselines(
             tails: FlowTails = {}
             with open_clients(settings, shared.aliases([*begun, *others])) as clients:
                 observed = [
-                    replace(
-                        seen,
-                        source=recognised(settings, seen.source),
-                        target=recognised(settings, seen.target),
-                    )
+                    _known_again(settings, seen)
                     for seen in _observe(clients, begun, others, tails, topic)
                 ]
                 required = None if full_history else _watch(clients, observed, tails, progress)
@@ -343,6 +341,16 @@ def _observe(
             )
         )
     return found
+
+
+def _known_again(settings: Settings, seen: Observation) -> Observation:
+    """An observation with what its topics and logs are told by from others of the same name."""
+    take, (source, target) = Snapshots(settings), seen.looks()
+    return replace(
+        seen,
+        source=looked_at(take, recognised(settings, seen.source), source),
+        target=looked_at(take, recognised(settings, seen.target), target),
+    )
 
 
 def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:

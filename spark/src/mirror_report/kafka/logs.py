@@ -84,12 +84,14 @@ def _listed(
     return {
         name: {
             partition: PartitionSnapshot(
-                int(start[TopicPartition(name, partition)].offset),
-                int(end[TopicPartition(name, partition)].offset),
-                int(high[TopicPartition(name, partition)].offset),
-                leader_epoch,
+                int(start[at].offset),
+                int(end[at].offset),
+                int(high[at].offset),
+                # Said by the leader itself, of the log that ends there.
+                leader_epoch if high[at].leader_epoch is None else int(high[at].leader_epoch),
             )
             for partition, leader_epoch in sorted(some.items())
+            for at in (TopicPartition(name, partition),)
         }
         for name, some in partitions.items()
     }

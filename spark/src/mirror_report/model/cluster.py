@@ -15,6 +15,27 @@ Positions = dict[str, dict[int, int]]
 Place = tuple[str, int]
 
 
+# Leader epochs of a log, each with the offset of its first record, ascending. Logs in which one
+# record is of the same epoch are the same up to it: an epoch has one leader.
+Epochs = tuple[tuple[int, int], ...]
+# Offsets of single records and what they hold, ascending.
+Contents = tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class EpochsWanted:
+    """Which leader epochs of a log are asked for.
+
+    :param leader: epoch of the present leader, which is the newest.
+    :param low: the oldest is that of the record at this offset.
+    :param known: those known before; none is asked for that is older than the newest of them.
+    """
+
+    leader: int
+    low: int
+    known: Epochs = ()
+
+
 @dataclass(frozen=True)
 class PartitionSnapshot:
     """Log start and end of one partition.
@@ -23,6 +44,8 @@ class PartitionSnapshot:
     :param high_watermark: end for readers of uncommitted records.
     :param leader_epoch: grows with each leader; ``None``: not known.
     :param bytes: size of the leader's log on disk; ``None``: not known.
+    :param epochs: the newest epochs; empty: not asked for, or not kept by the log.
+    :param contents: where epochs are not known, what some records hold.
     """
 
     log_start: int
@@ -30,6 +53,8 @@ class PartitionSnapshot:
     high_watermark: int | None = None
     leader_epoch: int | None = field(default=None, compare=False)
     bytes: int | None = field(default=None, compare=False)
+    epochs: Epochs = field(default=(), compare=False)
+    contents: Contents = field(default=(), compare=False)
 
     @property
     def end(self) -> int:

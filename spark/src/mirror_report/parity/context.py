@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mirror_report.config import Flow, Settings
-from mirror_report.model import ClusterSnapshot, OffsetSync, Place, Positions, Progress
+from mirror_report.model import (
+    ClusterSnapshot,
+    Epochs,
+    EpochsWanted,
+    OffsetSync,
+    Place,
+    Positions,
+    Progress,
+)
 from mirror_report.state.store import Store
 
 
@@ -35,6 +43,12 @@ class TakeSnapshots(Protocol):
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those topics of the source known to hold records with timestamps."""
+
+    def epochs(self, alias: str, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+        """Leader epochs of some logs of a cluster, of those that answer; none if they keep none."""
+
+    def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
+        """What single records of a cluster hold, of those that can be read."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _plan(
     known = tuple(found for found in former.manifest.new_findings if found.flow in names)
     state = RunState(former.manifest, RunPlan({}), known)
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
-    observed = observe.observe(context)
+    observed = observe.observe(context, state.manifest)
     state = state.with_findings(observed.findings)
     manifest = changes.without_report(
         state.manifest, context.run_id, names - observed.snapshots.keys()

@@ -9,6 +9,8 @@ a topic, offsets by partition:
 * ``target``: read from here, the ends of the logs; ``sought``: from here on lies what was copied
   last before that; ``older``: below lie copies of what the source had lost by then;
 * ``log_start``: what the source had dropped up to here is accepted;
+* ``leader_epochs``, ``last_records``, by side: what the logs are known by
+  (:mod:`parity.plan.lost_tails`);
 
 and ``recorded_at_ms``, ``source_id``, ``target_id``, and ``losses_since_ms`` where it was recorded
 again alone. Of topics that are no longer mirrored, ``accepted`` of a flow says until when (ms) what

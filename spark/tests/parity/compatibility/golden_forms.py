@@ -21,7 +21,10 @@ TEXTS = {"message", "action", "text", "reason", "error", "errors", "version"}
 UNORDERED = {"findings", "news"}
 TRENDS = {"catches_up"}
 """Known only when enough time lies between two observations, which differs from run to run."""
-LATER = {"losses", "retention_bytes", "sized", "doubted", "certain", "foreign", "looks"}
+LATER = {
+    "losses", "retention_bytes", "sized", "doubted", "certain", "foreign", "looks",
+    "leader_epochs", "last_records",
+}  # fmt: skip
 """Keys of the state that came later than what is stored: it is read without them."""
 MEASURED = re.compile(r"seconds$|rate$|bytes$|\.parquet$")
 RECORDS = range(T0 - HOUR, T0 + 24 * HOUR)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
+from mirror_report.parity.plan.lost_tails import LastLook, kept, last_look, lost_from
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state import (
     BASELINE_OFFSETS,
@@ -24,7 +25,9 @@ from mirror_report.parity.state import (
 class Reopened:
     """A side of a topic whose digests no longer describe what is there.
 
-    :param kind: ``topic_reset`` (another topic of that name) or ``rewind`` (the log got shorter).
+    :param kind: ``topic_reset`` (another topic of that name) or ``rewind`` (the log lost its newest
+        records).
+    :param regrown: the log is not shorter than it was.
     """
 
     kind: Literal["topic_reset", "rewind"]
@@ -34,6 +37,7 @@ class Reopened:
     origin: str
     partition: int | None
     detail: str
+    regrown: bool = False
 
     @property
     def key(self) -> TopicKey:
@@ -100,14 +104,21 @@ class SidePlan:
     removals: list[Removal] = field(default_factory=list)
 
 
-def changed(now: SideNow, manifest: Manifest) -> str | list[int]:
-    """The former id of a recreated topic, or partitions whose log got shorter; else nothing."""
-    known = manifest.sides.get(now.key)
-    known_id = known.topic_id if known else (now.recorded or {}).get(f"{now.side}_id")
-    if another_topic(known_id, now.snapshot.topic_id):
-        return str(known_id)
-    read, logs = known.next if known else now.floor, now.snapshot.partitions
-    return sorted(p for p, offset in read.items() if p in logs and logs[p].end < offset)
+# The former id of a topic that was created again; else partition -> offset from which on records
+# are gone that were read.
+Change = str | Mapping[int, int]
+
+
+def changed(now: SideNow, manifest: Manifest) -> Change:
+    """What became of a topic since it was read."""
+    look = last_look(now.side, manifest.sides.get(now.key), now.recorded)
+    if another_topic(look.topic_id, now.snapshot.topic_id):
+        return look.topic_id
+    return {
+        number: at
+        for number, log in sorted(now.snapshot.partitions.items())
+        if (at := lost_from(look, number, log)) is not None
+    }
 
 
 def plan_side(
@@ -134,11 +145,15 @@ def plan_side(
         if now.side == "source" and (reset or before is not None):
             # What the old log held may be on the target and can no longer be read here.
             done.gaps.append(Gap(*now.where, -1, 0, 0, now.taken_at_ms))
-        known, floor = None, {} if reset else floor
+        known, floor = None, {} if isinstance(change, str) else {**floor, **_least(floor, change)}
     elif rebuild and before is not None:
         known, floor = None, dict(before.first)
     state = _to_read(done, now, known, floor, reset=reset)
-    state = replace(state, **_baseline_offsets(now, before, change, recreated=recreated))
+    state = replace(
+        state,
+        **_baseline_offsets(now, before, change, recreated=recreated),
+        **_logs(now, LastLook() if change else last_look(now.side, before, now.recorded), state),
+    )
     if now.side == "target":
         state = _with_retention(state, now, known)
         if lost:
@@ -151,14 +166,32 @@ def plan_side(
     done.reopened += _reopened(now, before, change)
 
 
-def _reopened(now: SideNow, known: SideState | None, change: str | list[int]) -> list[Reopened]:
+def _reopened(now: SideNow, known: SideState | None, change: Change) -> list[Reopened]:
     if isinstance(change, str):
         return [Reopened("topic_reset", *now.where, None, f"{change} → {now.snapshot.topic_id}")]
     read, logs = known.next if known else now.floor, now.snapshot.partitions
     return [
-        Reopened("rewind", *now.where, partition, f"{read[partition]} → {logs[partition].end}")
-        for partition in change
-    ]
+        Reopened(
+            "rewind", *now.where, partition, f"{read[partition]} → {at}",
+            regrown=logs[partition].end >= read[partition],
+        )
+        for partition, at in change.items()
+    ]  # fmt: skip
+
+
+def _least(values: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
+    """The lesser one of two offsets of each partition that both name."""
+    return {p: min(values[p], others[p]) for p in values.keys() & others.keys()}
+
+
+def _logs(now: SideNow, look: LastLook, state: SideState) -> dict[str, Any]:
+    """What the next run has to know of the logs: fields of :class:`SideState`."""
+    known = {
+        number: kept(look, number, log, state.next[number])
+        for number, log in now.snapshot.partitions.items()
+    }
+    epochs, contents = ({p: pair[n] for p, pair in known.items() if pair[n]} for n in (0, 1))
+    return {"leader_epochs": epochs, "last_records": contents}
 
 
 def _to_read(
@@ -193,18 +226,33 @@ def _to_read(
 
 
 def _baseline_offsets(
-    now: SideNow, before: SideState | None, change: str | list[int], *, recreated: bool
+    now: SideNow, before: SideState | None, change: Change, *, recreated: bool
 ) -> dict[str, Any]:
     """What a baseline recorded while the mirror ran leaves open: fields of :class:`SideState`."""
     source = now.side == "source"
-    if recreated or (change and source):
+    if recreated:
         # Offsets below which a log was copied say nothing of what was written there since.
         return {"older": before.older} if before is not None and not change else {}
     if before is not None:
-        return {name: getattr(before, name) for name in BASELINE_OFFSETS}
-    return {
-        name: offsets((now.recorded or {}).get(name))
-        for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
+        known = {name: getattr(before, name) for name in BASELINE_OFFSETS}
+    else:
+        known = {
+            name: offsets((now.recorded or {}).get(name))
+            for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
+        }
+    if isinstance(change, str) or not source:
+        return known
+    return {name: _still(now, values, change) for name, values in known.items()}
+
+
+def _still(now: SideNow, values: Mapping[int, int], lost: Mapping[int, int]) -> dict[int, int]:
+    """Of a baseline's offsets, those that are of records which are still there.
+
+    Without epochs nobody knows from which offset on another record is at each.
+    """
+    logs = now.snapshot.partitions
+    return {p: at for p, at in values.items() if p not in lost} | {
+        p: at for p, at in _least(values, lost).items() if logs[p].epochs
     }
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.parity.plan.lost_tails import LastLook
+from mirror_report.parity.state import pairs_as_texts
 
 # Of a position, until it is past all that was copied when the target was observed.
 CHANGES = 2
@@ -54,6 +56,20 @@ class Observation:
             for name, topic in self.source.topics.items()
             for number, log in topic.partitions.items()
         }
+
+    def looks(self) -> tuple[dict[str, LastLook], dict[str, LastLook]]:
+        """Up to where each topic of the source, and of the target, counts as read."""
+        starts = self.starts()
+        return (
+            {
+                name: LastLook(topic.topic_id, {p: starts[name, p] for p in topic.partitions})
+                for name, topic in self.source.topics.items()
+            },
+            {
+                name: LastLook(topic.topic_id, {p: log.end for p, log in topic.partitions.items()})
+                for name, topic in self.target.topics.items()
+            },
+        )
 
     def ends(self) -> dict[Place, int]:
         """End of the source, by topic and partition."""
@@ -165,11 +181,20 @@ def full_entries(seen: Observation) -> dict[str, dict[str, Any]]:
 def _entry(
     seen: Observation, topic: TopicSnapshot, on_target: TopicSnapshot | None
 ) -> dict[str, Any]:
+    both = {"source": topic.partitions, "target": on_target.partitions if on_target else {}}
     return {
         "recorded_at_ms": seen.source.taken_at_ms,
         "source_id": topic.topic_id,
         "target_id": on_target.topic_id if on_target else None,
         "untouched": {}, "sought": {}, "older": {},
+        "leader_epochs": {
+            side: pairs_as_texts({p: log.epochs for p, log in logs.items()})
+            for side, logs in both.items()
+        },
+        "last_records": {
+            side: pairs_as_texts({p: log.contents for p, log in logs.items()})
+            for side, logs in both.items()
+        },
     }  # fmt: skip
 
 

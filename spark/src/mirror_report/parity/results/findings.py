@@ -49,11 +49,13 @@ def reopened(topic: Reopened, gone: Collection[Loss] = ()) -> Finding:
             f"{where}: the topic was deleted or created again ({topic.detail}){known}",
             "Find out who did; what it held is compared again",
         )  # fmt: skip
+    others = ", and others are there by now" if topic.regrown else ""
     return Finding(
         "critical", "rewind", topic.flow, topic.topic, topic.partition, None,
-        f"{where}: partition {topic.partition} lost records it had ({topic.detail})"
+        f"{where}: partition {topic.partition} lost records it had ({topic.detail}){others}"
         f"{known}",
-        "Look for an unclean leader election; the topic is compared again",
+        "Look for an unclean leader election (unclean.leader.election.enable, min.insync.replicas, "
+        "acks of the producers); the topic is compared again",
     )  # fmt: skip
 
 

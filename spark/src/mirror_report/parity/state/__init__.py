@@ -17,8 +17,11 @@ from mirror_report.parity.state.records import (
     TopicKey,
     Unreadable,
     co_fed,
+    contents_of,
+    epochs_of,
     fed_by,
     offsets,
+    pairs_as_texts,
     texts,
 )
 
@@ -41,7 +44,10 @@ __all__ = [
     "Unreadable",
     "basis",
     "co_fed",
+    "contents_of",
+    "epochs_of",
     "fed_by",
     "offsets",
+    "pairs_as_texts",
     "texts",
 ]

@@ -17,6 +17,7 @@ from mirror_report.model import Finding, Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import (
     OFFSETS,
+    PAIRS,
     SIDES,
     TIMES,
     Gap,
@@ -26,7 +27,10 @@ from mirror_report.parity.state.records import (
     Removal,
     SideState,
     Unreadable,
+    contents_of,
+    epochs_of,
     offsets,
+    pairs_as_texts,
     texts,
 )
 from mirror_report.state.store import start_again
@@ -210,6 +214,8 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
                 retention_ms=side["retention_ms"],
                 kept_from_ms=side["kept_from_ms"],
                 retention_bytes=side.get("retention_bytes", -1),
+                leader_epochs=epochs_of(side.get("leader_epochs")),
+                last_records=contents_of(side.get("last_records")),
             )
             for side in plain["sides"]
         },
@@ -227,4 +233,6 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(state: SideState) -> dict[str, Any]:
-    return asdict(state) | {name: texts(getattr(state, name)) for name in (*OFFSETS, *TIMES)}
+    offsets_or_times = {name: texts(getattr(state, name)) for name in (*OFFSETS, *TIMES)}
+    pairs = {name: pairs_as_texts(getattr(state, name)) for name in PAIRS}
+    return asdict(state) | offsets_or_times | pairs

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mirror_report.model import Contents, Epochs
+
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
@@ -41,6 +43,28 @@ def offsets(values: Mapping[Any, int] | None) -> dict[int, int]:
 def texts(values: Mapping[int, int]) -> dict[str, int]:
     """Offsets by partition, as JSON has them."""
     return {str(partition): offset for partition, offset in values.items()}
+
+
+def epochs_of(values: Mapping[Any, Any] | None) -> dict[int, Epochs]:
+    """Leader epochs by partition, out of JSON; none of ``None``."""
+    return {
+        int(partition): tuple((int(epoch), int(start)) for epoch, start in some)
+        for partition, some in (values or {}).items()
+    }
+
+
+def contents_of(values: Mapping[Any, Any] | None) -> dict[int, Contents]:
+    """What single records hold by partition, out of JSON; none of ``None``."""
+    return {
+        int(partition): tuple((int(offset), str(content)) for offset, content in some)
+        for partition, some in (values or {}).items()
+    }
+
+
+def pairs_as_texts(values: Mapping[int, Epochs | Contents]) -> dict[str, list[list[Any]]]:
+    """What :func:`epochs_of` and :func:`contents_of` read, as JSON has it; no empty one."""
+    return {str(partition): [list(pair) for pair in some] for partition, some in values.items()
+            if some}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,6 +165,8 @@ BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
 OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start", "gap")
 # Those that hold a time (ms) per partition.
 TIMES = ("sized", "doubted")
+# Fields of :class:`SideState` that hold pairs per partition; they came later than the others.
+PAIRS = ("leader_epochs", "last_records")
 
 
 @dataclass(frozen=True)
@@ -158,6 +184,8 @@ class SideState:
     :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
     :param older: target: ends when the source was first read and had lost its beginning.
     :param gap: target: ends when records were last found to have left the source unread.
+    :param leader_epochs: those of the newest records that were read, and of those behind them;
+        ``last_records``: where a log keeps none, what single records hold (:mod:`plan.lost_tails`).
     """
 
     topic_id: str
@@ -174,6 +202,8 @@ class SideState:
     retention_bytes: int = -1
     sized: Mapping[int, int] = field(default_factory=dict)
     doubted: Mapping[int, int] = field(default_factory=dict)
+    leader_epochs: Mapping[int, Epochs] = field(default_factory=dict)
+    last_records: Mapping[int, Contents] = field(default_factory=dict)
 
     def allowed_until(self, partitions: Iterable[int]) -> int | None:
         """Younger records of the target's partitions had not to be removed; ``None``: who knows."""

@@ -7,7 +7,7 @@ on its way is never called missing, foreign or double.
 
 import contextlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirror_report.checks import remedies
 from mirror_report.config import Flow
@@ -18,12 +18,14 @@ from mirror_report.parity.plan import (
     FlowSnapshots,
     RunPlan,
     SyncsRead,
+    lost_tails,
     offset_syncs,
     topics,
 )
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.results import findings
-from mirror_report.parity.state import Manifest, TopicKey
+from mirror_report.parity.state import SIDES, Manifest, TopicKey
+from mirror_report.parity.steps.look import looked_at
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError
 
@@ -41,15 +43,17 @@ class ObservedFlows:
     deferred: frozenset[str] = frozenset()
 
 
-def observe(context: RunContext) -> ObservedFlows:
-    """Observe every flow: source, positions, target."""
+def observe(context: RunContext, manifest: Manifest) -> ObservedFlows:
+    """Observe every flow: source, positions, target, and what tells logs from what they were."""
     snapshots: dict[str, FlowSnapshot] = {}
     found: list[Finding] = []
     deferred: set[str] = set()
     bound = context.settings.budget.max_lag_records
     for flow in context.flows:
         try:
-            snapshots[flow.name] = snapshot = _snapshot(context, flow)
+            snapshots[flow.name] = snapshot = _looked_at(
+                context, manifest, _snapshot(context, flow)
+            )
         except ReportError as error:
             action = (
                 remedies.renew(flow) if isinstance(error, StateError)
@@ -73,6 +77,22 @@ def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
         # A mirror at work is ahead of the first snapshot, but not of one that comes after it.
         positions = of_present_topics(positions, context.take.source(flow))
     return FlowSnapshot(flow, positions, source, context.take.target(flow))
+
+
+def _looked_at(context: RunContext, manifest: Manifest, snapshot: FlowSnapshot) -> FlowSnapshot:
+    """With what tells logs from what they were, before a record of them is read.
+
+    A log that loses its newest records later is read as it is by then, and told by the next run.
+    """
+    flow, baseline = snapshot.flow, context.baseline(snapshot.flow.name)
+    source, target = (
+        looked_at(
+            context.take, snapshot.side(side),
+            lost_tails.looks(flow, side, manifest, baseline, snapshot.side(side)),
+        )
+        for side in SIDES
+    )  # fmt: skip
+    return replace(snapshot, source=source, target=target)
 
 
 def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) -> ObservedFlows:

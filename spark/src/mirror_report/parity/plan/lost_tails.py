@@ -1,0 +1,203 @@
+"""Logs that lost their newest records and grew past them: no I/O.
+
+Who reads on from an offset does not see it. So of what was read it is kept which leader epochs it
+is of: a log that holds another epoch there is another one from some offset on. Where a log keeps no
+epochs, single records are held against what they were.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from mirror_report.config import Flow
+from mirror_report.model import (
+    ClusterSnapshot,
+    Contents,
+    Epochs,
+    EpochsWanted,
+    PartitionSnapshot,
+    Place,
+    another_topic,
+)
+from mirror_report.parity.state import (
+    Manifest,
+    Side,
+    SideState,
+    contents_of,
+    epochs_of,
+    fed_by,
+    offsets,
+)
+
+# Epochs kept below that of the newest record that was read.
+OLDER = 8
+
+
+@dataclass(frozen=True)
+class LastLook:
+    """What is known of one side of a topic since it was looked at before.
+
+    :param read: partition -> offset that reading goes on from.
+    """
+
+    topic_id: str = ""
+    read: Mapping[int, int] = field(default_factory=dict)
+    epochs: Mapping[int, Epochs] = field(default_factory=dict)
+    contents: Mapping[int, Contents] = field(default_factory=dict)
+
+
+def last_look(side: Side, state: SideState | None, recorded: Mapping[str, Any] | None) -> LastLook:
+    """The last look at one side of a topic: that of a run, or else that of the baseline.
+
+    :param recorded: the topic's entry of the baseline.
+    """
+    if state is not None:
+        return LastLook(state.topic_id, state.next, state.leader_epochs, state.last_records)
+    known = recorded or {}
+    return LastLook(
+        known.get(f"{side}_id") or "",
+        offsets(known.get(side)),
+        epochs_of(known.get("leader_epochs", {}).get(side)),
+        contents_of(known.get("last_records", {}).get(side)),
+    )
+
+
+def looks(
+    flow: Flow, side: Side, manifest: Manifest, baseline: Mapping[str, Any], now: ClusterSnapshot
+) -> dict[str, LastLook]:
+    """The last look at each topic of one side of a flow that is still the same topic.
+
+    Compacted topics are left out: they are read as a whole each time.
+
+    :param baseline: the flow's.
+    """
+    states = {
+        fed_by(owner, origin): state
+        for (owner, of, origin), state in manifest.sides.items()
+        if of == side
+    }
+    recorded = baseline.get("topics", {})
+    found = {}
+    for name, topic in now.topics.items():
+        if "compact" in topic.configs.get("cleanup.policy", ""):
+            continue
+        origin = name if side == "source" else flow.source_topic(name)
+        look = last_look(side, states.get((flow.name, name)), recorded.get(origin))
+        same = not another_topic(look.topic_id, topic.topic_id)
+        found[name] = look if same else LastLook(topic.topic_id)
+    return found
+
+
+def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Place, EpochsWanted]:
+    """Logs whose epochs have to be asked for: those that have another leader since the last look.
+
+    One whose leader seems to be older than that was described by a broker that lags behind.
+    """
+    found = {}
+    for name, look in last.items():
+        for number, log in now.topics[name].partitions.items():
+            known = look.epochs.get(number, ())
+            if log.leader_epoch is None or (known and log.leader_epoch <= known[-1][0]):
+                continue
+            low = known[0][1] if known else look.read.get(number, 0) - 1
+            found[name, number] = EpochsWanted(log.leader_epoch, max(log.log_start, low), known)
+    return found
+
+
+def contents_wanted(
+    now: ClusterSnapshot, last: Mapping[str, LastLook], found: Mapping[Place, Epochs]
+) -> tuple[dict[Place, int], dict[Place, int]]:
+    """Offsets of single records of logs whose epochs are not known.
+
+    :param found: epochs by place.
+    :returns: of those that were looked at before, or else were read last, and of the newest ones.
+    """
+    before: dict[Place, int] = {}
+    newest: dict[Place, int] = {}
+    for name, look in last.items():
+        for number, log in now.topics[name].partitions.items():
+            place = (name, number)
+            if found.get(place, look.epochs.get(number)):
+                continue
+            read = range(log.log_start, min(log.end, look.read.get(number, 0)))
+            seen = [offset for offset, _ in look.contents.get(number, ()) if offset in read]
+            if read:
+                before[place] = seen[-1] if seen else read[-1]
+            if log.end > log.log_start:
+                newest[place] = log.end - 1
+    return before, newest
+
+
+def looked_at(
+    now: ClusterSnapshot,
+    last: Mapping[str, LastLook],
+    epochs: Mapping[Place, Epochs],
+    contents: Mapping[Place, Contents],
+) -> ClusterSnapshot:
+    """A snapshot with what was found of its logs.
+
+    A topic is an error if a leader that it has since does not tell its epochs: what was read on
+    from there would be held against epochs that it is not of.
+    """
+    topics, errors = dict(now.topics), dict(now.errors)
+    for name, number in sorted(epochs_wanted(now, last).keys() - epochs.keys()):
+        if last[name].epochs.get(number):
+            topics.pop(name, None)
+            errors[name] = f"the new leader of partition {number} does not tell its leader epochs"
+    for name in last.keys() & topics.keys():
+        logs = {
+            number: replace(
+                log,
+                epochs=epochs.get((name, number), last[name].epochs.get(number, ())),
+                contents=contents.get((name, number), ()),
+            )
+            for number, log in topics[name].partitions.items()
+        }
+        topics[name] = replace(topics[name], partitions=logs)
+    return replace(now, topics=topics, errors=errors)
+
+
+def lost_from(look: LastLook, number: int, log: PartitionSnapshot) -> int | None:
+    """Offset from which on a partition no longer holds what was read of it.
+
+    :returns: ``None``: it is there, or has left the log at its beginning, or nobody knows.
+    """
+    following = look.read.get(number, 0)
+    if log.log_start >= following:
+        return None if log.end >= following else log.end
+    known, now = look.epochs.get(number, ()), dict(log.contents)
+    differing = (
+        offset
+        for offset, content in look.contents.get(number, ())
+        if now.get(offset, content) != content
+    )
+    parted = _parted(known, log.epochs, following) if known and log.epochs else following
+    at = min(parted, log.end, *differing)
+    return at if at < following else None
+
+
+def _parted(known: Epochs, now: Epochs, following: int) -> int:
+    """Where two logs part, by their epochs: behind the newest epoch that both have.
+
+    :param following: up to here they matter.
+    """
+    if now[0][1] >= following:
+        return following
+    present = dict(now)
+    common = max((epoch for epoch, _ in known if epoch in present), default=-1)
+    return min((start for epoch, start in chain(known, now) if epoch > common), default=following)
+
+
+def kept(
+    look: LastLook, number: int, log: PartitionSnapshot, following: int
+) -> tuple[Epochs, Contents]:
+    """What the next run has to know of a partition.
+
+    :param look: the last one at this log; ``following``: where reading goes on.
+    """
+    older = [epoch for epoch in log.epochs if epoch[1] < following]
+    newer = [epoch for epoch in log.epochs if epoch[1] >= following]
+    contents = sorted({**dict(look.contents.get(number, ())), **dict(log.contents)}.items())
+    read = [one for one in contents if one[0] < following]
+    return (*older[-OLDER - 1 :], *newer), (*read[-1:], *contents[len(read) :][-1:])
