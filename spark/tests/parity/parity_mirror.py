@@ -150,6 +150,7 @@ class Mirror:
             record.topic,
             key=changes.get("key", record.key),
             value=changes.get("value", record.value),
+            partition=changes.get("partition"),
             headers=changes.get("headers", list(record.headers)),
             timestamp_ms=changes.get("timestamp", record.timestamp),
         )

@@ -97,6 +97,15 @@ CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
         [*(record for record in FULL if record.content[0] != b"a"), *COPY],
         {"expired": 1, "verified": 1, "absent": 1},
     ),
+    "expired on the target, or lost": (
+        [record for record in FULL + COPY
+         if (record.side, record.content[0]) not in {("target", b"a"), ("target", b"b")}],
+        {"unverifiable": 1, "missing": 1, "absent": 1},
+    ),
+    "as old as what expired, in a log that did not move": (
+        [*FULL, *(record for record in COPY if record.content[0] != b"a")],
+        {"missing": 1, "verified": 1, "absent": 1},
+    ),
     "in two partitions": (
         [*FULL, *COPY, replace(COPY[0], partition=1)],
         {"unverifiable": 1, "verified": 1, "absent": 1},
@@ -106,20 +115,27 @@ CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
 
 POSITION = 20
 FLOORS = {"mirrored before the baseline": ("source", 3), "older on the target": ("target", 10)}
-EXPIRED = {"expired on the target": "target", "expired on the source": "source"}
+RETAINED: dict[str, dict[str, Any]] = {
+    "expired on the target": {"side": "source", "gone": 3, "kept": 3},
+    "expired on the source": {"side": "target", "gone": 3, "kept": 3},
+    "expired on the target, or lost": {"side": "source", "gone": 1, "kept": 4},
+    "as old as what expired, in a log that did not move": {
+        "side": "source", "partition": 1, "gone": 3, "kept": 3,
+    },
+}  # fmt: skip
+"""Where retention was at work: which side's records lack their partner, and up to where."""
 
 
 @pytest.fixture(scope="module")
 def results(spark: SparkSession) -> dict[str, Any]:
     """Class -> keys of every case, and the samples of all of them."""
-    records, places, expiry = [], [], []
+    records, places, retained = [], [], []
     for case, (some, _) in CASES.items():
         for flow in (case, f"{KEPT} {case}"):
             records += [replace(record, flow=flow) for record in some]
-            expiry.append({
-                "flow": flow, "topic": "t",
-                **({f"{EXPIRED[case]}_expired_ms": TIME + 2000} if case in EXPIRED else {}),
-            })  # fmt: skip
+            if case in RETAINED:
+                where = {"flow": flow, "topic": "t", "origin": "t", "partition": 0}
+                retained.append({**where, "expired_ms": TIME + 5000, **RETAINED[case]})
             places += [
                 {
                     "flow": flow, "side": side, "origin": "t", "partition": partition,
@@ -134,17 +150,34 @@ def results(spark: SparkSession) -> dict[str, Any]:
         compare.with_lanes(placed(spark, records), kept),
         table(spark, latest_by_key.PLACES_SCHEMA, places),
     )
-    judged = latest_by_key.judge(keys, table(spark, latest_by_key.EXPIRY_SCHEMA, expiry))
-    collapsed = latest_by_key.collapse(judged).persist()
+    collapsed = latest_by_key.with_retention(
+        latest_by_key.collapse(latest_by_key.judge(keys)),
+        table(spark, latest_by_key.RETAINED_SCHEMA, retained),
+    ).persist()
     changed = latest_by_key.with_keys(
         compare.with_lanes(
             placed(
-                spark, [replace(record, flow="stale value") for record in log("source", ("a", "3"))]
+                spark,
+                [
+                    replace(record, flow=flow)
+                    for flow, side in (
+                        ("stale value", "source"),
+                        ("missing key", "source"),
+                        (f"{KEPT} missing key", "target"),
+                    )
+                    for record in log(side, ("a", "3"))
+                ],
             ),
             kept,
         )
-    ).select(*latest_by_key.KEY)
+    ).select(*latest_by_key.KEY, "side")
     found = {
+        "new": [
+            row.asDict()
+            for row in latest_by_key.count(
+                latest_by_key.without(collapsed, changed, new=True)
+            ).collect()
+        ],
         "counts": [row.asDict() for row in latest_by_key.count(collapsed).collect()],
         "samples": [row.asDict() for row in latest_by_key.samples(collapsed).collect()],
         "changed": [
@@ -199,6 +232,16 @@ def test_a_key_that_changed_while_it_was_read_is_in_flight(results: dict[str, An
         "absent": 1,
     }
     assert keys_of(results["changed"], "another value") == CASES["another value"][1]
+
+
+def test_of_new_keys_one_that_the_target_lacks_is_missing_unless_it_came_meanwhile(
+    results: dict[str, Any],
+) -> None:
+    in_flight = {"in_flight": 1, "verified": 1, "absent": 1}
+    assert keys_of(results["changed"], "missing key") == in_flight
+    assert keys_of(results["new"], "missing key") == CASES["missing key"][1]
+    assert keys_of(results["new"], f"{KEPT} missing key") == in_flight
+    assert keys_of(results["new"], "stale value") == in_flight
 
 
 def test_samples_show_both_sides_of_what_is_wrong(results: dict[str, Any]) -> None:

@@ -79,6 +79,9 @@ class Poisoned(Scenario):
         mirror.renew(self.topic("renewed"), 0, 1)
         self.fill("renewed", ())
         mirror.copy(self.topic("renewed"))
+        for side in (0, 1):
+            self.send(side, "table", T0)
+        mirror.commit(self.topic("table"))
         self.run()
 
     def send(self, side: int, name: str, timestamp: int) -> None:
@@ -159,6 +162,12 @@ def test_of_a_compacted_topic_its_key_is_unverifiable(scenario: Poisoned) -> Non
     assert [(sample.side, sample.offset) for sample in found.samples["unverifiable"]] == [
         ("source", 20)
     ]
+
+
+def test_what_is_new_beside_it_is_compared(scenario: Poisoned) -> None:
+    before, found = scenario.of(1, "table"), scenario.of(2, "table")
+    assert found.scanned_at_ms == before.scanned_at_ms, "a look"
+    assert (found.uncompared_records, counts(found)) == (0, counts(before))
 
 
 def test_a_later_run_knows_them_and_does_not_stumble_again(scenario: Poisoned) -> None:

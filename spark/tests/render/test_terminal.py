@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sample_reports import COMMAND, EVIL, empty, parity, partition_lag, report, whole
+from sample_reports import COMMAND, EVIL, HOUR, NOW, empty, parity, partition_lag, report, whole
 
 from mirror_report.checks.verdict import finding
 from mirror_report.model import CLASSES, FlowStatus, GroupParity, Report
-from mirror_report.render import formats, sections, terminal
+from mirror_report.render import figures, formats, sections, terminal
 from mirror_report.render import json as render_json
 
 
@@ -63,6 +63,23 @@ def test_content_that_was_not_compared_is_not_0_records_verified() -> None:
     rows = table(text_of(whole(parity=some), wide=True), "Parity")
     (row,) = [line for line in rows if line.startswith("dark ")]
     assert row.split()[:4] == ["dark", "unknown", "timestamp", "unknown"]
+
+
+def test_compacted_topics_are_as_old_as_their_oldest_scan() -> None:
+    topics = [
+        parity("t", strategy="latest_by_key", scanned_at_ms=NOW - hours * HOUR,
+               uncompared_records=3 * hours)
+        for hours in (1, 5)
+    ]  # fmt: skip
+    text = text_of(whole(parity=[*topics, parity("plain")]), wide=True)
+    since = figures.moment(NOW - 5 * HOUR)
+    assert f", compacted topics compared as a whole since {since}, " in text
+    header, *found = table(text, "Parity")
+    assert "not compared" in header
+    assert "compared as a whole" in header
+    assert [figures.moment(NOW - HOUR) in row for row in found] == [False, True, False]
+    assert sum(" 15 " in row for row in found) == 1
+    assert "as a whole" not in text_of(whole(), wide=True)
 
 
 def test_a_flow_that_is_away_has_no_known_number_of_topics() -> None:

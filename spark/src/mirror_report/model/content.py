@@ -65,6 +65,10 @@ class TopicParity:
         Java's clients, of mirrors as well, read and write U+FFFD for such bytes.
     :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
         has begun to; ``None``: nothing waits, or retention has no bound.
+    :param scanned_at_ms: when a compacted topic was last compared as a whole; ``None``: it was
+        not yet, or it is not compacted.
+    :param uncompared_records: records of a compacted topic that were mirrored since, and that
+        nothing has compared.
     :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
         newest hours, as ``[hour start in ms, worst status]``.
     """
@@ -92,6 +96,8 @@ class TopicParity:
     coverage: float | None = None
     expired_records: int | None = None
     replaced_records: int = 0
+    scanned_at_ms: int | None = None
+    uncompared_records: int = 0
     strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
 
 

@@ -153,7 +153,11 @@ def _compare_content(
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    wanted = (*plan.ranges, *(part for topic in plan.scans for part in topic.ranges()))
+    wanted = (
+        *plan.ranges,
+        *(part for topic in plan.scans for part in topic.ranges()),
+        *(part for topic in plan.news for part in topic.new_ranges()),
+    )
     expected, records = total_bytes(wanted), total_records(wanted)
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
@@ -295,29 +299,32 @@ def _classify(
 
 
 def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
-    """Compare the compacted topics that are due, if there is time."""
+    """Compare compacted topics if there is time: those that are due, and what is new of others."""
     from mirror_report.parity.spark.records import OutOfTimeError  # noqa: PLC0415
     from mirror_report.parity.steps.scan import Scanner  # noqa: PLC0415
 
-    manifest, plan = state.manifest, state.plan
-    if not plan.scans or context.time_is_over():
-        return state
-    scanner = Scanner(context, storage, manifest, plan)
-    try:
-        found = scanner.scan(plan.scans)
-        if again := found.differing:
-            context.progress(
-                f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
-            )
-            observed = observe.observe_again(context, plan, {topic.flow.name for topic in again})
-            state = state.with_findings(observed.findings)
-            found = found.replaced(scanner.confirm(again, observed.snapshots))
-    except OutOfTimeError:
-        context.progress("deadline reached: compacted topics wait for the next run")
-        return state
-    state = state.with_unread(found.unread)
-    manifest = scans.keep(state.manifest, found.topics, found.rows, found.samples, context.run_id)
-    return _saved(context, state, manifest)
+    for some, new in ((state.plan.news, True), (state.plan.scans, False)):
+        if not some or context.time_is_over():
+            continue
+        scanner = Scanner(context, storage, state.manifest, state.plan, new=new)
+        try:
+            found = scanner.scan(some)
+            if again := found.differing:
+                context.progress(
+                    f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
+                )
+                flows = {topic.flow.name for topic in again}
+                observed = observe.observe_again(context, state.plan, flows)
+                state = state.with_findings(observed.findings)
+                found = found.replaced(scanner.confirm(again, observed.snapshots))
+        except OutOfTimeError:
+            context.progress("deadline reached: compacted topics wait for the next run")
+            return state
+        state = state.with_unread(found.unread)
+        state = _saved(
+            context, state, scans.keep(state.manifest, found.found(), context.run_id, new=new)
+        )
+    return state
 
 
 def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState:

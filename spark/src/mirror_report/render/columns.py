@@ -122,7 +122,20 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
         Column("verified", lambda row: figures.number(_verified(row)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
+        # Reports of earlier releases have neither.
+        Column(
+            "not compared",
+            lambda row: figures.number(row.get("uncompared_records", 0)),
+            lambda row: row.get("uncompared_records"),
+            always=False,
+        ),
         *(_class(name) for name in rows.classes(topics)),
+        Column(
+            "compared as a whole",
+            lambda row: figures.moment(row.get("scanned_at_ms")),
+            lambda row: row.get("scanned_at_ms"),
+            always=False,
+        ),
         _figure("verified through", "verified_through_ms", figures.moment),
         _figure("retention reaches it", "breach_seconds", figures.breach, always=False),
     ]

@@ -115,6 +115,9 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
         ("records verified", content, None),
+        ("compacted topics as a whole since", figures.moment(scanned, DAY), None)
+        if (scanned := rows.oldest_scan(report)) is not None
+        else None,
         ("verified through, at least", through, None),
         ("records behind", figures.number(behind), None),
         (

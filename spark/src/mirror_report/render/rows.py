@@ -113,6 +113,15 @@ def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     return (sum(known) if known else None), whole
 
 
+def oldest_scan(report: Mapping[str, Any]) -> int | None:
+    """When the compacted topic that waits longest was compared as a whole; ``None``: there is none.
+
+    Reports of earlier releases do not say it.
+    """
+    found = (row.get("scanned_at_ms") for row in report["parity"])
+    return min((at for at in found if at is not None), default=None)
+
+
 def unreported(report: Mapping[str, Any]) -> list[str]:
     """Errors that no finding says already."""
     said = {finding["message"] for finding in report["findings"]}

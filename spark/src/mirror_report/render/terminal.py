@@ -77,6 +77,8 @@ def _summary(report: Mapping[str, Any], page: str | None) -> str:
         f"coverage {figures.share(report['coverage'])}",
         f"run {report['run_id']} in {figures.seconds(report['duration_seconds'])}",
     ]
+    if (scanned := rows.oldest_scan(report)) is not None:
+        parts.insert(3, f"compacted topics compared as a whole since {figures.moment(scanned)}")
     if report["backlog_records"]:
         size = figures.bytes_(report["backlog_bytes"])
         parts.insert(3, f"backlog {figures.number(report['backlog_records'])} records ({size})")

@@ -23,7 +23,8 @@ TRENDS = {"catches_up"}
 """Known only when enough time lies between two observations, which differs from run to run."""
 LATER = {
     "losses", "retention_bytes", "sized", "doubted", "certain", "foreign", "looks",
-    "leader_epochs", "last_records",
+    "leader_epochs", "last_records", "replaced", "newer", "moments", "looked_at_ms", "wrong",
+    "uncompared",
 }  # fmt: skip
 """Keys of the state that came later than what is stored: it is read without them."""
 MEASURED = re.compile(r"seconds$|rate$|bytes$|\.parquet$")

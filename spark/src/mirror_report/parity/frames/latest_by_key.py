@@ -14,15 +14,22 @@ from mirror_report.parity.frames import fingerprint
 # A key: its 128-bit hash, in the lane in which its records have an order.
 KEY = ("flow", "topic", "lane", "k1", "k2")
 
+SIDES = ("source", "target")
+
 # Per partition: offset from which on records count, and next source offset to mirror (source only).
 PLACES_SCHEMA = (
     "flow string, side string, origin string, partition int, floor bigint, position bigint"
 )
 
-# Per topic and side: records up to this time may have been removed by retention; null: none.
-EXPIRY_SCHEMA = "flow string, topic string, source_expired_ms bigint, target_expired_ms bigint"
+# Of a partition whose records may have no partner because retention removed it: up to which time,
+# below which offset it surely did, and from which on it surely did not.
+RETAINED_SCHEMA = (
+    "flow string, topic string, side string, origin string, partition int, expired_ms bigint, "
+    "gone bigint, kept bigint"
+)
 
-# What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent.
+# What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent; those
+# without a partner may turn out to be expired or unverifiable (:func:`with_retention`).
 WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
 
 
@@ -41,28 +48,25 @@ def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
         *("value_1", "value_2", "headers_1", "key_length", "value_length", "counts", "below",
           "replaced"),
     )  # fmt: skip
-    sides = {side: F.col("side") == side for side in ("source", "target")}
-    log = F.struct("origin", "partition")
-    latest = _hashed(records, places).groupBy(*KEY).agg(
-        *(F.max(F.when(of_side, record)).alias(side) for side, of_side in sides.items()),
-        *(
-            kind(F.when(of_side, log)).alias(f"{side}_{kind.__name__}")
-            for side, of_side in sides.items()
-            for kind in (F.min, F.max)
-        ),
+    return hashed(records, places).groupBy(*KEY).agg(
+        *(F.max(F.when(F.col("side") == side, record)).alias(side) for side in SIDES),
+        is_ambiguous().alias("ambiguous"),
     )  # fmt: skip
-    spread = {
-        side: F.coalesce(F.col(f"{side}_min") != F.col(f"{side}_max"), F.lit(False))
-        for side in sides
-    }
-    return latest.withColumn("ambiguous", spread["source"] | spread["target"]).select(
-        *KEY, "source", "target", "ambiguous"
-    )
 
 
-def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
+def is_ambiguous() -> Column:
+    """Whether records of a group lie in several partitions of a side; an aggregate."""
+    log = F.struct("origin", "partition")
+    spread = F.lit(False)
+    for side in SIDES:
+        of_side = F.when(F.col("side") == side, log)
+        spread = spread | F.coalesce(F.min(of_side) != F.max(of_side), F.lit(False))
+    return spread
+
+
+def hashed(records: DataFrame, places: DataFrame) -> DataFrame:
     """Records by their hashes: whether each counts, and whether it is below the position."""
-    hashed = with_keys(records).select(
+    plain = with_keys(records).select(
         *KEY,
         "side",
         "origin",
@@ -78,9 +82,7 @@ def _hashed(records: DataFrame, places: DataFrame) -> DataFrame:
         F.expr("length(key)").alias("key_length"),
         F.expr("length(value)").alias("value_length"),
     )
-    placed = hashed.join(
-        F.broadcast(places), on=["flow", "side", "origin", "partition"], how="left"
-    )
+    placed = plain.join(F.broadcast(places), on=["flow", "side", "origin", "partition"], how="left")
     return placed.withColumns(
         {
             "counts": F.col("offset") >= F.coalesce("floor", F.lit(0)),
@@ -94,44 +96,48 @@ def with_keys(records: DataFrame) -> DataFrame:
     return records.withColumns({f"k{seed}": fingerprint.key_hash(seed) for seed in (1, 2)})
 
 
-def judge(keys: DataFrame, expiry: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
+def judge(keys: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
     """What each key is, in a column ``class``.
 
     A key whose latest source record the mirror has not committed yet is in flight. One whose
     tombstone did not arrive is missing as well as one whose value did not.
 
     :param keys: :func:`by_key`.
-    :param expiry: :data:`EXPIRY_SCHEMA`.
     :param unreadable: :data:`KEY` of records that cannot be read, maybe the latest of their keys.
     """
-    if unreadable is None:
-        keys = keys.withColumn("unreadable", F.lit(False))
-    else:
-        beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
-        keys = keys.join(beyond, on=list(KEY), how="full")
-    return keys.join(F.broadcast(expiry), on=["flow", "topic"], how="left").select(
+    return with_unreadable(keys, unreadable).select(
         *KEY, "source", "target", _class().alias("class")
     )
 
 
+def with_unreadable(keys: DataFrame, unreadable: DataFrame | None) -> DataFrame:
+    """Keys, those among them of which a record cannot be read in a column ``unreadable``."""
+    if unreadable is None:
+        return keys.withColumn("unreadable", F.lit(False))
+    beyond = unreadable.groupBy(*KEY).agg(F.lit(True).alias("unreadable"))
+    return keys.join(beyond, on=list(KEY), how="full")
+
+
 def _class() -> Column:
     on_source = F.col("source").isNotNull()
-    live, there = _is_live("source"), _is_live("target")
+    live, there = is_live("source"), is_live("target")
     counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
-    only_on_target = (
-        F.when(on_source, "missing")
-        .when(_has_expired("source", "target"), "expired")
-        .otherwise("extra")
-    )
     return (
         F.when(F.col("unreadable"), "unverifiable")
         .when(~counts, "skipped")
         .when(on_source & ~F.col("source.below"), "in_flight")
         .when(~live & ~there, "absent")
         .when(F.col("ambiguous"), "unverifiable")
-        .when(~there, F.when(_has_expired("target", "source"), "expired").otherwise("missing"))
-        .when(~live, only_on_target)
-        .when(_differ("value_1", "value_2"), "corrupt_value")
+        .when(~there, "missing")
+        .when(~live, F.when(on_source, "missing").otherwise("extra"))
+        .otherwise(difference())
+    )
+
+
+def difference() -> Column:
+    """What two records that both have a value differ in."""
+    return (
+        F.when(_differ("value_1", "value_2"), "corrupt_value")
         .when(_differ("headers_1"), "corrupt_headers")
         .when(_differ("compared_ms"), "altered_timestamp")
         .when(F.col("source.replaced"), "unverifiable")
@@ -139,14 +145,9 @@ def _class() -> Column:
     )
 
 
-def _is_live(side: str) -> Column:
+def is_live(side: str) -> Column:
     """Whether a key has a value."""
     return F.col(side).isNotNull() & ~F.coalesce(F.col(f"{side}.tombstone"), F.lit(True))
-
-
-def _has_expired(side: str, other: str) -> Column:
-    """Whether retention of a side may have removed a record that the other side holds."""
-    return F.coalesce(F.col(f"{other}.timestamp_ms") <= F.col(f"{side}_expired_ms"), F.lit(False))
 
 
 def _differ(*names: str) -> Column:
@@ -161,7 +162,8 @@ def collapse(judged: DataFrame) -> DataFrame:
 
     :param judged: :func:`judge`.
     :returns: flow, topic, lane, class, k1, k2, source, target (null for what is not wrong), keys,
-        source_keys and target_keys (those that have a value), newest_ms (source).
+        source_keys and target_keys (those that have a value), newest_ms (source), source_first and
+        target_first (lowest offsets).
     """
     wrong = F.col("class").isin(*WRONG)
     kept = ("k1", "k2", "source", "target")
@@ -177,20 +179,64 @@ def collapse(judged: DataFrame) -> DataFrame:
                 for side in ("source", "target")
             ),
             F.max("source.timestamp_ms").alias("newest_ms"),
+            *(F.min(f"{side}.offset").alias(f"{side}_first") for side in ("source", "target")),
         )
         .withColumnsRenamed({f"{name}_wrong": name for name in kept})
     )
 
 
-def without(collapsed: DataFrame, changed: DataFrame) -> DataFrame:
+def with_retention(collapsed: DataFrame, retained: DataFrame) -> DataFrame:
+    """Tell keys that lack a side because retention removed it from those that were lost.
+
+    :param collapsed: :func:`collapse`.
+    :param retained: :data:`RETAINED_SCHEMA`.
+    """
+    alone = F.when(
+        (F.col("class") == "missing") & F.col("target").isNull(),
+        F.struct(F.lit("source").alias("side"), "source.origin", "source.partition",
+                 "source.offset", "source.timestamp_ms"),
+    ).when(
+        (F.col("class") == "extra") & F.col("source").isNull(),
+        F.struct(F.lit("target").alias("side"), "target.origin", "target.partition",
+                 "target.offset", "target.timestamp_ms"),
+    )  # fmt: skip
+    where = ("flow", "topic", "side", "origin", "partition")
+    rows = collapsed.withColumn("alone", alone).withColumns(
+        {name: F.col(f"alone.{name}") for name in where[2:]}
+    )
+    may_be_gone = (F.col("alone.timestamp_ms") <= F.col("expired_ms")) & (
+        F.col("alone.offset") < F.col("kept")
+    )
+    return (
+        rows.join(F.broadcast(retained), on=list(where), how="left")
+        .withColumn(
+            "class",
+            F.when(~F.coalesce(may_be_gone, F.lit(False)), F.col("class"))
+            .when(F.col("alone.offset") < F.col("gone"), "expired")
+            .otherwise("unverifiable"),
+        )
+        .select(*collapsed.columns)
+    )
+
+
+def without(collapsed: DataFrame, changed: DataFrame, *, new: bool = False) -> DataFrame:
     """Put keys in flight that have changed since.
 
     :param collapsed: :func:`collapse`.
-    :param changed: :data:`KEY` of the source's newer records, with repetitions.
+    :param changed: :data:`KEY` and side of newer records, with repetitions.
+    :param new: of new records (:mod:`frames.new_records`): a key that the target lacks is missing
+        however often the source writes it, for what a cleaner removes has a later record there.
     """
-    newer = changed.groupBy(*KEY).agg(F.lit(True).alias("changed"))
-    return collapsed.join(newer, on=list(KEY), how="left").withColumn(
-        "class", F.when(F.col("changed"), "in_flight").otherwise(F.col("class"))
+    newer = changed.groupBy(*KEY).agg(
+        F.lit(True).alias("changed"), F.bool_or(F.col("side") == "target").alias("replaced")
+    )
+    lacks = F.lit(new) & F.col("target").isNull() & ~F.col("replaced")
+    return (
+        collapsed.join(newer, on=list(KEY), how="left")
+        .withColumn(
+            "class", F.when(F.col("changed") & ~lacks, "in_flight").otherwise(F.col("class"))
+        )
+        .select(*collapsed.columns)
     )
 
 
@@ -199,6 +245,7 @@ def count(collapsed: DataFrame) -> DataFrame:
     return collapsed.groupBy("flow", "topic", "lane", "class").agg(
         *(F.sum(name).alias(name) for name in ("keys", "source_keys", "target_keys")),
         F.max("newest_ms").alias("newest_ms"),
+        *(F.min(name).alias(name) for name in ("source_first", "target_first")),
     )
 
 

@@ -5,9 +5,15 @@ from dataclasses import replace
 from mirror_report.model import Positions
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import boundaries
-from mirror_report.parity.plan.ranges import total_bytes, total_records
+from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.scans import HOUR_MS, CompactedTopic, affordable, waiting
+from mirror_report.parity.plan.scans import (
+    HOUR_MS,
+    CompactedTopic,
+    affordable,
+    last_of,
+    waiting,
+)
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, Removal
 
@@ -23,7 +29,7 @@ def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> b
     idle_ms = context.now_ms - manifest.verified_again_at_ms
     verified = context.settings.budget.scrub_bytes and manifest.digests
     return (
-        bool(plan.ranges or plan.scans or plan.drops or manifest.open_work)
+        bool(plan.ranges or plan.scans or plan.news or plan.drops or manifest.open_work)
         or any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values())
         or any(_may_be_early(manifest, removal) for removal in manifest.removals)
         or (bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS)
@@ -42,19 +48,27 @@ def within_limits(
     free = [wanted for wanted in plan.ranges if wanted.topic_key not in deferred]
     known = {key: boundaries.known(manifest, key) for key in {part.topic_key for part in free}}
     now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, known)
-    due = _scans_due(context, manifest, plan)
-    chosen = affordable(
-        due,
-        None if budget.max_bytes is None else budget.max_bytes - total_bytes(now),
-        None if budget.max_records is None else budget.max_records - total_records(now),
-    )
+    left = Spent().plus(now)
+    compacted = compacted_topics(context, manifest, plan)
+    every_ms = budget.compacted_hours * HOUR_MS
+    due = waiting(compacted, manifest.scans, every_ms)
+    chosen = affordable(due, *left.rest_of(budget))
+    left = left.plus([part for topic in chosen for part in topic.ranges()])
+    new = [topic for topic in compacted if topic not in chosen and topic.has_news()]
+    news = affordable(new, *left.rest_of(budget), CompactedTopic.new_ranges)
     return (
-        replace(plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen)),
+        replace(
+            plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen),
+            news=tuple(news),
+        ),
         [topic for topic in due if topic not in chosen],
-    )
+    )  # fmt: skip
 
 
-def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[CompactedTopic]:
+def compacted_topics(
+    context: RunContext, manifest: Manifest, plan: RunPlan
+) -> list[CompactedTopic]:
+    """Topics that are compared by the latest record of each key, with what is known of them."""
     seen = (
         CompactedTopic.seen(
             plan.snapshots[topic.flow], topic.topic, topic.origins,
@@ -64,8 +78,7 @@ def _scans_due(context: RunContext, manifest: Manifest, plan: RunPlan) -> list[C
         if topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
         and topic.flow not in plan.deferred
     )  # fmt: skip
-    every_ms = context.settings.budget.compacted_hours * HOUR_MS
-    return waiting((topic for topic in seen if topic is not None), manifest.scans, every_ms)
+    return [topic.after(last_of(manifest.scans, *topic.key)) for topic in seen if topic is not None]
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:

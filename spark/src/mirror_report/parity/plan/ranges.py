@@ -87,6 +87,13 @@ class Spent:
         """With some ranges read as well."""
         return Spent(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
 
+    def rest_of(self, budget: Budget) -> tuple[float | None, int | None]:
+        """What is left of its bytes and records; ``None``: there is no bound."""
+        return (
+            None if budget.max_bytes is None else budget.max_bytes - self.bytes,
+            None if budget.max_records is None else budget.max_records - self.records,
+        )
+
     def allows(self, budget: Budget, ranges: Sequence[Range]) -> bool:
         """Whether some ranges may be read besides."""
         total = self.plus(ranges)

@@ -21,7 +21,8 @@ class RunPlan:
     """What a run reads and compares; what it finds on its way makes another plan.
 
     :param ranges: all that is new; ``backlog``: what is left for a later run.
-    :param scans: compacted topics to compare as a whole.
+    :param scans: compacted topics to compare as a whole; ``news``: those of which only what is
+        new is.
     :param drops: rows that no longer count; ``rebuilt``: topics whose results do not either.
     :param deferred: flows whose mirror is further behind than a budget allows.
     :param expired: flows of which records expired unread since the last run.
@@ -33,6 +34,7 @@ class RunPlan:
     ranges: tuple[Range, ...] = ()
     backlog: tuple[Range, ...] = ()
     scans: tuple[CompactedTopic, ...] = ()
+    news: tuple[CompactedTopic, ...] = ()
     drops: tuple[Drop, ...] = ()
     rebuilt: tuple[TopicKey, ...] = ()
     deferred: Collection[str] = ()

@@ -1,18 +1,20 @@
 """Scans of compacted topics: when one is due, and what it reads.
 
 What compaction leaves cannot be added up run by run, so such a topic is compared as a whole, every
-so often.
+so often, and in between what is new of it (:mod:`plan.moments`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import Positions, TopicSnapshot
-from mirror_report.parity.plan import strategies
+from mirror_report.model import PartitionSnapshot, Positions, TopicSnapshot, another_topic
+from mirror_report.parity.plan import moments, strategies
+from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Side, TopicKey, offsets
@@ -29,6 +31,14 @@ class Scan:
     :param state: :func:`CompactedTopic.state` of the topic then.
     :param keys: class -> partition (``-1``: of a topic as a whole) -> keys.
     :param accounted: class -> keys an earlier run has reported.
+    :param replaced: everything it was to read had been replaced by then: nothing was compared.
+    :param newer: source offsets that came while it read.
+    :param moments: of the topic (:class:`plan.moments.Moment`), the newest last: everything below
+        its positions was compared.
+    :param looked_at_ms: when it was looked at since (0: never).
+    :param wrong: keys of the source that are wrong, both sides of each, as far as they are kept;
+        rows of :data:`frames.new_records.WRONG_SCHEMA` with the class.
+    :param uncompared: records that a look since could not compare.
     """
 
     run_id: str
@@ -40,6 +50,17 @@ class Scan:
     newest_ms: int | None = None
     accounted: dict[str, int] = field(default_factory=dict)
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    replaced: bool = False
+    newer: int = 0
+    moments: list[dict[str, Any]] = field(default_factory=list)
+    looked_at_ms: int = 0
+    wrong: list[dict[str, Any]] = field(default_factory=list)
+    uncompared: int = 0
+
+    @property
+    def earlier(self) -> list[Moment]:
+        """Its moments."""
+        return [Moment.load(plain) for plain in self.moments]
 
     def total(self, name: str) -> int:
         """Keys of a class."""
@@ -59,6 +80,8 @@ class CompactedTopic:
 
     :param sources: the topics that feed it; ``target``: ``None`` if it does not exist.
     :param recorded: the flow's topics in its baseline.
+    :param last: what is known of it; ``None``: nothing.
+    :param moments: earlier ones of it.
     """
 
     flow: Flow
@@ -68,6 +91,8 @@ class CompactedTopic:
     positions: Positions
     taken_at_ms: int
     recorded: Mapping[str, Any]
+    last: Scan | None = None
+    moments: Sequence[Moment] = ()
 
     @classmethod
     def seen(
@@ -140,13 +165,196 @@ class CompactedTopic:
             ]  # fmt: skip
         return rows
 
-    def expiry(self) -> dict[str, Any]:
-        """Row of :data:`frames.latest_by_key.EXPIRY_SCHEMA`."""
-        row: dict[str, Any] = {"flow": self.flow.name, "topic": self.topic}
-        for side, topic in self.sides():
-            if (until := _expired_ms(topic, self.taken_at_ms)) is not None:
-                row[f"{side}_expired_ms"] = max(until, row.get(f"{side}_expired_ms", until))
-        return row
+    def after(self, last: Scan | None) -> CompactedTopic:
+        """It with what is known of it; what is known of other logs of its name says nothing."""
+        known = last.earlier if last and self.goes_on_from(last) else []
+        return replace(self, last=last, moments=moments.followed(known, self.source_ends()))
+
+    def goes_on_from(self, last: Scan) -> bool:
+        """Whether its logs are those of a scan, and not shorter by now.
+
+        A run that confirms what it found has seen later ends than those it began with.
+        """
+        seen = {(side, topic.name): topic for side, topic in self.sides()}
+        later = self.taken_at_ms > max(last.at_ms, last.looked_at_ms)
+        for side, name, topic_id, ends in last.state:
+            now = seen.get((side, name))
+            if now is None or another_topic(topic_id, now.topic_id):
+                return False
+            if later and any(_end(now, int(p)) < end for p, end in ends.items()):
+                return False
+        return len(last.state) == len(seen)
+
+    @property
+    def reached(self) -> Offsets:
+        """Below which everything was looked at; earlier releases kept the ends of the source."""
+        if self.moments or self.last is None or not self.goes_on_from(self.last):
+            return self.moments[-1].positions if self.moments else {}
+        return {name: offsets(ends) for side, name, _, ends in self.last.state if side == "source"}
+
+    def unlooked(self, ends: Callable[[PartitionSnapshot], int] = attrgetter("end")) -> int:
+        """Source offsets that were mirrored and not looked at.
+
+        :param ends: of what counts: all of a log, or what has expired of it.
+        """
+        return sum(
+            max(0, min(position, ends(log)) - self.reached.get(source.name, {}).get(p, 0))
+            for source in self.sources
+            for p, position in self.positions.get(source.name, {}).items()
+            if (log := source.partitions.get(p)) is not None
+        )
+
+    @property
+    def expired_unlooked(self) -> int:
+        """Those that expired before they were looked at."""
+        return self.unlooked(attrgetter("log_start"))
+
+    def has_news(self) -> bool:
+        """Whether there is something to look at: new records, or maybe a key that was mended."""
+        if self.target is None or self.last is None or not self.moments:
+            return False
+        ends = self.moments[-1].ends
+        grown = any(end > ends.get(p, 0) for p, end in self.moment().ends.items())
+        return self.unlooked() > 0 or (bool(self.last.wrong) and grown)
+
+    def new_ranges(self) -> list[Range]:
+        """What is new on the source, and where its copies are on the target."""
+        kept = self.flow.engine.keeps_partitions
+        begin = {
+            ("source", source.name, p): self.reached.get(source.name, {}).get(p, 0)
+            for source in self.sources for p in source.partitions
+        } | {
+            ("target", self.topic, p): moments.start(
+                self.moments, self.reached, p, keeps_partitions=kept)[0]
+            for p in (self.target.partitions if self.target else ())
+        }  # fmt: skip
+        return [
+            replace(part, start=start)
+            for part in self.ranges()
+            if (start := max(part.start, begin[part.side, part.origin, part.partition])) < part.end
+        ]
+
+    def keeps_tombstones(self) -> bool:
+        """Whether none can have been removed of what :meth:`new_ranges` reads of the target."""
+        if self.target is None or not strategies.is_compacted(self.target):
+            return self.target is not None and bool(self.target.configs)
+        kept_ms = int(self.target.configs.get("delete.retention.ms", 0))
+        since = [
+            moments.start(self.moments, self.reached, p,
+                        keeps_partitions=self.flow.engine.keeps_partitions)[1]
+            for p in self.target.partitions
+        ]  # fmt: skip
+        oldest = min((at or 0 for at in since), default=0)
+        return self.taken_at_ms - oldest + MARGIN_MS < kept_ms
+
+    def moment(self) -> Moment:
+        """This moment of it."""
+        target = {} if self.target is None else self.target.partitions
+        isolation = self.flow.isolation("target")
+        committed = {
+            source.name: {
+                # A mirror at work commits beyond what the source held when it was observed.
+                p: min(position, source.partitions[p].end_for(self.flow.isolation("source")))
+                for p, position in self.positions.get(source.name, {}).items()
+                if p in source.partitions
+            }
+            for source in self.sources
+        }
+        return Moment(
+            self.taken_at_ms,
+            committed,
+            {p: log.end_for(isolation) for p, log in target.items()},
+        )  # fmt: skip
+
+    def source_ends(self) -> dict[str, dict[int, int]]:
+        """Ends of all that a mirror may have copied by now."""
+        return {
+            source.name: {p: log.end for p, log in source.partitions.items()}
+            for source in self.sources
+        }
+
+    def newer(self, before: CompactedTopic) -> int:
+        """Source offsets that came since an earlier moment."""
+        ends = before.source_ends()
+        return sum(
+            max(0, end - ends.get(origin, {}).get(partition, 0))
+            for origin, parts in self.source_ends().items()
+            for partition, end in parts.items()
+        )
+
+    def retained(self, firsts: Mapping[int, tuple[int, int]]) -> list[dict[str, Any]]:
+        """Rows of :data:`frames.latest_by_key.RETAINED_SCHEMA`: where retention was at work.
+
+        Only where a log begins later than it did can something have gone. Partitions keep the
+        order of records: of what follows a key that both sides hold, neither side has lost any.
+
+        :param firsts: partition -> lowest offsets on source and target of keys that are verified.
+        """
+        if self.target is None:
+            return []
+        kept = self.flow.engine.keeps_partitions
+        ordered = firsts if kept and len(self.sources) == 1 else {}
+        rows = []
+        limit = _expired_ms([self.target], self.taken_at_ms)
+        known = [*self.moments, self.moment()]
+        for source in self.sources:
+            for p in _moved(source, [self.target], kept=kept) if limit is not None else ():
+                args = (known, _starts(self.target), source.name, p)
+                rows.append(self._row("source", source.name, p, limit) | {
+                    "gone": moments.gone_below(*args, keeps_partitions=kept),
+                    "kept": min(
+                        moments.kept_from(*args, keeps_partitions=kept),
+                        ordered.get(p, (NOWHERE, NOWHERE))[0],
+                    ),
+                })  # fmt: skip
+        limit = _expired_ms(self.sources, self.taken_at_ms)
+        for p in _moved(self.target, self.sources, kept=kept) if limit is not None else ():
+            # A key that only the target has is no loss: it has expired where it may have.
+            bound = ordered.get(p, (NOWHERE, NOWHERE))[1]
+            rows.append(self._row("target", self.topic, p, limit) | {"gone": bound, "kept": bound})
+        return rows
+
+    def _row(
+        self, side: Side, origin: str, partition: int, expired_ms: int | None
+    ) -> dict[str, Any]:
+        return {
+            "flow": self.flow.name, "topic": self.topic, "side": side, "origin": origin,
+            "partition": partition, "expired_ms": expired_ms,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a scan or a look found of one topic.
+
+    :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
+    :param wrong: keys that are, as :class:`Scan` keeps them.
+    :param later: the topic after it was read; ``None``: it was gone.
+    """
+
+    topic: CompactedTopic
+    rows: Sequence[Mapping[str, Any]] = ()
+    samples: Sequence[Mapping[str, Any]] = ()
+    wrong: Sequence[dict[str, Any]] = ()
+    later: CompactedTopic | None = None
+
+    @property
+    def newer(self) -> int:
+        """Source offsets that came while it was read."""
+        return self.later.newer(self.topic) if self.later else 0
+
+    @property
+    def replaced(self) -> bool:
+        """Whether nothing was left of what it held, because newer records had come."""
+        return self.newer > 0 and not self.rows
+
+    @property
+    def moments(self) -> list[Moment]:
+        """Those of the topic; what is seen of it after it was read follows all of them."""
+        if self.topic.target is None:
+            return list(self.topic.moments)
+        found = moments.noted(self.topic.moments, self.topic.moment())
+        return moments.followed(found, self.later.source_ends()) if self.later else found
 
 
 def last_of(
@@ -172,34 +380,66 @@ def waiting(
 
 
 def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
-    """Whether a topic has to be scanned: something is new, and the last scan is old enough."""
-    if last is None:
+    """Whether a topic has to be scanned: something is new, and the last scan is old enough.
+
+    What was found in other logs of that name, or in what they have lost since, says nothing of it.
+    """
+    if last is None or last.replaced or not now.goes_on_from(last):
         return True
     changed = last.state != now.state() or last.total("in_flight") > 0
     return changed and now.taken_at_ms - last.at_ms >= every_ms
 
 
 def affordable(
-    topics: Sequence[CompactedTopic], max_bytes: float | None, max_records: float | None = None
+    topics: Iterable[CompactedTopic],
+    max_bytes: float | None,
+    max_records: float | None = None,
+    ranges_of: Callable[[CompactedTopic], Sequence[Range]] = CompactedTopic.ranges,
 ) -> list[CompactedTopic]:
-    """Those that fit into what a run may still read, in their order."""
+    """Those that fit into what a run may still read, in their order.
+
+    :param ranges_of: what is to be read of one.
+    """
     chosen = []
     left = [max_bytes, max_records]
     for topic in topics:
-        ranges = topic.ranges()
+        ranges = ranges_of(topic)
         sizes = (total_bytes(ranges), total_records(ranges))
         if all(have is None or size <= have for size, have in zip(sizes, left, strict=True)):
             chosen.append(topic)
-            left = [have and have - size for size, have in zip(sizes, left, strict=True)]
+            left = [
+                None if have is None else have - size
+                for size, have in zip(sizes, left, strict=True)
+            ]
     return chosen
 
 
-def _expired_ms(topic: TopicSnapshot, now_ms: int) -> int | None:
+def _end(topic: TopicSnapshot, partition: int) -> int:
+    log = topic.partitions.get(partition)
+    return log.end if log else 0
+
+
+def _starts(topic: TopicSnapshot) -> dict[int, int]:
+    return {p: log.log_start for p, log in topic.partitions.items()}
+
+
+def _moved(topic: TopicSnapshot, others: Iterable[TopicSnapshot], *, kept: bool) -> list[int]:
+    """Partitions of a topic whose records may have had partners in a log that begins later by now.
+
+    :param others: of the other side; ``kept``: whether partners are in the same partition.
+    """
+    moved = [p for other in others for p, start in _starts(other).items() if start]
+    return [p for p in topic.partitions if (p in moved if kept else moved)]
+
+
+def _expired_ms(topics: Iterable[TopicSnapshot], now_ms: int) -> int | None:
     """Records up to which timestamp retention may have removed; ``None``: none."""
-    if "delete" not in topic.configs.get("cleanup.policy", ""):
-        return None
-    by_size = int(topic.configs.get("retention.bytes", -1)) >= 0
-    if by_size and any(log.log_start for log in topic.partitions.values()):
-        return now_ms
-    kept_ms = int(topic.configs.get("retention.ms", -1))
-    return None if kept_ms < 0 else now_ms - kept_ms + MARGIN_MS
+    limits = []
+    for configs in (topic.configs for topic in topics):
+        if "delete" in configs.get("cleanup.policy", ""):
+            kept_ms = int(configs.get("retention.ms", -1))
+            if int(configs.get("retention.bytes", -1)) >= 0:
+                limits.append(now_ms)
+            elif kept_ms >= 0:
+                limits.append(now_ms - kept_ms + MARGIN_MS)
+    return max(limits, default=None)

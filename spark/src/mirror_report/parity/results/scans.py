@@ -1,38 +1,39 @@
 """What is kept and reported of a scan of a compacted topic."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.parity import HARMLESS, REPORTED_ONCE
-from mirror_report.parity.plan import CompactedTopic, Scan, scans
+from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES
+from mirror_report.parity.plan import CompactedTopic, Compared, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
+# What a key can be that is wrong.
+WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
+# What a look can find out about a key no more than that it has to be scanned.
+NOT_COMPARED = ("unverifiable", "not_compared")
 
-def keep(
-    manifest: Manifest,
-    topics: Iterable[CompactedTopic],
-    rows: Iterable[Mapping[str, Any]],
-    samples: Iterable[Mapping[str, Any]],
-    run_id: str,
-) -> Manifest:
-    """Keep what a scan found.
 
-    :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
+def keep(manifest: Manifest, found: Iterable[Compared], run_id: str, *, new: bool) -> Manifest:
+    """Keep what was found of some topics.
+
+    :param new: by looks, not by scans.
     """
-    found = manifest.scans
-    for topic in topics:
-        of_topic, shown = (
-            [row for row in some if (row["flow"], row["topic"]) == topic.key]
-            for some in (rows, samples)
-        )
-        scan = result(
-            topic, run_id, of_topic, shown, scans.last_of(found, *topic.key),
-            manifest.unreported.get(topic.flow.name, ()),
-        )  # fmt: skip
-        found = changes.with_topic(found, *topic.key, asdict(scan))
-    return replace(manifest, scans=found)
+    kept = manifest.scans
+    for each in found:
+        flow, topic = each.topic.key
+        last = scans.last_of(kept, flow, topic)
+        unreported = manifest.unreported.get(flow, ())
+        if new and last is not None:
+            scan = looked(each, run_id, last, unreported)
+        else:
+            scan = result(each.topic, run_id, each.rows, each.samples, last, unreported)
+            scan = replace(scan, wrong=list(each.wrong), replaced=each.replaced)
+        scan = replace(scan, newer=each.newer, moments=[moment.dump() for moment in each.moments])
+        kept = changes.with_topic(kept, flow, topic, asdict(scan))
+    return replace(manifest, scans=kept)
 
 
 def result(
@@ -49,24 +50,110 @@ def result(
     :param samples: of :func:`frames.latest_by_key.samples`, this topic's.
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
-    found = Scan(run_id, topic.taken_at_ms, topic.state())
-    for row in rows:
-        found.keys.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
-    due = (row["newest_ms"] for row in rows if row["class"] != "in_flight")
-    for sample in samples:
-        found.samples.setdefault(sample["class"], []).append(
-            {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
-        )
+    found = Scan(run_id, topic.taken_at_ms, topic.state(), _keys(rows), samples=_samples(samples))
     return replace(
         found,
         source_keys=sum(row["source_keys"] for row in rows),
         target_keys=sum(row["target_keys"] for row in rows),
-        newest_ms=max((newest for newest in due if newest is not None), default=None),
-        accounted={
-            name: min(found.total(name), last.known(name, unreported) if last else 0)
-            for name in REPORTED_ONCE
-        },
+        newest_ms=_newest(rows),
+        accounted=_accounted(found, last, unreported),
     )
+
+
+def looked(found: Compared, run_id: str, last: Scan, unreported: Collection[str] = ()) -> Scan:
+    """What is known after a look, to be kept.
+
+    Which of the last scan's keys are among those looked at is not known. So keys that are wrong
+    are taken off those that were verified, and of new keys only what the look saw counts: at least
+    so many are verified.
+
+    :param last: what was known before; ``unreported``: runs whose report was not written.
+    """
+    seen = _keys(found.rows)
+    before: Mapping[str, Mapping[str, int]] = _keys_of(last.wrong)
+    lanes = {lane for keys in (*seen.values(), *last.keys.values()) for lane in keys}
+    keys = {name: dict(known) for name, known in last.keys.items()}
+    for lane in lanes:
+        for name in (*WRONG, "expired"):
+            same = _of(before, name, lane)
+            _set(keys, name, lane, _of(last.keys, name, lane) - same + _of(seen, name, lane))
+        _set(keys, "in_flight", lane, _of(seen, "in_flight", lane))
+        known = sum(_of(last.keys, name, lane) for name in ("verified", "in_flight", *WRONG))
+        left = known - sum(_of(keys, name, lane) for name in ("in_flight", *WRONG))
+        _set(keys, "verified", lane, max(left, _of(seen, "verified", lane)))
+    scan = replace(last, run_id=run_id, keys=keys, looked_at_ms=found.topic.taken_at_ms)
+    there = sum(scan.total(name) for name in ("verified", "in_flight", *WRONG))
+    newest = (ms for ms in (last.newest_ms, _newest(found.rows)) if ms is not None)
+    return replace(
+        scan,
+        source_keys=max(last.source_keys, there - scan.total("extra")),
+        target_keys=max(last.target_keys, scan.total("verified")),
+        newest_ms=max(newest, default=None),
+        accounted=_accounted(scan, last, unreported),
+        samples=_more_samples(last, scan, _samples(found.samples)),
+        wrong=list(found.wrong),
+        uncompared=last.uncompared + found.topic.expired_unlooked
+        + sum(sum(seen.get(name, {}).values()) for name in NOT_COMPARED),
+    )  # fmt: skip
+
+
+def _keys(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
+    return found
+
+
+def _keys_of(wrong: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """Keys of some classes that are kept one by one, by class and lane."""
+    found: dict[str, Counter[str]] = {}
+    for key in wrong:
+        found.setdefault(key["class"], Counter())[str(key["lane"])] += 1
+    return found
+
+
+def _of(keys: Mapping[str, Mapping[str, int]], name: str, lane: str) -> int:
+    return keys.get(name, {}).get(lane, 0)
+
+
+def _set(keys: dict[str, dict[str, int]], name: str, lane: str, number: int) -> None:
+    if number or lane in keys.get(name, {}):
+        keys.setdefault(name, {})[lane] = max(0, number)
+
+
+def _newest(rows: Iterable[Mapping[str, Any]]) -> int | None:
+    due = (row["newest_ms"] for row in rows if row["class"] != "in_flight")
+    return max((newest for newest in due if newest is not None), default=None)
+
+
+def _accounted(scan: Scan, last: Scan | None, unreported: Collection[str]) -> dict[str, int]:
+    return {
+        name: min(scan.total(name), last.known(name, unreported) if last else 0)
+        for name in REPORTED_ONCE
+    }
+
+
+def _samples(some: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for sample in some:
+        found.setdefault(sample["class"], []).append(
+            {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
+        )
+    return found
+
+
+def _more_samples(
+    last: Scan, scan: Scan, seen: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Samples of a look, and after them those of keys that it did not look at again."""
+    kept = {name: sum(lanes.values()) for name, lanes in _keys_of(last.wrong).items()}
+    found = {}
+    for name in filter(scan.total, WRONG):
+        all_again = kept.get(name, 0) == last.total(name)
+        old = [] if all_again else last.samples.get(name, [])
+        both = seen.get(name, [])
+        found[name] = [*both, *(one for one in old if one not in both)][:SAMPLES]
+    return found
 
 
 def reported(
@@ -83,18 +170,25 @@ def reported(
             empty, status="in_flight",
             reason=f"{why}: its first scan waits, it reads the whole topic",
         )  # fmt: skip
+    if scan.replaced or not scan.keys:
+        reason = "what it held was replaced while it was read: the next run reads it again"
+        return replace(
+            empty, status="in_flight", in_flight_records=scan.newer,
+            reason=f"{why}: {reason if scan.replaced else 'it holds no record'}",
+        )  # fmt: skip
     accounted = {name: scan.known(name, unreported) for name in REPORTED_ONCE}
     counts = {name: scan.total(name) - accounted.get(name, 0) for name in CLASSES}
     status = _status(scan, counts)
-    whole = status == "verified" and not scan.total("in_flight")
+    in_flight = scan.total("in_flight") + scan.newer
+    whole = status == "verified" and not in_flight
     return replace(
         empty,
         status=status,
         reason=f"{why}: compared by the latest record of each key",
-        source_records=scan.source_keys,
+        source_records=scan.source_keys + scan.newer,
         target_records=scan.target_keys,
         verified_records=scan.total("verified"),
-        in_flight_records=scan.total("in_flight"),
+        in_flight_records=in_flight,
         skipped_records=scan.total("skipped"),
         counts=counts,
         accounted={**empty.accounted, **accounted},
@@ -107,6 +201,40 @@ def reported(
             if counts.get(name)
         },
     )
+
+
+def with_new_records(
+    found: TopicParity, last: Scan | None, now: CompactedTopic | None
+) -> TopicParity:
+    """What a report says of a topic, with what came since and was not compared.
+
+    :param found: :func:`reported`; ``last``: what it is of.
+    :param now: the topic as this run observed it; ``None``: it was not there any more.
+    """
+    if last is None or last.replaced:
+        return found
+    unlooked = now.unlooked() if now else 0
+    uncompared = last.uncompared + unlooked
+    looked_ms = last.looked_at_ms or last.at_ms
+    parts = [f"as a whole {_ago(now, last.at_ms)}"] if now else []
+    if now and last.looked_at_ms:
+        parts.append(f"what came since {_ago(now, looked_ms)}")
+    if uncompared:
+        parts.append(f"{uncompared} records since were not compared")
+    whole = found.verified_through_ms is not None and not uncompared
+    return replace(
+        found,
+        status="in_flight" if unlooked and found.status == "verified" else found.status,
+        reason=", ".join([found.reason, *parts]),
+        scanned_at_ms=last.at_ms,
+        uncompared_records=uncompared,
+        verified_through_ms=looked_ms if whole else None,
+    )
+
+
+def _ago(now: CompactedTopic, at_ms: int) -> str:
+    minutes = max(0, now.taken_at_ms - at_ms) // 60_000
+    return f"{minutes // 60} h ago" if minutes >= 120 else f"{minutes} min ago"
 
 
 def _status(scan: Scan, counts: Mapping[str, int]) -> ParityStatus:

@@ -9,6 +9,7 @@ from mirror_report.model import CLASSES, ParityStatus, TopicParity
 from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import (
+    CompactedTopic,
     RunPlan,
     TopicPlan,
     buckets,
@@ -40,15 +41,24 @@ def report_topic(
     if topic.skip is not None:
         return replace(empty, status="skipped", reason=topic.skip)
     if topic.strategy == "latest_by_key":
-        found = scans.reported(
-            empty, last_of(manifest.scans, *topic.key), manifest.unreported.get(topic.flow, ()),
-            topic.why,
-        )  # fmt: skip
-        beyond = unreadable.of_topic(manifest.unreadable, topic.key)
-        return _with_coverage(_with_unreadable(found, beyond), 0)
+        return _by_key(context, manifest, plan, topic, empty)
     if not topic.judged:
         return _with_coverage(_not_compared(context, plan, topic, empty), 0)
     return _by_bucket(context, manifest, plan, topic, empty)
+
+
+def _by_key(
+    context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
+) -> TopicParity:
+    last = last_of(manifest.scans, *topic.key)
+    found = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
+    now = CompactedTopic.seen(
+        plan.snapshots[topic.flow], topic.topic, topic.origins,
+        context.baseline(topic.flow).get("topics", {}),
+    )  # fmt: skip
+    found = scans.with_new_records(found, last, now and now.after(last))
+    beyond = unreadable.of_topic(manifest.unreadable, topic.key)
+    return _with_coverage(_with_unreadable(found, beyond), found.uncompared_records)
 
 
 def _by_bucket(

@@ -1,4 +1,4 @@
-"""Scanning compacted topics: the latest record of every key, on both sides, in one job."""
+"""Comparing compacted topics: the latest record of every key, or of those that are new."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.model import TopicSnapshot
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import compare, latest_by_key, sql
-from mirror_report.parity.plan import CompactedTopic, FlowSnapshots, Range, RunPlan, Unread
+from mirror_report.parity.frames import compare, latest_by_key, new_records, sql
+from mirror_report.parity.plan import (
+    CompactedTopic,
+    Compared,
+    FlowSnapshot,
+    FlowSnapshots,
+    Range,
+    RunPlan,
+    Unread,
+)
 from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import SIDES, Manifest, TopicKey
 
-NOWHERE = 2**62
+# Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.
+WRONG_KEPT = 2_000
 
 
 @dataclass(frozen=True)
@@ -28,49 +36,77 @@ class Scanned:
 
     :param topics: those of which something can be said.
     :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
+    :param later: each topic after it was read.
+    :param wrong: keys that are, of each topic, as far as they are kept (:class:`plan.Scan`).
     """
 
     topics: Sequence[CompactedTopic] = ()
     rows: list[dict[str, Any]] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     unread: Unread = field(default_factory=Unread)
+    later: Mapping[TopicKey, CompactedTopic] = field(default_factory=dict)
+    wrong: Mapping[TopicKey, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def found(self) -> list[Compared]:
+        """What was found of each topic."""
+        rows, samples = _by_topic(self.rows), _by_topic(self.samples)
+        return [
+            Compared(
+                topic, rows.get(topic.key, ()), samples.get(topic.key, ()),
+                self.wrong.get(topic.key, ()), self.later.get(topic.key),
+            )
+            for topic in self.topics
+        ]  # fmt: skip
 
     @property
     def differing(self) -> list[CompactedTopic]:
-        """Topics that have keys that are wrong."""
-        wrong = {
-            (row["flow"], row["topic"]) for row in self.rows if row["class"] in latest_by_key.WRONG
-        }
-        return [topic for topic in self.topics if topic.key in wrong]
+        """Topics that have keys that are wrong, or of which everything had been replaced."""
+        return [
+            found.topic
+            for found in self.found()
+            if found.replaced or any(row["class"] in latest_by_key.WRONG for row in found.rows)
+        ]
 
     def replaced(self, again: Scanned) -> Scanned:
         """With what was found when the topics that differ were scanned again."""
         former = {topic.key for topic in self.differing}
         topics = [topic for topic in self.topics if topic.key not in former]
         rows = [row for row in self.rows if (row["flow"], row["topic"]) not in former]
-        return Scanned([*topics, *again.topics], rows + again.rows, again.samples, again.unread)
+        later = {**self.later, **again.later}
+        return replace(again, topics=[*topics, *again.topics], rows=rows + again.rows, later=later)
 
 
 class Scanner:
-    """Compacted topics, in one run."""
+    """Compacted topics, in one run.
+
+    :param new: compare what is new of them, not the whole.
+    """
 
     def __init__(
-        self, context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan
+        self,
+        context: RunContext,
+        storage: RowStorage,
+        manifest: Manifest,
+        plan: RunPlan,
+        *,
+        new: bool = False,
     ) -> None:
         self.context = context
+        self.new = new
         self.session = storage.session
         self.reader = Reader(
             context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
         )
 
     def scan(self, topics: Sequence[CompactedTopic]) -> Scanned:
-        """Compare some topics as a whole.
+        """Compare some topics.
 
         :raises OutOfTimeError: the run's time is over.
         """
-        self.context.progress(f"comparing {len(topics)} compacted topic(s) by key")
-        rows = self.reader.read(partial(self._counted, topics))
-        return Scanned(self._readable(topics), rows, unread=self.reader.unread)
+        what = "new records of " if self.new else ""
+        self.context.progress(f"comparing {what}{len(topics)} compacted topic(s) by key")
+        rows, later = self.reader.read(partial(self._counted, topics))
+        return Scanned(self._readable(topics), rows, unread=self.reader.unread, later=later)
 
     def confirm(self, topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> Scanned:
         """Compare some topics again; what changes meanwhile is in flight.
@@ -79,81 +115,131 @@ class Scanner:
         :raises OutOfTimeError: the run's time is over.
         """
         now = _now(topics, snapshots)
-        rows, samples = self.reader.read(partial(self._confirmed, now))
-        return Scanned(self._readable(now), rows, samples, self.reader.unread)
+        found = self.reader.read(partial(self._confirmed, now))
+        return replace(found, topics=self._readable(now), unread=self.reader.unread)
 
     def _readable(self, topics: Iterable[CompactedTopic]) -> list[CompactedTopic]:
         return self.reader.readable(topics, attrgetter("key"))
 
-    def _counted(self, topics: Sequence[CompactedTopic]) -> list[dict[str, Any]]:
-        with limited(self.context, self.session):
-            judged = latest_by_key.collapse(self._judged(self._readable(topics)))
-            return [row.asDict() for row in latest_by_key.count(judged).collect()]
-
-    def _confirmed(
+    def _counted(
         self, topics: Sequence[CompactedTopic]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    ) -> tuple[list[dict[str, Any]], dict[TopicKey, CompactedTopic]]:
+        with limited(self.context, self.session):
+            collapsed = latest_by_key.collapse(self._judged(self._readable(topics))).persist()
+            collapsed.count()
+            later = self._later(topics)
+            rows = _plain(latest_by_key.count(self._without_expired(collapsed, later.values())))
+            collapsed.unpersist()
+        return rows, later
+
+    def _confirmed(self, topics: Sequence[CompactedTopic]) -> Scanned:
         chosen = self._readable(topics)
         if not chosen:
-            return [], []
+            return Scanned()
         with limited(self.context, self.session):
             collapsed = latest_by_key.collapse(self._judged(chosen)).persist()
             collapsed.count()
-            final = collapsed
-            if newer := self._newer(chosen):
-                tail = compare.with_lanes(self.reader.fetch(newer), self.context.by_partition)
-                changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY)
-                final = latest_by_key.without(collapsed, changed)
-            rows = [row.asDict() for row in latest_by_key.count(final).collect()]
-            samples = [row.asDict() for row in latest_by_key.samples(final).collect()]
+            later = self._later(chosen)
+            final = self._without_expired(collapsed, later.values())
+            if tails := [part for topic in chosen for part in _tails(topic, later)]:
+                tail = compare.with_lanes(self.reader.fetch(tails), self.context.by_partition)
+                changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY, "side")
+                final = latest_by_key.without(final, changed, new=self.new)
+            found = Scanned(
+                rows=_plain(latest_by_key.count(final)),
+                samples=_plain(latest_by_key.samples(final)),
+                later=later,
+                wrong=_by_topic(_plain(new_records.wrong(final, WRONG_KEPT))),
+            )
             collapsed.unpersist()
-        return rows, samples
+        return found
 
-    def _newer(self, topics: Sequence[CompactedTopic]) -> list[Range]:
-        """What the sources got since: compaction may have removed what it replaces."""
+    def _later(self, topics: Iterable[CompactedTopic]) -> dict[TopicKey, CompactedTopic]:
+        """Some topics after they were read: what compaction or retention may have removed since."""
         flows = {topic.flow.name: topic.flow for topic in topics}
-        now = {name: self.context.take.source(flow) for name, flow in flows.items()}
-        return [
-            newer
+        snapshots = {
+            name: FlowSnapshot(
+                flow, {}, self.context.take.source(flow), self.context.take.target(flow)
+            )
+            for name, flow in flows.items()
+        }
+        return {
+            topic.key: replace(now, positions=topic.positions)
+            for topic, now in _seen(topics, snapshots)
+        }
+
+    def _without_expired(self, collapsed: DataFrame, topics: Iterable[CompactedTopic]) -> DataFrame:
+        """:func:`frames.latest_by_key.with_retention`, where it was at work."""
+        verified = {
+            (row["flow"], row["topic"], row["lane"]): (row["source_first"], row["target_first"])
+            for row in _plain(latest_by_key.count(collapsed.filter(F.col("class") == "verified")))
+        }
+        rows = [
+            row
             for topic in topics
-            for before in topic.sources
-            for newer in _newer_than(before, now[topic.flow.name].topics.get(before.name), topic)
+            for row in topic.retained(
+                {lane: first for (*key, lane), first in verified.items() if tuple(key) == topic.key}
+            )
         ]
+        if not rows:
+            return collapsed
+        return latest_by_key.with_retention(
+            collapsed, self._table(latest_by_key.RETAINED_SCHEMA, rows)
+        )
 
     def _judged(self, topics: Sequence[CompactedTopic]) -> DataFrame:
         beyond = self._unreadable(topics)
         topics = self._readable(topics)
-        wanted = [each for topic in topics for each in topic.ranges()]
-        records = self.reader.bucketed(wanted, self.context.bucket_ms)
+        records = self.reader.bucketed(self._wanted(topics), self.context.bucket_ms)
         untimed = [topic.topic for topic in topics if not topic.keeps_time]
-        timed = records.withColumn(
-            "compared_ms", F.when(~F.col("topic").isin(*untimed), F.col("compared_ms"))
+        timed = compare.with_lanes(
+            records.withColumn(
+                "compared_ms", F.when(~F.col("topic").isin(*untimed), F.col("compared_ms"))
+            ),
+            self.context.by_partition,
         )
-        places = [row for topic in topics for row in topic.places()]
-        keys = latest_by_key.by_key(
-            compare.with_lanes(timed, self.context.by_partition),
-            sql.table(self.session, latest_by_key.PLACES_SCHEMA, places),
+        places = self._table(
+            latest_by_key.PLACES_SCHEMA, (row for topic in topics for row in topic.places())
         )
-        expiry = [topic.expiry() for topic in topics]
-        return latest_by_key.judge(
-            keys, sql.table(self.session, latest_by_key.EXPIRY_SCHEMA, expiry), beyond
+        if not self.new:
+            return latest_by_key.judge(latest_by_key.by_key(timed, places), beyond)
+        wrong = self._table(
+            new_records.WRONG_SCHEMA, (row for topic in topics for row in _wrong_records(topic))
         )
+        tombstones = self._table(
+            new_records.TOMBSTONES_SCHEMA,
+            (
+                {"flow": topic.flow.name, "topic": topic.topic,
+                 "tombstones": topic.keeps_tombstones()}
+                for topic in topics
+            ),
+        )  # fmt: skip
+        return new_records.judge(new_records.by_key(timed, wrong, places), tombstones, beyond)
+
+    def _wanted(self, topics: Iterable[CompactedTopic]) -> list[Range]:
+        """What is to be read of some topics."""
+        return [
+            part
+            for topic in topics
+            for part in (topic.new_ranges() if self.new else topic.ranges())
+        ]
+
+    def _table(self, schema: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+        return sql.table(self.session, schema, list(rows))
 
     def _unreadable(self, topics: Sequence[CompactedTopic]) -> DataFrame | None:
         """Keys (:data:`frames.latest_by_key.KEY`) of records that cannot be read."""
-        floors: Mapping[Any, int] = {
-            (*topic.key, row["side"], row["origin"], row["partition"]): row["floor"]
+        floors = {
+            (row["flow"], row["side"], row["origin"], row["partition"]): row["floor"]
             for topic in topics
             for row in topic.places()
         }
-        some = [
-            record
-            for record in self.reader.unread.records
-            if record.offset
-            >= floors.get(
-                (record.flow, record.topic, record.side, record.origin, record.partition), NOWHERE
-            )
-        ]
+        starts = {(*part.key, part.partition): part.start for part in self._wanted(topics)}
+        some = []
+        for record in self.reader.unread.records:
+            place = (record.flow, record.side, record.origin, record.partition)
+            if place in starts and record.offset >= max(starts[place], floors[place]):
+                some.append(record)
         rows = [
             {
                 "flow": record.flow, "topic": record.topic, "partition": record.partition,
@@ -169,28 +255,60 @@ class Scanner:
         return latest_by_key.with_keys(compare.with_lanes(keys, self.context.by_partition))
 
 
-def _newer_than(
-    before: TopicSnapshot, now: TopicSnapshot | None, topic: CompactedTopic
-) -> Iterator[Range]:
-    flow, isolation = topic.flow.name, topic.flow.isolation("source")
-    for partition, log in (now.partitions if now else {}).items():
-        begun = before.partitions.get(partition)
-        start = max(begun.end_for(isolation) if begun else 0, log.log_start)
-        end = log.end_for(isolation)
-        if start < end:
-            yield Range(flow, "source", before.name, topic.topic, partition, start, end)
+def _plain(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def _by_topic(rows: Iterable[Mapping[str, Any]]) -> dict[TopicKey, list[dict[str, Any]]]:
+    found: dict[TopicKey, list[dict[str, Any]]] = {}
+    for row in rows:
+        plain = {name: value for name, value in row.items() if name not in ("flow", "topic")}
+        found.setdefault((row["flow"], row["topic"]), []).append(plain)
+    return found
+
+
+def _wrong_records(topic: CompactedTopic) -> Iterator[dict[str, Any]]:
+    """Rows of :data:`frames.new_records.WRONG_SCHEMA`: what is known of keys that were wrong."""
+    for key in topic.last.wrong if topic.last else ():
+        for side in SIDES:
+            if key[side] is not None:
+                names = {name: key[name] for name in ("lane", "k1", "k2")}
+                where = {"flow": topic.flow.name, "topic": topic.topic, "side": side}
+                yield {**where, **names, **key[side], "counts": True, "below": side == "source"}
+
+
+def _tails(topic: CompactedTopic, later: Mapping[TopicKey, CompactedTopic]) -> Iterator[Range]:
+    """What both sides of a topic got since: compaction may have removed what it replaces."""
+    now = {} if topic.key not in later else {
+        (side, log.name): log for side, log in later[topic.key].sides()
+    }  # fmt: skip
+    for side, before in topic.sides():
+        isolation = topic.flow.isolation(side)
+        parts = now[side, before.name].partitions if (side, before.name) in now else {}
+        for partition, log in parts.items():
+            begun = before.partitions.get(partition)
+            start = max(begun.end_for(isolation) if begun else 0, log.log_start)
+            end = log.end_for(isolation)
+            if start < end:
+                yield Range(topic.flow.name, side, before.name, topic.topic, partition, start, end)
+
+
+def _seen(
+    topics: Iterable[CompactedTopic], snapshots: FlowSnapshots
+) -> Iterator[tuple[CompactedTopic, CompactedTopic]]:
+    """Topics, each with what snapshots show of it; without those that are gone."""
+    for topic in topics:
+        snapshot, origins = snapshots.get(topic.flow.name), [each.name for each in topic.sources]
+        if snapshot and (
+            now := CompactedTopic.seen(snapshot, topic.topic, origins, topic.recorded)
+        ):
+            # When it was observed first: nothing since then is vouched for.
+            yield (
+                topic,
+                replace(now, taken_at_ms=topic.taken_at_ms, last=topic.last, moments=topic.moments),
+            )
 
 
 def _now(topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> list[CompactedTopic]:
-    """The same topics as fresh snapshots show them; without those that are gone."""
-    return [
-        # When it was observed first: nothing since then is vouched for.
-        replace(now, taken_at_ms=topic.taken_at_ms)
-        for topic in topics
-        if (snapshot := snapshots.get(topic.flow.name))
-        and (
-            now := CompactedTopic.seen(
-                snapshot, topic.topic, [each.name for each in topic.sources], topic.recorded
-            )
-        )
-    ]
+    """The same topics as fresh snapshots show them."""
+    return [now for _, now in _seen(topics, snapshots)]
