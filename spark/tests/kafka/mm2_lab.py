@@ -105,7 +105,8 @@ class Lab:
             )
         ) as producer:
             for number in range(count):
-                producer.send(self.topic, value=b"%0*d" % (size, number), partition=number % partitions)
+                value = b"%0*d" % (size, number)
+                producer.send(self.topic, value=value, partition=number % partitions)
             producer.flush(60)
 
     def observe(self) -> Observed:
