@@ -89,14 +89,14 @@ def _by_status(status: str) -> dict[str, str]:
     )
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
-    verified = " ".join(
-        f"when {state} then {compared}"
+    verified = " or ".join(
+        f"({state})"
         for state in (
             f"{status} = 'verified'", settled, f"{status} = 'unverifiable' and equal and due"
         )
     )  # fmt: skip
     return {
-        "verified_records": f"sum(case {verified} - {on_its_way} else 0L end)",
+        "verified_records": f"sum(if({verified}, {compared} - {on_its_way}, 0L))",
         "in_flight_records": f"sum(case when {status} = 'in_flight' then n_source"
         f" when {still_open} then {compared}"
         f" when {settled} then {on_its_way} else 0L end)",
