@@ -64,7 +64,10 @@ class Replay(Mirror):
         flows = self.flows()
         # A compacted topic is read as a whole by every run.
         self.settings = replace(
-            self.settings, flows=flows, budget=Budget(scrub_bytes=0, compacted_hours=0)
+            self.settings,
+            flows=flows,
+            # What stays open is counted by slices from the first run on.
+            budget=Budget(scrub_bytes=0, compacted_hours=0, open_minutes=0),
         )
         self.committed: dict[str, Positions] = {flow: {} for flow in FLOWS}
         self.copied: dict[str, dict[int, int]] = {}

@@ -33,3 +33,8 @@ def topic(left_open: int = 0, **buckets: int) -> TopicParity:
 )
 def test_nothing_compared_is_not_verified(found: TopicParity, called: str) -> None:
     assert summaries.status(found, 0, 0)["status"] == called
+
+
+def test_the_reason_says_what_lies_below_the_position() -> None:
+    assert summaries.status(topic(), 0, 0)["reason"].startswith("nothing is below")
+    assert summaries.status(topic(), 0, 0, 95)["reason"].startswith("95 records below")

@@ -254,3 +254,9 @@ def test_states_this_release_does_not_know_are_shown() -> None:
     stream = io.StringIO()
     terminal.write(formats.report(plain, "/x/latest.html"), stream, wide=True)
     assert stream.getvalue().count("NOVEL") >= 4
+
+
+def test_what_is_in_minutes_that_stay_open_is_said_with_since_when() -> None:
+    text = text_of(report(parity=[parity("t", open_records=1200, open_since_ms=1_795_000_000_000)]))
+    assert "t: 1,200 records below the committed position are of minutes open since 2026-" in text
+    assert "minutes open since" not in text_of(report(parity=[parity("t")]))

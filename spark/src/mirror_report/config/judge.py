@@ -46,6 +46,7 @@ def judge_settings(settings: Settings) -> None:
         ("budget.max_lag_records", budget.max_lag_records, 1),
         ("budget.deadline_seconds", budget.deadline_seconds, 1),
         ("budget.scrub_bytes", budget.scrub_bytes, 0),
+        ("budget.open_minutes", budget.open_minutes, 0),
         ("budget.state_bytes", budget.state_bytes, 1),
         ("spark.scratch_bytes", settings.spark.scratch_bytes, 1),
     ):

@@ -43,6 +43,8 @@ class Budget:
     :param state_bytes: that rows of all runs may hold in the state directory before one more is
         written.
     :param compacted_hours: how long the scan of a compacted topic counts before the next.
+    :param open_minutes: for how long a minute of records may stay open before what the mirror has
+        committed of it is judged by slices of offsets.
     """
 
     max_bytes: int | None = 21_474_836_480
@@ -52,6 +54,7 @@ class Budget:
     scrub_bytes: int = 67_108_864
     state_bytes: int | None = 10_737_418_240
     compacted_hours: float = 24.0
+    open_minutes: float = 60.0
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,12 @@ SAMPLES = 20
 # What the next run may say otherwise although nothing has changed.
 FORETOLD = ("verified_records", "in_flight_records", *(f"buckets_{name}" for name in STATUSES))
 # Numbers of a lane that add up to those of its topic, those of which the newest counts, and those
-# of which the oldest does. ``unmatched_records``: what cannot be verified and the target alone has.
+# of which the oldest does. ``unmatched_records``: what cannot be verified and the target alone has;
+# ``below_records``: what was committed of buckets that are not due, at most.
 ADDED = (
     "source_records", "target_records", "skipped_records", "older_records", "replaced_records",
     *CLASSES,
-    *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records",
+    *(f"accounted_{name}" for name in ACCOUNTABLE), "unmatched_records", "below_records",
     *FORETOLD, *(f"next_{name}" for name in FORETOLD), "candidates",
 )  # fmt: skip
 NEWEST = ("newest_due_ms", "verified_through_ms", "next_verified_through_ms")

@@ -19,6 +19,7 @@ from mirror_report.parity.plan import (
     boundaries,
     copies,
     fatal,
+    open_buckets,
     run_plan,
     total_bytes,
     total_records,
@@ -215,14 +216,21 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
     final = judged
     samples: list[dict[str, Any]] = []
-    rows = summaries.by_topic(totals.summarise(judged, context.bucket_ms).collect())
-    if any(row["candidates"] for row in rows):
+    lanes = totals.summarise(judged, context.bucket_ms).collect()
+    rows = summaries.by_topic(lanes)
+    manifest = open_buckets.note(state.manifest, plan, lanes, context.now_ms)
+    state = replace(state, manifest=manifest)
+    if differ := any(row["candidates"] for row in rows):
         state, samples = _classify(context, storage, state, compared, judged)
+    elif manifest.results is not None:
+        results = classify.keep_earlier(storage, manifest, plan, judged)
+        state = replace(state, manifest=replace(manifest, results=results))
+    earlier = state.manifest.results
+    state, lost = _judge_open(context, storage, state, compared, judged)
+    samples += lost
+    if differ or state.manifest.results != earlier:
         final = compare.judge(context, storage, state.manifest, plan, compared)
         rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
-    elif state.manifest.results is not None:
-        results = classify.keep_earlier(storage, state.manifest, plan, judged)
-        state = replace(state, manifest=replace(state.manifest, results=results))
     before = state.manifest
     manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
     state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
@@ -296,6 +304,39 @@ def _classify(
         left=left + found.left,
     )
     return state.with_findings(observed.findings).with_unread(found.unread), found.samples
+
+
+def _judge_open(
+    context: RunContext,
+    storage: RowStorage,
+    state: RunState,
+    compared: Compared,
+    judged: JudgedBuckets,
+) -> tuple[RunState, list[dict[str, Any]]]:
+    """Judge by slices of offsets what has been open for long; with samples."""
+    from mirror_report.parity.steps.slices import Counter  # noqa: PLC0415
+
+    late = open_buckets.late(
+        state.manifest, state.plan, context.now_ms, context.settings.budget.open_minutes
+    )
+    if not late or context.time_is_over():
+        return state, []
+    counter = Counter(context, storage, state.manifest, state.plan)
+    counted = counter.count(late, compared.digests)
+    if counted is not None and counted.lost:
+        observed = observe.observe_again(context, state.plan, {flow for flow, _ in counted.lost})
+        state = state.with_findings(observed.findings)
+        counted = counter.confirm(counted, observed.snapshots)
+    plan = replace(state.plan, spent=counter.spent)
+    state = replace(state, plan=plan).with_unread(counter.reader.unread)
+    if counted is None:
+        return state, []
+    manifest, samples = counter.keep(counted, judged)
+    # What differs in its time alone may close such a loss only where a copy may lie.
+    manifest = copies.need(
+        manifest, {topic: range(len(copies.known(manifest, topic))) for topic in counted.lost}
+    )
+    return replace(state, manifest=replace(manifest, unreadable=state.manifest.unreadable)), samples
 
 
 def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState:

@@ -63,6 +63,13 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     for row in some if wide else some[:TOP]:
         if row["reason"]:
             line(out, (f"{row['topic']}: {row['reason']}", "dim"))
+        if row.get("open_records"):
+            since = figures.moment(row["open_since_ms"])
+            number = figures.number(row["open_records"])
+            text = (
+                f"{number} records below the committed position are of minutes open since {since}"
+            )
+            line(out, (f"{row['topic']}: {text}: judged for losses", "dim"))
     single = rows.mismatches(some)
     if wide and single:
         table(

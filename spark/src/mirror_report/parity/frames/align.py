@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, PARTITION, Key
-from mirror_report.parity.frames import fingerprint
+from mirror_report.parity import BUCKET, PARTITION, Key, bucket_key
+from mirror_report.parity.frames import compare, fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA
 from mirror_report.parity.frames.sql import table
 
@@ -102,6 +102,30 @@ def place_by_hash(records: DataFrame, untimed: Collection[str], buckets: int) ->
     time = F.when(~F.col("topic").isin(*untimed), fingerprint.timestamp_ms())
     compared = records.withColumn("compared_ms", time)
     return compared.withColumn("bucket", F.pmod(fingerprint.record_hash(1), F.lit(buckets)))
+
+
+def extents(
+    session: SparkSession, digests: DataFrame, rows: Iterable[Mapping[str, Any]]
+) -> dict[Key, list[dict[str, Any]]]:
+    """Bucket -> where its digested records lie, by partition, and how many (``n``).
+
+    :param digests: with lanes.
+    :param rows: of the buckets.
+    """
+    named = list(rows)
+    found: dict[Key, list[dict[str, Any]]] = {bucket_key(row): [] for row in named}
+    grouped = (
+        digests.join(compare.some_buckets(session, named), on=list(BUCKET), how="left_semi")
+        .groupBy(*BUCKET, "side", "origin", "partition")
+        .agg(
+            F.min("off_min").alias("off_min"),
+            F.max("off_max").alias("off_max"),
+            F.sum("n").alias("n"),
+        )
+    )
+    for row in grouped.collect():
+        found[bucket_key(row.asDict())].append(row.asDict())
+    return found
 
 
 def bounded(

@@ -71,10 +71,10 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     :param digests: both sides, :func:`with_lanes`; those of one key add up.
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
     :returns: flow, topic, lane, bucket, n_source, n_target, replaced (records of the source with
-        header keys that are no UTF-8), ts_max (source), mirrored, within (all of the source is
-        below the boundary), equal, disordered (the same records in another order),
-        all_older (of the target, all may be copies of what the source had lost when it was first
-        read), pair.
+        header keys that are no UTF-8), below (records of the source below the boundary, at most),
+        ts_max (source), mirrored, within (all of the source is below the boundary), equal,
+        disordered (the same records in another order), all_older (of the target, all may be copies
+        of what the source had lost when it was first read), pair.
     """
     both = ", ".join(part.format(side) for side in _SIDES for part in _parts())
     return _by_lane(_by_partition(digests, positions)).select(
@@ -82,6 +82,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         "n_source",
         "n_target",
         "replaced",
+        "below",
         "ts_max",
         *named(
             {
@@ -102,6 +103,8 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
         "unmirrored": "count_if(side = 'source' and off_max >= coalesce(position, 0))",
         "beyond": "count_if(side = 'source' and off_max >= coalesce(boundary, position, 0))",
         "replaced": f"coalesce(sum({_on('source', 'n_replaced')}), 0L)",
+        "below": "coalesce(sum(if(side = 'source', least(n, greatest("
+        "coalesce(boundary, position, 0L) - off_min, 0L)), null)), 0L)",
         "not_older": "count_if(side = 'target' and off_max >= coalesce(older, 0))",
         "ts_max": f"max({_on('source', 'ts_max')})",
         "one_origin": f"min({_on('source', 'origin')})",
@@ -142,6 +145,7 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
         "unmirrored": "sum(unmirrored)",
         "beyond": "sum(beyond)",
         "replaced": "sum(replaced)",
+        "below": "sum(below)",
         "not_older": "sum(not_older)",
         "ts_max": "max(ts_max)",
         "disordered": "bool_or(disordered)",

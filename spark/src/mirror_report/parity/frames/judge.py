@@ -36,6 +36,10 @@ RESULTS_SCHEMA = (
 # Of the source, what was compared and holds bytes that nobody can see.
 REPLACED = "if(due and not blind, replaced, 0L)"
 
+# The ``pair`` of what slices found of a bucket that is not due (:mod:`frames.slices`): of no
+# digests, so the bucket is classified as soon as it is due.
+SLICED_PAIR = "concat('sliced-', pair)"
+
 _KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in ACCOUNTABLE))
 
 

@@ -5,17 +5,23 @@ from pyspark.sql import DataFrame
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, ADDED, BY_LANE, LASTING, NEWEST, OLDEST, STATUSES
 from mirror_report.parity.frames.compare import KEEPS_ORDER
-from mirror_report.parity.frames.judge import REPLACED
+from mirror_report.parity.frames.judge import REPLACED, SLICED_PAIR
 from mirror_report.parity.frames.sql import derived, named
 
 HOUR_MS = 3_600_000
 STRIP_HOURS = 48
+# Open buckets of a lane that are named: those with the most records below the position first.
+MOST_OPEN = 32
 # Classes whose records are not verified although their bucket was compared.
 UNCOMPARED = (*LASTING, "unverifiable", "expired", "skipped")
 SEVERITIES = f"array({', '.join(map(repr, STATUSES))})"
 
 # Classifying that only met records newer than the digests has decided nothing yet.
 _DECIDED = "due and not (settled and {status} = 'in_flight')"
+# Nothing of it is under way, and nothing differs.
+_CLOSED = "due and equal"
+# Slices have judged it.
+_SLICED = f"not due and coalesce(known_pair = {SLICED_PAIR}, false)"
 _BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
 NUMBERS_OF_RECORDS = {
     "source_records": "sum(n_source)",
@@ -23,6 +29,7 @@ NUMBERS_OF_RECORDS = {
     "skipped_records": "sum(skipped)",
     "older_records": "sum(older)",
     "replaced_records": f"sum({REPLACED})",
+    "below_records": "sum(if(due, 0L, below))",
     "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
 }
 NUMBERS_OF_CLASSES = {
@@ -43,18 +50,27 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     :returns: one row per (flow, topic, lane): ``ADDED``, ``NEWEST`` and ``OLDEST`` of
         :mod:`classes`, and ``hours``, the newest :data:`STRIP_HOURS` hours of the topic that hold
         records: struct of the hour's start in milliseconds, its worst status and the one the next
-        run will see, both as indexes of ``STATUSES`` there.
+        run will see, both as indexes of ``STATUSES`` there; ``n_open``, how many buckets are not
+        closed, and ``open``, at most :data:`MOST_OPEN` of them: struct of below (records
+        below the position, 0 of a bucket that is due), n_source, bucket.
     """
     numbers = (
         NUMBERS_OF_RECORDS | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
         | _by_status("status") | {f"next_{k}": v for k, v in _by_status("next_status").items()}
     )  # fmt: skip
+    numbers |= {
+        "n_open": f"count_if(not ({_CLOSED}))",
+        "open": f"collect_list(if({_CLOSED}, null,"
+        " struct(if(due, 0L, below) as below, n_source, bucket)))",
+    }
     by_hour = _with_first_bad(judged).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
     rank = "dense_rank() over (partition by flow, topic order by hour desc)"
     by_lane = {
         **{name: f"sum({name})" for name in ADDED},
         **{name: f"max({name})" for name in NEWEST},
         **{name: f"min({name})" for name in OLDEST},
+        "n_open": "sum(n_open)",
+        "open": f"slice(sort_array(flatten(collect_list(open)), false), 1, {MOST_OPEN})",
         "hours": "sort_array(collect_list(if(newest, struct(hour, worst, next_worst), null)))",
     }
     return (
@@ -89,15 +105,20 @@ def _by_status(status: str) -> dict[str, str]:
     )
     # What was met and the mirror has not committed is no more verified than it is missing.
     on_its_way = f"least(in_flight, {compared})"
+    sliced = f"{status} in ('in_flight', 'mismatch') and {_SLICED}"
     verified = " or ".join(
         f"({state})"
         for state in (
-            f"{status} = 'verified'", settled, f"{status} = 'unverifiable' and equal and due"
+            f"{status} = 'verified'",
+            settled,
+            f"{status} = 'unverifiable' and equal and due",
+            sliced,
         )
-    )  # fmt: skip
+    )
     return {
         "verified_records": f"sum(if({verified}, {compared} - {on_its_way}, 0L))",
-        "in_flight_records": f"sum(case when {status} = 'in_flight' then n_source"
+        "in_flight_records": f"sum(case when {sliced} then {on_its_way}"
+        f" when {status} = 'in_flight' then n_source"
         f" when {still_open} then {compared}"
         f" when {settled} then {on_its_way} else 0L end)",
         **{f"buckets_{name}": f"count_if({status} = '{name}')" for name in STATUSES},

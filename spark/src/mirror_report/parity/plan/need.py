@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mirror_report.model import Positions
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import boundaries
+from mirror_report.parity.plan import boundaries, open_buckets
 from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import (
@@ -31,6 +31,7 @@ def spark_is_needed(context: RunContext, manifest: Manifest, plan: RunPlan) -> b
     return (
         bool(plan.ranges or plan.scans or plan.news or plan.drops or manifest.open_work)
         or any(_may_differ(manifest, plan, snapshot) for snapshot in plan.snapshots.values())
+        or open_buckets.waits(manifest, plan, context.now_ms, context.settings.budget.open_minutes)
         or any(_may_be_early(manifest, removal) for removal in manifest.removals)
         or (bool(verified) and idle_ms > VERIFY_AGAIN_IDLE_MS)
     )

@@ -104,9 +104,10 @@ def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any
     )
 
 
-def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
+def status(topic: TopicParity, unread: int, expired: int, below: int = 0) -> dict[str, Any]:
     """Status and reason of a topic.
 
+    :param below: records below the committed position in minutes that are still open, at most.
     :param unread: offsets left for a later run.
     :param expired: records that were gone before they were read.
     """
@@ -128,7 +129,10 @@ def status(topic: TopicParity, unread: int, expired: int) -> dict[str, Any]:
             "status": "skipped",
             "reason": "all its records were mirrored about when the baseline was recorded",
         }
-    return {"status": "in_flight", "reason": "nothing is below the committed position yet"}
+    reason = "nothing is below the committed position yet"
+    if below:
+        reason = f"{below} records below the committed position are of minutes that are still open"
+    return {"status": "in_flight", "reason": reason}
 
 
 def keep(

@@ -14,6 +14,7 @@ from mirror_report.parity.plan import (
     TopicPlan,
     buckets,
     offset_syncs,
+    open_buckets,
     snapshots,
     total_records,
     unreadable,
@@ -88,13 +89,20 @@ def _by_bucket(
         if unread and since is not None and found.verified_through_ms is not None:
             # What waits is not older than what was read last, but for records that come late.
             found = replace(found, verified_through_ms=min(found.verified_through_ms, since))
-        found = replace(found, **summaries.status(found, unread, gone.total()))
+        found = replace(found, **summaries.status(
+            found, unread, gone.total(), numbers.get("below_records", 0)
+        ))  # fmt: skip
         found = _with_unreadable(found, beyond, f"{found.reason}; " if gone.total() else "")
     below = retention.unread_below(
         backlog, {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
     )
     found = _outside_buckets(context, manifest, plan, topic, found)
-    return _with_coverage(found, gone.total() + below)
+    long = open_buckets.open_for_long(
+        open_buckets.of_topic(manifest, topic.key), context.now_ms,
+        context.settings.budget.open_minutes,
+    )  # fmt: skip
+    found = replace(found, open_records=long.records, open_since_ms=long.since_ms)
+    return _with_coverage(found, gone.total() + below + long.unjudged)
 
 
 def _expired_unread(

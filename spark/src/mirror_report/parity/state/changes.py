@@ -10,7 +10,10 @@ from mirror_report.parity.state.records import Origin, TopicKey
 # Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100
 # What is known of a topic by its numbers, by flow and topic.
-NUMBERS = ("summaries", "scans", "totals", "verified_again", "boundaries", "fatal", "looks")
+NUMBERS = (
+    "summaries", "scans", "totals", "verified_again", "boundaries", "fatal", "looks",
+    "open_buckets",
+)  # fmt: skip
 # What is known of records that left a topic.
 LOST = ("gone", "removals")
 # What is forgotten with a topic beside its numbers.

@@ -49,6 +49,7 @@ KEYS = {
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
     "boundaries": {}, "fatal": {}, "losses": [], "looks": {},
+    "open_buckets": {}, "slices": None,
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -65,7 +66,7 @@ NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
-    "boundaries", "fatal", "looks",
+    "boundaries", "fatal", "looks", "open_buckets",
 )  # fmt: skip
 
 
@@ -75,7 +76,8 @@ class Manifest:
 
     :param columns: layout of the rows on disk.
     :param digests: directories of digest rows; ``sealed``: of those of closed hours; ``results``:
-        of what was found in buckets that differ; ``files``: their files and sizes.
+        of what was found in buckets that differ; ``slices``: of what was counted of open buckets
+        (:mod:`plan.open_buckets`); ``files``: their files and sizes.
     :param baselines: flow -> :func:`basis`; ``topic_baselines``: flow -> topic of the source ->
         when its baseline was recorded.
     :param positions: committed, of the last comparison.
@@ -97,6 +99,7 @@ class Manifest:
     digests: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     results: str | None = None
+    slices: str | None = None
     files: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     baselines: Mapping[str, list[Any]] = field(default_factory=dict)
     topic_baselines: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -115,6 +118,7 @@ class Manifest:
     fatal: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     looks: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    open_buckets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     new_findings: tuple[Finding, ...] = ()
@@ -172,7 +176,7 @@ class Manifest:
 
     def rows(self) -> set[str]:
         """Directories of rows that are needed."""
-        return {*self.digests, *self.sealed, *([self.results] if self.results else [])}
+        return {*self.digests, *self.sealed, *filter(None, (self.results, self.slices))}
 
     def is_unreported(self, flow: str, run_id: str) -> bool:
         """Whether no report holds yet what a run found of a flow."""

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, Key, bucket_key
+from mirror_report.parity import BUCKET, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, classify, compare, digest, reach, sql
 from mirror_report.parity.frames.leftovers import leftovers
@@ -90,29 +90,9 @@ def confirm(
     :param rows: :func:`differing`.
     """
     there = sorted((row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"])
-    extents = _extents(storage, digests, there)
+    extents = align.extents(storage.session, digests, there)
     found = Differences(manifest, plan.topics, snapshots, extents, plan.unread)
     return found, found.readable(there)
-
-
-def _extents(
-    storage: RowStorage, digests: DataFrame, rows: Rows
-) -> Mapping[Key, Sequence[Mapping[str, Any]]]:
-    """Bucket -> where its digested records lie."""
-    found: dict[Key, list[Mapping[str, Any]]] = {bucket_key(row): [] for row in rows}
-    chosen = compare.some_buckets(storage.session, rows)
-    extents = (
-        digests.join(chosen, on=list(BUCKET), how="left_semi")
-        .groupBy(*BUCKET, "side", "origin", "partition")
-        .agg(
-            F.min("off_min").alias("off_min"),
-            F.max("off_max").alias("off_max"),
-            F.sum("n").alias("n"),
-        )
-    )
-    for row in extents.collect():
-        found[bucket_key(row.asDict())].append(row.asDict())
-    return found
 
 
 def earlier_results(
