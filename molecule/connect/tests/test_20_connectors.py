@@ -50,6 +50,7 @@ def test_one_changed_key_is_sent_to_the_connector_that_reads_it(lab, rest, units
     assert config(rest, "foreign") == foreign
 
 
+@pytest.mark.long
 def test_a_connector_that_is_gone_comes_back(lab, rest):
     assert rest.ask("/connectors/orders-checkpoint", method="DELETE")[0] == 204
     lab.playbook("kafka-connect.yml")

@@ -62,6 +62,7 @@ def test_a_new_user_of_the_clusters_is_one_restart_of_each_worker(lab, changing,
     assert stands(words(NEW)) == {}
 
 
+@pytest.mark.long
 def test_a_password_of_rest_that_changes_in_place_is_refused_with_the_way_to_do_it(lab, units):
     running = [unit.pid for unit in units]
     done = lab.playbook("site.yml", users(lab, deployer=NEW), check=False)
@@ -85,6 +86,7 @@ def test_a_user_of_rest_takes_the_place_of_another(lab, rest, changing, stands):
     assert stands(words(NEW)) == {}
 
 
+@pytest.mark.long
 def test_certificates_of_rest_change(lab, rest, changing, stands):
     key = lab.certificate("connect1.key").splitlines()[1]
     assert stands(key)

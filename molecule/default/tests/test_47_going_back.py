@@ -57,6 +57,7 @@ def test_what_is_kept_is_root_s_alone(lab, failed):
     assert shown.split() == ["root", "root", "600"]
 
 
+@pytest.mark.long
 def test_the_next_run_tries_again_and_the_former_inventory_changes_nothing(
     lab, orders, failed, outputs
 ):

@@ -234,6 +234,7 @@ ENGINES = pytest.mark.parametrize("engine", [pytest.param("mm1", marks=pytest.ma
 LIMITED = {"cleanup_policy": "compact,delete", "retention_bytes": "1000000000"}
 
 
+@pytest.mark.long
 @ENGINES
 def test_what_compaction_replaced_before_it_was_read_is_read_again(
     mirror: Mirror, engine: str
@@ -251,6 +252,7 @@ def test_what_compaction_replaced_before_it_was_read_is_read_again(
     ), "the keys, and what ended segments"  # fmt: skip
 
 
+@pytest.mark.long
 @ENGINES
 def test_retention_of_one_partition_hides_no_loss_of_another(mirror: Mirror, engine: str) -> None:
     table = Table(mirror, engine, **LIMITED)

@@ -272,6 +272,7 @@ def stamped(
     created.close()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 def test_what_is_lost_in_a_minute_that_never_closes_is_told_within_a_few_runs(
     stamped: Stamped,
