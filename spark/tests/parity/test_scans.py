@@ -10,7 +10,7 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM1, MM2, Engine
 from mirror_report.model import CLASSES, PartitionSnapshot, TopicParity, TopicSnapshot
-from mirror_report.parity.plan import CompactedTopic, Compared, Scan, moments, scans
+from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, moments, scans
 from mirror_report.parity.plan.moments import MOST, NOWHERE, Moment
 from mirror_report.parity.results import scans as results
 
@@ -256,7 +256,7 @@ def test_what_expired_before_a_look_is_counted_until_the_next_scan() -> None:
         replace(scan(verified=9), moments=known)
     )
     assert (now.has_news(), now.unlooked(), now.expired_unlooked) == (True, 50, 50)
-    found = results.looked(Compared(now), "next", replace(scan(verified=9), uncompared=3))
+    found = results.looked(ComparedTopic(now), "next", replace(scan(verified=9), uncompared=3))
     assert found.uncompared == 53
 
 
@@ -299,7 +299,7 @@ def look(last: Scan, kept: list[dict[str, Any]], **keys: int) -> Scan:
         {"class": name, "lane": -1, "keys": number, "newest_ms": 9} for name, number in keys.items()
     ]
     now = subject(taken_at_ms=1001 * HOUR, last=last)
-    return results.looked(Compared(now, rows, (), kept), "next", last)
+    return results.looked(ComparedTopic(now, rows, (), kept), "next", last)
 
 
 def test_looks_add_what_is_lost_until_it_is_mended() -> None:

@@ -11,7 +11,7 @@ from mirror_report.parity.plan.ranges import (
     total_records,
 )
 from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.scans import CompactedTopic, Compared, Scan
+from mirror_report.parity.plan.scans import CompactedTopic, ComparedTopic, Scan
 from mirror_report.parity.plan.sides import Reopened
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
@@ -21,7 +21,7 @@ from mirror_report.parity.plan.verification_start import Observation, Watch
 __all__ = [
     "CHUNK_BYTES",
     "CompactedTopic",
-    "Compared",
+    "ComparedTopic",
     "Differences",
     "FlowPlan",
     "FlowSnapshot",

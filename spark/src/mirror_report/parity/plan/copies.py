@@ -17,6 +17,7 @@ from typing import Any
 
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.boundaries import Boundary
+from mirror_report.parity.plan.moments import Offsets
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import Manifest, TopicKey, changes, offsets, texts
@@ -25,9 +26,6 @@ from mirror_report.parity.state import Manifest, TopicKey, changes, offsets, tex
 MOST, MOST_NEEDED = 8, 64
 # An end that is not known yet: behind every record.
 UNKNOWN = 2**62
-
-# Source topic -> partition -> offset.
-Offsets = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from mirror_report.parity.state import Manifest, TopicKey, changes
 MINUTE_MS = 60_000
 
 # (side, topic there, partition) -> offset.
-Offsets = Mapping[tuple[str, str, int], int]
+LogOffsets = Mapping[tuple[str, str, int], int]
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class OpenTopic:
 
     buckets: tuple[OpenBucket, ...] = ()
     whole: bool = False
-    compared: Offsets = field(default_factory=dict)
-    begins: Mapping[int, Offsets] = field(default_factory=dict)
-    counted: Offsets = field(default_factory=dict)
+    compared: LogOffsets = field(default_factory=dict)
+    begins: Mapping[int, LogOffsets] = field(default_factory=dict)
+    counted: LogOffsets = field(default_factory=dict)
 
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> OpenTopic:
@@ -207,7 +207,7 @@ class Slices:
     buckets: tuple[OpenBucket, ...]
     bounds: Sequence[Mapping[str, Any]]
     ranges: Sequence[Range]
-    ends: Offsets
+    ends: LogOffsets
 
 
 def slices(
@@ -299,7 +299,7 @@ def _bound(
     known: OpenTopic,
     bucket: OpenBucket,
     extent: Mapping[str, Any],
-    ends: Offsets,
+    ends: LogOffsets,
     positions: Mapping[Key, Mapping[str, Any]],
 ) -> dict[str, Any] | None:
     """What has to be counted of a bucket in one partition."""
@@ -384,7 +384,7 @@ def _read(manifest: Manifest, topic: TopicPlan) -> dict[tuple[str, str, int], in
     }
 
 
-def _plain(some: Offsets) -> list[list[Any]]:
+def _plain(some: LogOffsets) -> list[list[Any]]:
     return [[*log, offset] for log, offset in sorted(some.items())]
 
 

@@ -324,7 +324,7 @@ class CompactedTopic:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTopic:
     """What a scan or a look found of one topic.
 
     :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.

@@ -7,7 +7,7 @@ from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
 from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES
-from mirror_report.parity.plan import CompactedTopic, Compared, Scan, scans
+from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
 # What a key can be that is wrong.
@@ -16,7 +16,7 @@ WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "ex
 NOT_COMPARED = ("unverifiable", "not_compared")
 
 
-def keep(manifest: Manifest, found: Iterable[Compared], run_id: str, *, new: bool) -> Manifest:
+def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new: bool) -> Manifest:
     """Keep what was found of some topics.
 
     :param new: by looks, not by scans.
@@ -60,7 +60,7 @@ def result(
     )
 
 
-def looked(found: Compared, run_id: str, last: Scan, unreported: Collection[str] = ()) -> Scan:
+def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()) -> Scan:
     """What is known after a look, to be kept.
 
     Which of the last scan's keys are among those looked at is not known. So keys that are wrong

@@ -15,7 +15,7 @@ from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key, new_records, sql
 from mirror_report.parity.plan import (
     CompactedTopic,
-    Compared,
+    ComparedTopic,
     FlowSnapshot,
     FlowSnapshots,
     Range,
@@ -47,11 +47,11 @@ class Scanned:
     later: Mapping[TopicKey, CompactedTopic] = field(default_factory=dict)
     wrong: Mapping[TopicKey, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def found(self) -> list[Compared]:
+    def found(self) -> list[ComparedTopic]:
         """What was found of each topic."""
         rows, samples = _by_topic(self.rows), _by_topic(self.samples)
         return [
-            Compared(
+            ComparedTopic(
                 topic, rows.get(topic.key, ()), samples.get(topic.key, ()),
                 self.wrong.get(topic.key, ()), self.later.get(topic.key),
             )
