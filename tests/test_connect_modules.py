@@ -31,6 +31,7 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     SASL_USERS,
     SMALL_JVM,
     Broker,
+    broker_processes,
     certificates,
     free_port,
     kafka_home,

@@ -33,6 +33,7 @@ from mirror_model.report import mirror_report_model
 from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     SASL_USERS,
     Broker,
+    broker_processes,
     certificates,
     jars_directory,
     kafka_home,

@@ -13,6 +13,7 @@ from kafka.admin import KafkaAdminClient
 
 from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     Broker,
+    broker_processes,
     certificates,
     kafka_home,
     start_broker,

@@ -279,7 +279,7 @@ class Brokers:
 
 
 @pytest.fixture(scope="session")
-def brokers(
+def broker_processes(
     kafka_home: Path, certificates: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Brokers]:
     """All brokers of the session, which end with it."""
@@ -289,9 +289,9 @@ def brokers(
 
 
 @pytest.fixture(scope="session")
-def start_broker(brokers: Brokers) -> Callable[..., Broker]:
+def start_broker(broker_processes: Brokers) -> Callable[..., Broker]:
     """Factory of brokers."""
-    return brokers.start
+    return broker_processes.start
 
 
 @pytest.fixture(scope="session")

@@ -345,9 +345,9 @@ def test_another_leader_is_no_finding(scenario: Scenario, name: str) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 def test_what_a_broker_lost_in_a_crash_is_missing_on_either_side(
-    spark: SparkSession, brokers: Any, two_brokers: tuple[str, str], tmp_path: Path
+    spark: SparkSession, broker_processes: Any, two_brokers: tuple[str, str], tmp_path: Path
 ) -> None:
-    crashing = brokers.start().bootstrap
+    crashing = broker_processes.start().bootstrap
     mirrors = [
         Mirror(spark, (crashing, two_brokers[1]), tmp_path / "source"),
         Mirror(spark, (two_brokers[0], crashing), tmp_path / "target"),
@@ -356,11 +356,11 @@ def test_what_a_broker_lost_in_a_crash_is_missing_on_either_side(
     for mirror, name in zip(mirrors, names, strict=True):
         mirror.produce(name, RECORDS - LOST)
         mirror.copy(name)
-        left[name] = brokers.log(crashing, name).stat().st_size
+        left[name] = broker_processes.log(crashing, name).stat().st_size
         mirror.produce(name, LOST, start=RECORDS - LOST)
         mirror.copy_since(name, parity_mirror.T0 + (RECORDS - LOST) * 1000)
         assert only(mirror.run()).verified_records == RECORDS
-    brokers.crash(crashing, left)
+    broker_processes.crash(crashing, left)
     for side, (mirror, name) in enumerate(zip(mirrors, names, strict=True)):
         mirror.producers[side].close()
         mirror.producers[side] = KafkaProducer(bootstrap_servers=crashing, acks="all")
