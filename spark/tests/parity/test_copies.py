@@ -10,6 +10,7 @@ from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, FlowSnapshots, TopicPlan, copies
+from mirror_report.parity.plan.moments import NOWHERE
 from mirror_report.parity.state import Manifest
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g", engine=MM2)
@@ -65,9 +66,9 @@ def test_what_a_state_of_another_release_lacks_is_no_look() -> None:
 
 def test_an_end_of_the_source_counts_for_the_looks_before_it() -> None:
     manifest = noted(Manifest(60_000), (10, 12, 15), last=False)
-    assert row(manifest, "source")["following"] == [copies.UNKNOWN]
+    assert row(manifest, "source")["following"] == [NOWHERE]
     manifest = noted(manifest, (18, 22, 25), last=False)
-    assert row(manifest, "source")["following"] == [25, copies.UNKNOWN]
+    assert row(manifest, "source")["following"] == [25, NOWHERE]
 
 
 def test_a_mirror_that_was_set_back_was_not_past_anything_before() -> None:

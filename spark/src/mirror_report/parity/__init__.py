@@ -22,6 +22,7 @@ from mirror_report.parity.classes import (
     SAMPLES,
     STATUSES,
     WHOLE,
+    WRONG_KEYS,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "SAMPLES",
     "STATUSES",
     "WHOLE",
+    "WRONG_KEYS",
     "Key",
     "ParityError",
     "bucket_key",

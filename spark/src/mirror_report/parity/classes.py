@@ -12,6 +12,9 @@ STATUSES: tuple[ParityStatus, ...] = (
 HARMLESS = ("unverifiable", "expired")
 # Classes that are wrong until they are mended or a new baseline is recorded.
 LASTING = ("missing", "corrupt_value", "corrupt_headers", "moved", "deleted_early")
+# What a key of a compacted topic can be beside verified, in_flight, expired, unverifiable, skipped
+# and absent; without a partner it may turn out to be expired or unverifiable.
+WRONG_KEYS = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
 # Classes that raise the verdict in the run that finds them and are accounted afterwards.
 REPORTED_ONCE = ("duplicate", "extra", "altered_timestamp")
 # Lasts where the mirror keeps partitions and with them the order; else it is reported once.

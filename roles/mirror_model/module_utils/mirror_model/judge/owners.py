@@ -1,6 +1,6 @@
 """Owners: their shape, flows and releases, and the inventory groups that deploy and prove them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import tuned
@@ -140,12 +140,17 @@ def _judge_distances(found: Inventory, path: str, distances: Any) -> None:
         check_map(f"{path}.distance.{alias}", distance, DISTANCE, found.refuse)
 
 
+def _aliases(flows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The clusters that flows read and write."""
+    return {flow[side] for flow in flows for side in ("source", "target")}
+
+
 def _judge_aliases(found: Inventory, owner: Owner) -> None:
     """Refuse distances of clusters that the owner has nothing to do with."""
     flows = found.flows_of(owner)
     if len(flows) < len(owner.flows):
         return
-    known = {flow[side] for flow in flows for side in ("source", "target")}
+    known = _aliases(flows)
     for alias in owner.settings["distance"]:
         if alias not in known:
             found.refuse(
@@ -157,7 +162,7 @@ def _judge_aliases(found: Inventory, owner: Owner) -> None:
 def _judge_identity(found: Inventory, owner: Owner) -> None:
     """Refuse an identity that no cluster of the owner knows: ``mirror`` would stand in for it."""
     flows = found.flows_of(owner)
-    aliases = {flow[side] for flow in flows for side in ("source", "target")}
+    aliases = _aliases(flows)
     if owner.identity == "mirror" or not flows or not aliases <= found.sound:
         return
     known = {name for alias in aliases for name in found.clusters[alias].get("identities") or {}}
@@ -174,7 +179,7 @@ def judge_heaps(found: Inventory) -> None:
         flows, heap = found.flows_of(owner), owner.settings["heap"]
         if not heap or not flows or len(flows) < len(owner.flows):
             continue
-        if not {flow[side] for flow in flows for side in ("source", "target")} <= found.sound:
+        if not _aliases(flows) <= found.sound:
             continue
         needed = engine_of(flows[0]).memory(found.clusters, flows, owner)
         if tuned.heap_mib(heap) < needed:

@@ -8,7 +8,7 @@ good as absent. Numbers are numbers of keys.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import SAMPLES
+from mirror_report.parity import SAMPLES, WRONG_KEYS
 from mirror_report.parity.frames import fingerprint
 
 # A key: its 128-bit hash, in the lane in which its records have an order.
@@ -27,10 +27,6 @@ RETAINED_SCHEMA = (
     "flow string, topic string, side string, origin string, partition int, expired_ms bigint, "
     "gone bigint, kept bigint"
 )
-
-# What a key can be beside verified, in_flight, expired, unverifiable, skipped and absent; those
-# without a partner may turn out to be expired or unverifiable (:func:`with_retention`).
-WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
 
 
 def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
@@ -165,7 +161,7 @@ def collapse(judged: DataFrame) -> DataFrame:
         source_keys and target_keys (those that have a value), newest_ms (source), source_first and
         target_first (lowest offsets).
     """
-    wrong = F.col("class").isin(*WRONG)
+    wrong = F.col("class").isin(*WRONG_KEYS)
     kept = ("k1", "k2", "source", "target")
     return (
         judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
@@ -270,7 +266,7 @@ def samples(collapsed: DataFrame) -> DataFrame:
     )
     order = Window.partitionBy("flow", "topic", "class").orderBy("k1", "k2")
     return (
-        collapsed.filter(F.col("class").isin(*WRONG))
+        collapsed.filter(F.col("class").isin(*WRONG_KEYS))
         .withColumn("rank", F.row_number().over(order))
         .filter(F.col("rank") <= SAMPLES)
         .select("flow", "topic", "class", "k1", F.explode(sides).alias("at"))

@@ -7,6 +7,7 @@ records lie, or the target holds a later one of the key there. A cleaner removes
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import WRONG_KEYS
 from mirror_report.parity.frames import latest_by_key
 from mirror_report.parity.frames.latest_by_key import KEY
 
@@ -92,7 +93,7 @@ def wrong(collapsed: DataFrame, most: int) -> DataFrame:
     """
     kept = F.col("k1").isNotNull() & F.col("source").isNotNull()
     return (
-        collapsed.filter(kept & F.col("class").isin(*latest_by_key.WRONG, "in_flight"))
+        collapsed.filter(kept & F.col("class").isin(*WRONG_KEYS, "in_flight"))
         .select("flow", "topic", "lane", "class", "k1", "k2", "source", "target")
         .orderBy(F.col("class") != "in_flight")
         .limit(most)

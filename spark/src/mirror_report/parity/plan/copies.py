@@ -17,15 +17,13 @@ from typing import Any
 
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.boundaries import Boundary
-from mirror_report.parity.plan.moments import Offsets
+from mirror_report.parity.plan.moments import NOWHERE, Offsets
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import Manifest, TopicKey, changes, offsets, texts
 
 # Per topic, of the looks that no known loss needs, and of those that one does.
 MOST, MOST_NEEDED = 8, 64
-# An end that is not known yet: behind every record.
-UNKNOWN = 2**62
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ def _following(look: Look, origin: str, partition: int) -> int:
     """First offset that was written after the look, as far as known."""
     ends = (look.following or {}).get(origin)
     # A partition that was not there then had no record.
-    return UNKNOWN if ends is None else ends.get(partition, 0)
+    return NOWHERE if ends is None else ends.get(partition, 0)
 
 
 def _ends(snapshots: FlowSnapshots, topic: TopicPlan) -> Offsets:

@@ -16,6 +16,7 @@ from mirror_report.parity.state import offsets, texts
 
 # Per topic; of the older half every other one is given up then.
 MOST = 32
+# An offset that is not known: behind every record.
 NOWHERE = 2**62
 
 # Topic of the source -> partition -> offset.

@@ -6,12 +6,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES
+from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES, WRONG_KEYS
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
-# What a key can be that is wrong.
-WRONG = ("missing", "corrupt_value", "corrupt_headers", "altered_timestamp", "extra")
 # What a look can find out about a key no more than that it has to be scanned.
 NOT_COMPARED = ("unverifiable", "not_compared")
 
@@ -74,15 +72,15 @@ def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection
     lanes = {lane for keys in (*seen.values(), *last.keys.values()) for lane in keys}
     keys = {name: dict(known) for name, known in last.keys.items()}
     for lane in lanes:
-        for name in (*WRONG, "expired"):
+        for name in (*WRONG_KEYS, "expired"):
             same = _of(before, name, lane)
             _set(keys, name, lane, _of(last.keys, name, lane) - same + _of(seen, name, lane))
         _set(keys, "in_flight", lane, _of(seen, "in_flight", lane))
-        known = sum(_of(last.keys, name, lane) for name in ("verified", "in_flight", *WRONG))
-        left = known - sum(_of(keys, name, lane) for name in ("in_flight", *WRONG))
+        known = sum(_of(last.keys, name, lane) for name in ("verified", "in_flight", *WRONG_KEYS))
+        left = known - sum(_of(keys, name, lane) for name in ("in_flight", *WRONG_KEYS))
         _set(keys, "verified", lane, max(left, _of(seen, "verified", lane)))
     scan = replace(last, run_id=run_id, keys=keys, looked_at_ms=found.topic.taken_at_ms)
-    there = sum(scan.total(name) for name in ("verified", "in_flight", *WRONG))
+    there = sum(scan.total(name) for name in ("verified", "in_flight", *WRONG_KEYS))
     newest = (ms for ms in (last.newest_ms, _newest(found.rows)) if ms is not None)
     return replace(
         scan,
@@ -148,7 +146,7 @@ def _more_samples(
     """Samples of a look, and after them those of keys that it did not look at again."""
     kept = {name: sum(lanes.values()) for name, lanes in _keys_of(last.wrong).items()}
     found = {}
-    for name in filter(scan.total, WRONG):
+    for name in filter(scan.total, WRONG_KEYS):
         all_again = kept.get(name, 0) == last.total(name)
         old = [] if all_again else last.samples.get(name, [])
         both = seen.get(name, [])

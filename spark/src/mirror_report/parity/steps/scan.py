@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import WRONG_KEYS
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key, new_records, sql
 from mirror_report.parity.plan import (
@@ -64,7 +65,7 @@ class Scanned:
         return [
             found.topic
             for found in self.found()
-            if found.replaced or any(row["class"] in latest_by_key.WRONG for row in found.rows)
+            if found.replaced or any(row["class"] in WRONG_KEYS for row in found.rows)
         ]
 
     def replaced(self, again: Scanned) -> Scanned:
