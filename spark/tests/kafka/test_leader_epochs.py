@@ -26,15 +26,17 @@ def epochs(bootstrap: str, topic: str) -> tuple[int | None, Epochs]:
         return log.leader_epoch, leader_epochs.of_logs(client, wanted)[topic, 0]
 
 
-def test_what_comes_instead_of_a_lost_tail_has_another_epoch(brokers: Any, tmp_path: Path) -> None:
-    address = brokers.start().bootstrap
+def test_what_comes_instead_of_a_lost_tail_has_another_epoch(
+    broker_processes: Any, tmp_path: Path
+) -> None:
+    address = broker_processes.start().bootstrap
     pair = Pair(address, address, tmp_path, "lost", "g")
     pair.create("source", partitions=1)
     pair.produce(LEFT)
     assert epochs(address, pair.topic) == (0, ((0, 0),))
-    size = brokers.log(address, pair.topic).stat().st_size
+    size = broker_processes.log(address, pair.topic).stat().st_size
     pair.produce(RECORDS - LEFT)
-    brokers.crash(address, {pair.topic: size})
+    broker_processes.crash(address, {pair.topic: size})
     pair.produce(RECORDS)
     leader, found = epochs(address, pair.topic)
     assert found == ((0, 0), (leader, LEFT))
