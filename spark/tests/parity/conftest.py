@@ -53,7 +53,9 @@ def _nothing_kept(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue("spark").catalog.clearCache()
 
 
-@pytest.fixture(params=["ansi, compiled", "legacy, interpreted"])
+@pytest.fixture(
+    params=["ansi, compiled", pytest.param("legacy, interpreted", marks=pytest.mark.long)]
+)
 def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     """Both ways to compute, in both of Spark's dialects: no digest may depend on them."""
     wanted = COMPILED if "compiled" in request.param else INTERPRETED

@@ -12,6 +12,7 @@ BUDGET = 300
 ROUND = 200
 
 
+@pytest.mark.long
 def test_what_is_lost_does_not_wait_for_the_end_of_a_backlog(mirror: Mirror) -> None:
     mirror.produce(topic := mirror.topic("large"))
     mirror.copy(topic, faults={"missing": 2, "duplicate": 2, "corrupt_value": 1})

@@ -35,7 +35,7 @@ from mirror_report.state.store import Store
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 
 PARTITIONS = 2
-SHORT, LONG = 2, 25
+ROUNDS = 25
 """Baselines per engine, of which the first of five is followed by a kill."""
 
 
@@ -236,28 +236,22 @@ def series(
     return make
 
 
-@pytest.mark.parametrize(
-    ("engine", "rounds"),
-    [
-        ("mm1", SHORT),
-        pytest.param("mm1", LONG, marks=pytest.mark.long),
-        pytest.param("mm2", LONG, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["mm1", "mm2"])
 def test_no_loss_after_a_baseline_stays_unreported_and_none_is_made_up(
-    series: Factory, tmp_path: Path, engine: str, rounds: int
+    series: Factory, tmp_path: Path, engine: str
 ) -> None:
     seed = int(os.environ.get("MIRROR_BASELINES_SEED", random.randrange(2**31)))  # noqa: S311
     print(f"seed {seed}")
     mirror = series(engine, tmp_path, seed)
     mirror.engine.start()
     try:
-        for number in range(rounds):
+        for number in range(ROUNDS):
             mirror.round(killed=number % 5 == 0)
     finally:
         mirror.load.end()
         mirror.engine.end(signal.SIGKILL)
-    assert mirror.missing >= rounds, "losses were there to be reported"
+    assert mirror.missing >= ROUNDS, "losses were there to be reported"
     print(
-        f"{rounds} baselines: {mirror.missing} lost, {mirror.skipped} skipped of {mirror.optional}"
+        f"{ROUNDS} baselines: {mirror.missing} lost, {mirror.skipped} skipped of {mirror.optional}"
     )

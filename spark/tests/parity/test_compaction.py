@@ -230,7 +230,7 @@ class Table:
         return topic
 
 
-ENGINES = pytest.mark.parametrize("engine", [pytest.param("mm1", marks=pytest.mark.long), "mm2"])
+ENGINES = pytest.mark.parametrize("engine", ["mm1", "mm2"])
 LIMITED = {"cleanup_policy": "compact,delete", "retention_bytes": "1000000000"}
 
 
@@ -279,6 +279,7 @@ def test_what_the_target_held_below_its_log_start_has_expired(mirror: Mirror, en
     assert (found.status, found.verified_records) == ("mismatch", 8)
 
 
+@pytest.mark.long
 @ENGINES
 def test_keys_lost_after_the_scan_are_told_by_the_next_run_until_they_are_mended(
     mirror: Mirror, engine: str

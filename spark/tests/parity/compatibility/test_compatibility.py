@@ -167,7 +167,13 @@ KINDS = (MirrorMaker1, MirrorMaker2, Aligned, Compacted, Sealed, Killed)
 FROM_THE_START = [
     pytest.param((kind, True), id=kind.name, marks=pytest.mark.long) for kind in KINDS
 ]
-RESTORED = [pytest.param((kind, False), id=f"{kind.name}, restored") for kind in KINDS]
+RESTORED = [
+    pytest.param(
+        (kind, False), id=f"{kind.name}, restored",
+        marks=[] if kind in (MirrorMaker1, MirrorMaker2) else [pytest.mark.long],
+    )
+    for kind in KINDS
+]  # fmt: skip
 """A scenario to play, and whether from its start: then a new host plays it all."""
 
 
@@ -205,6 +211,7 @@ def test_a_stored_state_is_read_on(played: Played) -> None:
     assert_same(played.expected["went on"], played.restored)
 
 
+@pytest.mark.long
 def test_a_state_of_the_first_fingerprint_is_refused_with_the_command_that_starts_again(
     spark: SparkSession, start_broker: Callable[..., Any], tmp_path: Path
 ) -> None:
