@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from labkit.answers import complete
 from labkit.hosts import Unit
+
+pytestmark = pytest.mark.long
 
 
 def test_new_passwords_are_one_restart_of_what_uses_them(lab, orders, payments, outputs, measured):

@@ -23,6 +23,26 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+HERE = Path(__file__).parent
+# What waits for real brokers or plays random histories, and is proved in single steps elsewhere.
+LONG = {
+    "test_cuts_and_kills.py",
+    "test_engine_mm2.py",
+    "test_fatal_topics.py",
+    "test_histories.py",
+    "test_old_clusters.py",
+    "test_replay.py",
+    "test_secured_clusters.py",
+    "test_strangers.py",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave whole modules to ``make test-all``."""
+    for item in items:
+        if item.path.parent == HERE and item.path.name in LONG:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")
