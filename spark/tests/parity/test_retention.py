@@ -282,6 +282,36 @@ def test_closed_hours_are_sealed_and_nothing_is_forgotten_that_decides(
     assert not world.store.load("parity")["totals"]["east"], "what was sealed no longer counts"
 
 
+def test_minutes_beyond_those_of_the_newest_hours_are_compared_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A producer chooses the times of its records, and so how many minutes there are."""
+    hours, each = 10 * seal.NEWEST_HOURS, 10
+    world = World(spark, tmp_path, EAST)
+    times = [T0 + number * HOUR // each for number in range(hours * each)]
+    for topic in ("e1", "e2"):
+        world.write("a", topic, 0, *((b"k", b"%d" % at, at, None) for at in times))
+        world.copy(EAST, topic)
+    with no_kafka(world):
+        assert [found.verified_records for found in world.run().topics] == [len(times)] * 2
+        manifest = world.store.load("parity")
+        names = [str(world.store.parity_directory / name) for name in manifest["digests"]]
+        kept = spark.read.parquet(*names).groupBy("topic").count().collect()
+        most = 2 * each * seal.NEWEST_HOURS
+        assert {row["topic"]: row["count"] for row in kept} == {"e1": most, "e2": most}
+        # Nothing is forgotten: what comes with the times of closed hours is judged by itself.
+        for topic in ("e1", "e2"):
+            world.write(
+                "a", topic, 0, (b"k", b"late", T0 + 1, None), (b"k", b"new", times[-1], None)
+            )
+            world.copy(EAST, topic)
+        del world.log("z", "e2").partitions[0][-2]
+        world.write("z", "e1", 0, (b"k", b"%d" % T0, T0, None))
+        first, second = world.run().topics
+    assert (first.verified_records, counts(first)) == (len(times) + 2, {"extra": 1})
+    assert (second.verified_records, counts(second)) == (len(times) + 1, {"missing": 1})
+
+
 def test_first_records_without_timestamps_do_not_decide_for_those_that_follow(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -236,7 +236,10 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
     state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
     manifest = state.manifest
-    sealed = seal.seal(context, storage, manifest, compared.digests, final)
+    sealed = seal.seal(
+        context, storage, manifest, compared.digests, final,
+        verified=summaries.newly_verified(before, rows),
+    )  # fmt: skip
     for numbers in sealed.numbers:
         manifest = changes.seal_numbers(manifest, numbers)
     manifest = replace(

@@ -50,6 +50,18 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(topics.values())
 
 
+def newly_verified(manifest: Manifest, rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many more buckets are verified than after the last run.
+
+    :param rows: :func:`by_topic`.
+    """
+    more = 0
+    for row in rows:
+        known = manifest.summaries.get(row["flow"], {}).get(row["topic"], {}).get("now", {})
+        more += max(0, row["buckets_verified"] - known.get("buckets_verified", 0))
+    return more
+
+
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the next run says if nothing changes: what is reported once has become accounted."""
     following = dict(row)

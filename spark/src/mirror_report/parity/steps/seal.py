@@ -2,13 +2,17 @@
 
 An hour is sealed when each of its minutes is verified and long past. What comes later with its time
 makes a new minute, which is judged by itself: everything sealed lies at lower offsets.
+
+Each run compares all minutes that are not sealed, and a producer chooses the times of its records.
+So of each topic only the minutes of its newest hours are left apart, whenever these are: what a run
+costs is bounded by what is new, not by how many minutes there are.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.context import RunContext
@@ -19,6 +23,11 @@ from mirror_report.parity.state import Manifest
 MAX_DIRECTORIES = 8
 HOUR_MS = 3_600_000
 SEAL_AFTER_MS = 48 * HOUR_MS
+# Hours that hold records, the newest of a topic, whose minutes are left for so long. More than are
+# shown (:data:`frames.totals.STRIP_HOURS`).
+NEWEST_HOURS = 72
+# Minutes that became verified since the last run, beyond which it does not wait for directories.
+MANY_MINUTES = 5_000
 DAY_MS = 24 * HOUR_MS
 ON = ["flow", "topic", "hour"]
 
@@ -43,12 +52,15 @@ def seal(
     manifest: Manifest,
     digests: DataFrame,
     judged: DataFrame,
+    *,
+    verified: int,
 ) -> Sealed:
     """Merge what has become many directories; seal what is closed, forget what is too old.
 
-    :param digests: all of them with lanes; ``judged``: all buckets.
+    :param digests: all of them with lanes; ``judged``: all buckets; ``verified``: how many of them
+        are that were not.
     """
-    if len(manifest.digests) <= MAX_DIRECTORIES:
+    if len(manifest.digests) <= MAX_DIRECTORIES and verified <= MANY_MINUTES:
         return Sealed(manifest.digests, manifest.sealed)
     hour = (F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))).alias("hour")
     closed = _closed(judged, hour, context.now_ms).persist()
@@ -57,11 +69,11 @@ def seal(
     if not closed.isEmpty():
         rows = digests.withColumn("hour", hour)
         hours = (
-            rows.join(F.broadcast(closed), on=ON, how="left_semi")
+            rows.join(closed, on=ON, how="left_semi")
             .withColumn("bucket", F.col("hour"))
             .select(*digest.COLUMNS)
         )
-        left = rows.join(F.broadcast(closed), on=ON, how="left_anti").select(*digest.COLUMNS)
+        left = rows.join(closed, on=ON, how="left_anti").select(*digest.COLUMNS)
         names = (*names, storage.write(digest.merge(hours).coalesce(1), "sealed"))
         numbers = _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms)
     merged = storage.write(digest.merge(left).coalesce(1), "digest-merged")
@@ -72,20 +84,25 @@ def seal(
 
 
 def _closed(judged: DataFrame, hour: Any, now_ms: int) -> DataFrame:
-    """Hours of which all is verified and old: flow, topic, hour."""
+    """Hours of which all is verified, and old or not among the newest: flow, topic, hour."""
     sound = (F.col("status") == "verified") & F.col("equal") & F.col("due")
-    old = F.col("ts_max") < now_ms - SEAL_AFTER_MS
+    newest_first = Window.partitionBy("flow", "topic").orderBy(F.col("hour").desc())
     return (
         judged.groupBy("flow", "topic", hour)
-        .agg(F.min(F.coalesce(sound & old, F.lit(False))).alias("closed"))
-        .filter("closed")
+        .agg(
+            F.min(F.coalesce(sound, F.lit(False))).alias("sound"),
+            F.max("ts_max").alias("newest_ms"),
+        )
+        .withColumn("place", F.row_number().over(newest_first))
+        .filter(F.col("sound"))
+        .filter((F.col("newest_ms") < now_ms - SEAL_AFTER_MS) | (F.col("place") > NEWEST_HOURS))
         .select("flow", "topic", "hour")
     )
 
 
 def _numbers(judged: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[Mapping[str, Any]]:
     sums = (
-        judged.join(F.broadcast(closed), on=ON, how="left_semi")
+        judged.join(closed, on=ON, how="left_semi")
         .groupBy("flow", "topic")
         .agg(
             F.sum("n_source").alias("source_records"),
