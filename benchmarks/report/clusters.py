@@ -11,13 +11,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from common import MeasurementError, threads
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
 from trials import Trial
@@ -92,6 +92,15 @@ class Lab:
             "--producer-props", f"bootstrap.servers={address}", "batch.size=262144", "linger.ms=20",
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+
+    def write(self, topic: str, records: int, step_ms: int, begin_ms: int) -> None:
+        """Write records whose timestamps lie so far apart."""
+        with closing(KafkaProducer(bootstrap_servers=self.source, linger_ms=50)) as producer:
+            for number in range(records):
+                producer.send(
+                    topic, b"%d" % number, partition=number % PARTITIONS,
+                    timestamp_ms=begin_ms + number * step_ms,
+                )  # fmt: skip
 
     def reader(self, name: str, **changes: object) -> Trial:
         """One reader of readers.py, in a process of its own."""
@@ -243,10 +252,12 @@ def _tree(pid: int) -> list[int]:
     return []
 
 
-def create(address: str, topics: Sequence[str]) -> None:
+def create(address: str, topics: Sequence[str], **configs: str) -> None:
     """Create topics."""
     admin = KafkaAdminClient(bootstrap_servers=address)
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
+    admin.create_topics([
+        NewTopic(topic, PARTITIONS, 1, topic_configs=configs) for topic in topics
+    ])  # fmt: skip
     admin.close()
 
 

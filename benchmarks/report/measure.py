@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 
-from clusters import ROOT, Lab, commit
+from clusters import ROOT, Lab, commit, create
 from common import RELEASE, MeasurementError, broker, free_ports, proxies, routes_of
 from lag import lag
 from trials import Trial, Trials, spread
@@ -89,6 +90,31 @@ def start(lab: Lab, variant: str) -> Trial:
     return {**trial, "spark_started": float(bool(said["spark_started"]))}
 
 
+# Milliseconds between two records: each has a minute of its own, or thousands have the same one.
+STEPS = {"spread": 60_000, "together": 1}
+FEW = 14
+
+
+def minutes(lab: Lab, variant: str) -> Trial:
+    """A run of a few new records, after one that compared many."""
+    config, now_ms = lab.configuration(variant, variant), int(time.time() * 1000)
+    if f"{lab.source}/{variant}" not in lab.filled:
+        lab.filled.add(f"{lab.source}/{variant}")
+        create(lab.source, [variant], **{"retention.ms": "-1"})
+        step = STEPS[variant]
+        lab.write(variant, lab.records, step, now_ms - lab.records * step)
+    if not (config.parent / "state").exists():
+        commit(lab.source, f"mirrormaker-{variant}", [variant])
+        lab.report(config, "run", "--json")
+    lab.write(variant, FEW, 1, now_ms)
+    commit(lab.source, f"mirrormaker-{variant}", [variant])
+    trial, said = lab.report(config, "run", "--json")
+    (topic,) = said["parity"]
+    if topic["verified_records"] != topic["source_records"]:
+        raise MeasurementError(f"{variant}: not all is verified: {said['findings']}")
+    return trial
+
+
 # Java's first compiler alone, and both.
 COMPILERS = {"first": "-XX:TieredStopAtLevel=1", "both": "-XX:TieredStopAtLevel=4"}
 
@@ -145,6 +171,14 @@ SCENARIOS = {
             "incremental.seconds": ("incremental", "seconds", None, ""),
             "nothing.seconds": ("nothing", "seconds", None, ""),
             "nothing.spark_started": ("nothing", "spark_started", None, ""),
+        },
+    ),
+    "minutes": Scenario(
+        minutes,
+        tuple(STEPS),
+        {
+            f"spread.{number}_of_together": ("spread", number, "together", number)
+            for number in ("cpu_s", "seconds", "peak_mib")
         },
     ),
     "encrypted": Scenario(
