@@ -136,13 +136,15 @@ def produce(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
 
 @contextlib.contextmanager
 def member(pair: Pair) -> Iterator[threading.Event]:
-    """A live member of the group; it commits once the event it yields is set."""
-    stop, commits = threading.Event(), threading.Event()
+    """A member of the group that has its partitions; it commits once the event it yields is set."""
+    stop, commits, joined = threading.Event(), threading.Event(), threading.Event()
     consumer = pair.consumer(pair.topic)
 
     def hold() -> None:
         while not stop.is_set():
             consumer.poll(100)
+            if consumer.assignment():
+                joined.set()
             if commits.is_set():
                 consumer.commit()
         consumer.close(autocommit=False)
@@ -150,6 +152,7 @@ def member(pair: Pair) -> Iterator[threading.Event]:
     thread = threading.Thread(target=hold)
     thread.start()
     try:
+        assert joined.wait(60), "the member joins its group"
         yield commits
     finally:
         stop.set()
