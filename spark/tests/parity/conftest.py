@@ -24,24 +24,48 @@ INTERPRETED = {
 }
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 HERE = Path(__file__).parent
-# What waits for real brokers or plays random histories, and is proved in single steps elsewhere.
-LONG = {
-    "test_cuts_and_kills.py",
-    "test_engine_mm2.py",
-    "test_fatal_topics.py",
-    "test_histories.py",
-    "test_old_clusters.py",
-    "test_replay.py",
-    "test_secured_clusters.py",
-    "test_strangers.py",
+# Modules whose tests make whole runs, which take many seconds each -> those that `make test` makes.
+# Their other tests with Spark are left to `make test-all`, and so are random histories.
+WHOLE_RUNS = {
+    "test_cuts_and_kills.py": (),
+    "test_engine.py": (
+        "test_a_faithful_mirror_is_verified_and_then_left_alone",
+        "test_each_class_is_counted_exactly_and_then_accounted",
+        "test_what_lies_past_the_position_is_in_flight",
+        "test_a_compacted_topic_is_compared_by_key",
+        "test_a_topic_created_again_is_reported_and_compared_again",
+        "test_the_next_run_does_what_a_budget_or_a_death_left_undone",
+    ),
+    "test_engine_mm2.py": (),
+    "test_equal_content.py": ("test_what_others_write_after_a_loss_was_found_does_not_close_it",),
+    "test_events_of_topics.py": (),
+    "test_failures.py": (
+        "test_a_cluster_that_is_away_is_unknown_and_the_others_are_judged",
+        "test_a_damaged_state_is_refused_with_the_cure_and_left_alone",
+    ),
+    "test_fatal_topics.py": (),
+    "test_histories.py": (),
+    "test_lost_tails.py": (),
+    "test_offset_syncs.py": (),
+    "test_old_clusters.py": (),
+    "test_proof.py": ("test_a_proof_finds_exactly_what_was_planted",),
+    "test_replaced_headers.py": (),
+    "test_replay.py": (),
+    "test_retention.py": (),
+    "test_secured_clusters.py": (),
+    "test_strangers.py": (),
+    "test_unreadable.py": (),
 }
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave whole modules to ``make test-all``."""
+    """Mark whole runs as long."""
     for item in items:
-        if item.path.parent == HERE and item.path.name in LONG:
+        if item.path.parent != HERE or not isinstance(item, pytest.Function):
+            continue
+        kept = WHOLE_RUNS.get(item.path.name)
+        if kept is not None and "spark" in item.fixturenames and item.originalname not in kept:
             item.add_marker(pytest.mark.long)
 
 

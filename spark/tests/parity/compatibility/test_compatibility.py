@@ -170,7 +170,7 @@ FROM_THE_START = [
 RESTORED = [
     pytest.param(
         (kind, False), id=f"{kind.name}, restored",
-        marks=[] if kind in (MirrorMaker1, MirrorMaker2) else [pytest.mark.long],
+        marks=[] if kind is MirrorMaker2 else [pytest.mark.long],
     )
     for kind in KINDS
 ]  # fmt: skip
