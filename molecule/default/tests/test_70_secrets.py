@@ -82,6 +82,7 @@ def test_no_password_stands_where_others_can_read_it(lab, canaries, measured, na
         assert found["root_only"] >= 4, "the search finds them where they belong"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mirror1", "source1", "target1"])
 def test_a_retired_password_stands_nowhere_at_all(lab, name):
     assert len(lab.retired) == 3, "passwords were changed before"
