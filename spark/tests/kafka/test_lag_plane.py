@@ -260,9 +260,10 @@ def test_broken_batch_leaves_the_age_of_its_partition_alone_unknown(pair: Pair) 
     for partition in range(6):
         pair.produce(3, partition)
     for partition in (1, 4):
-        with segment(pair, partition).open("r+b") as batch:
-            batch.seek(-1, 2)
-            batch.write(b"\xff")
+        # The length of the first record: its batch is damaged, however many the producer made.
+        with segment(pair, partition).open("r+b") as log:
+            log.seek(61)
+            log.write(b"\xff")
     result = measured(pair)
     assert {row.partition for row in result.rows if row.lag_seconds is None} == {1, 4}
     assert [row.lag_records for row in result.rows] == [3] * 6
