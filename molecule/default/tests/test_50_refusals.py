@@ -39,6 +39,7 @@ def regex_is_not_accepted(_lab, variables):
             regex_is_not_accepted,
             ["mirror_accept", "regex-without-auto-creation:payments"],
             id="regex-not-accepted",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 STATE, METRICS, WEB = (f"/var/lib/mirror-report{suffix}" for suffix in ("", "-metrics", "-web"))
 SECRET = "/root/planted-secret"
 CANARY = "canary-9d07c4"
@@ -26,16 +28,16 @@ def found(host, *paths):
 
 @pytest.fixture(scope="module")
 def planted(lab, outputs):
-    """Run the site with a change of the web view, over links and pipes; what it said."""
+    """Change the web view and make the archive of Java classes, over links; what it said."""
     host = lab.mirror
     host.run("sh", "-c", f"umask 077; echo {CANARY} > {SECRET}", check=True)
     before = found(host, SECRET, "/root")
-    plant = [f"cd {STATE}", f"ln -s {SECRET} planted.json", "mkfifo pipe.json"]
+    plant = [f"cd {STATE}", f"ln -s {SECRET} planted.json", "mkfifo pipe.json", "mkdir classes"]
     plant += [f"ln -s {SECRET} classes/mirror-report-0.jsa", "mkfifo classes/mirror-report-1.jsa"]
     plant += [f"[ ! -e {path} ] || mv {path} {path}.kept" for path in (*LINKS, *PIPES)]
     plant += [f"ln -s {SECRET} {path}" for path in LINKS] + [f"mkfifo {path}" for path in PIPES]
     as_report(host, "; ".join(plant))
-    changed = {"mirror_report_web_hsts_seconds": 60}
+    changed = {"mirror_report_web_hsts_seconds": 60, "mirror_report_class_archive": True}
     done = lab.playbook("site.yml", changed, "--diff", "-v", check=False)
     outputs.append(done.text)
     yield done, before

@@ -76,6 +76,7 @@ def other_site(lab):
     host.run("systemctl", "disable", "--now", "nginx")
 
 
+@pytest.mark.long
 def test_the_report_goes_without_a_trace_and_the_web_server_of_others_stays(
     lab, other_site, outputs, tmp_path
 ):

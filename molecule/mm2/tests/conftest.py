@@ -15,6 +15,14 @@ from labkit.hosts import Unit  # noqa: E402
 from labkit.lab import Lab  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the damage to `make test-all`: scenario default does it to fewer topics."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "damaged" in item.fixturenames:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def mirror(lab: Lab) -> Unit:
     """The process with both flows."""

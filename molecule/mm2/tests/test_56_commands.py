@@ -36,7 +36,6 @@ def test_a_group_s_failover_is_judged(lab):
     assert (row["group"], row["state"]) == ("billing", "ready")
 
 
-@pytest.mark.long
 def test_topics_at_rest_are_proved(lab, faulty, damaged, measured):
     assert damaged.answer[0] == 2
     status, document = lab.report("prove", "--flow", "orders")
@@ -48,7 +47,6 @@ def test_topics_at_rest_are_proved(lab, faulty, damaged, measured):
     assert found == {name: dict(FAULTS[name].expected) for name in OF_CONTENT}
 
 
-@pytest.mark.long
 def test_two_sides_are_compared_by_their_digests_alone(lab, faulty, damaged, measured):
     assert damaged.answer[0] == 2
     bundles = [f"{BUNDLES}/{side}" for side in ("source", "target")]
