@@ -229,7 +229,7 @@ def test_connectors_of_others_are_left_alone_and_own_ones_that_are_not_declared_
         assert worker.keep(orders, payments, state="absent")["changed"] is False
 
 
-@pytest.mark.parametrize("state", ["paused", "stopped"])
+@pytest.mark.parametrize("state", ["paused", pytest.param("stopped", marks=pytest.mark.long)])
 def test_connectors_come_into_their_state_and_back(worker: Worker, state: str) -> None:
     orders = worker.wanted("orders")
     with worker.connectors(orders):

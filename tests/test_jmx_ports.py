@@ -58,7 +58,8 @@ def play(directory: Path, case: dict[str, Any], **more: Any) -> str:
         pytest.param(MIRROR, {"mirrormaker_jvm_performance_options": [OPEN]},
                      "jmx-without-authentication:mirrormaker", marks=pytest.mark.long),
         (MIRROR, {"mirrormaker_jvm_options": [OPEN]}, "jmx-without-authentication:mirrormaker"),
-        (BROKER, {"kafka_broker_jvm_options": [OPEN]}, "jmx-without-authentication-of-broker:east"),
+        pytest.param(BROKER, {"kafka_broker_jvm_options": [OPEN]},
+                     "jmx-without-authentication-of-broker:east", marks=pytest.mark.long),
     ],
     ids=["environment", "performance", "mirror", "broker"],
 )  # fmt: skip

@@ -121,6 +121,7 @@ def test_what_a_wheelhouse_lacks_is_named(bundled: Any, wheelhouse: Path) -> Non
     assert "no wheel of mdurl 0.1.2." in bundled(spark=False)["msg"]
 
 
+@pytest.mark.long
 def test_a_host_installs_what_is_locked_and_refuses_an_altered_wheel(
     bundled: Any, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def namespace(tmp_path: Path) -> Any:
         made.keeper.wait()
 
 
+@pytest.mark.long
 def test_limits_are_raised_once_and_go_back(namespace: Namespace) -> None:
     before = namespace.limits()
     assert "changed=1" in namespace.play(FAR, "--check")
