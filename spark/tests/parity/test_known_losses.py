@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -187,5 +187,7 @@ def test_what_the_rows_of_a_report_do_not_show_is_named() -> None:
     (said,) = shown(reported(missing=None))
     assert "10 records of the source are not on the target" in said
     assert "not compared now: not readable" in said
+    (said,) = shown(replace(reported(missing=0), status="verified", reason="by hours"))
+    assert "it came back since" in said
     assert "t is no longer on the source" in shown()[0]
     assert "could not be observed" in shown(observed=())[0]

@@ -209,7 +209,8 @@ def unseen(
         if row is not None and loss.count <= (row.counts.get(loss.kind) or 0):
             continue
         if row is not None:
-            why = f"it is not compared now: {row.reason}" if row.reason else "it came back since"
+            left_out = row.status in ("skipped", "unknown") or row.strategy == "none"
+            why = f"it is not compared now: {row.reason}" if left_out else "it came back since"
         elif loss.flow in observed:
             why = f"{loss.origin} is no longer on the source, or no longer mirrored"
         else:
