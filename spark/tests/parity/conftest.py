@@ -66,6 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent != HERE or not isinstance(item, pytest.Function):
             continue
         kept = WHOLE_RUNS.get(item.path.name)
+        if gone := [name for name in kept or () if not hasattr(item.module, name)]:
+            raise pytest.UsageError(f"WHOLE_RUNS names what {item.path.name} lacks: {gone}")
         if kept is not None and "spark" in item.fixturenames and item.originalname not in kept:
             item.add_marker(pytest.mark.long)
 
