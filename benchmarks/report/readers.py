@@ -84,6 +84,7 @@ def spark(
     from mirror_report.parity.frames import align, digest
     from mirror_report.parity.plan import Range
     from mirror_report.parity.spark import session, source
+    from mirror_report.parity.state import Widths
 
     how = Spark(
         master=settings.get("master", "local[2]"),
@@ -106,7 +107,7 @@ def spark(
         rows = digest.union(parts)
         if kind == "count":
             return rows.groupBy("topic", "partition").count().selectExpr("`count` as n")
-        return digest.digest(align.place(rows, 60_000))
+        return digest.digest(align.place(rows, Widths(60_000)))
 
     # Warm, it is the rate of those that read for long.
     records = session.LARGE_RECORDS if warm else settings["records"]

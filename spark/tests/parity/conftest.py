@@ -56,6 +56,10 @@ WHOLE_RUNS = {
     "test_slices.py": ("test_records_that_are_counted_bit_by_bit_are_those_that_multisets_say",),
     "test_strangers.py": (),
     "test_unreadable.py": (),
+    "test_spread.py": (
+        "test_rows_get_the_buckets_that_their_records_get",
+        "test_a_topic_of_too_many_minutes_is_compared_by_hours",
+    ),
 }
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.model import TopicParity
 from mirror_report.parity.frames import align
+from mirror_report.parity.state import Widths
 
 MINUTE = 60_000
 MASK = (1 << 64) - 1
@@ -97,7 +98,7 @@ def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
 
 def placed(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     """The records with their buckets, minutes."""
-    return align.place(frame(spark, records), MINUTE)
+    return align.place(frame(spark, records), Widths(MINUTE))
 
 
 def xxh64(data: bytes, seed: int) -> int:

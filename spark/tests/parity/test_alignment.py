@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report.parity.frames import align, digest
 from mirror_report.parity.frames.sql import table
+from mirror_report.parity.state import Widths
 
 TIME = 1_700_000_000_000
 # Spans of very different widths, some of them within one block of offsets and some across many.
@@ -44,7 +45,7 @@ def spans(spark: SparkSession) -> Any:
 def test_offsets_choose_the_bucket_where_a_log_is_cut_and_times_elsewhere(
     spark: SparkSession, spans: Any
 ) -> None:
-    found = align.place(frame(spark, RECORDS), MINUTE, spans).collect()
+    found = align.place(frame(spark, RECORDS), Widths(MINUTE), spans).collect()
     assert len(found) == len(RECORDS)
     for row in found:
         time = TIME + row["offset"]
@@ -59,7 +60,7 @@ def test_offsets_choose_the_bucket_where_a_log_is_cut_and_times_elsewhere(
 def test_digests_follow_their_records_into_the_bucket_that_is_left(
     spark: SparkSession, spans: Any
 ) -> None:
-    digested = digest.digest(align.place(frame(spark, RECORDS), MINUTE, spans))
+    digested = digest.digest(align.place(frame(spark, RECORDS), Widths(MINUTE), spans))
     # The cuts at 11 and 4100 are gone, and with the first of all what lies before 500.
     fewer = table(
         spark, align.SPANS_SCHEMA,

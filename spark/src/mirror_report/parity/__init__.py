@@ -33,6 +33,7 @@ __all__ = [
     "FINGERPRINT_VERSION",
     "FORETOLD",
     "HARMLESS",
+    "HOUR_MS",
     "LASTING",
     "NEWEST",
     "OLDEST",
@@ -52,6 +53,7 @@ __all__ = [
 # The keys of a bucket and of a partition of one side.
 BUCKET = ("flow", "topic", "lane", "bucket")
 PARTITION = ("flow", "side", "origin", "partition")
+HOUR_MS = 3_600_000
 # Of the canonical encoding; part of the state: different encodings are never compared.
 FINGERPRINT_VERSION = 2
 

@@ -21,6 +21,7 @@ from mirror_report.parity.plan import (
     fatal,
     open_buckets,
     run_plan,
+    spread,
     total_bytes,
     total_records,
 )
@@ -109,7 +110,7 @@ def _plan(
         context, manifest, observed.snapshots,
         observe.read_syncs(context, manifest, observed.snapshots), former,
     )  # fmt: skip
-    plan = replace(plan, deferred=observed.deferred)
+    plan = replace(plan, deferred=observed.deferred).without(spread.not_compared(manifest))
     manifest, gone = losses.settle(context, begun, manifest, plan, former)
     once = [finding for flow in flows for finding in findings.of_plan(flow, gone)]
     reopened = {topic.key for flow in flows for topic in flow.reopened}
@@ -180,7 +181,7 @@ def _compare_content(
 
 def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
     """Leave out rows that no longer count, then digest what is new; each piece is saved."""
-    from mirror_report.parity.steps import read  # noqa: PLC0415
+    from mirror_report.parity.steps import put_together, read  # noqa: PLC0415
 
     kept = read.keep(context, storage, state.manifest, state.plan)
     manifest = replace(
@@ -188,7 +189,8 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
         digests=kept.digests, sealed=kept.sealed, results=kept.results, columns=read.COLUMNS,
     )  # fmt: skip
     state = replace(state, manifest=manifest)
-    for piece in read.read(context, storage, state.manifest, state.plan):
+    pieces = read.read(context, storage, state.plan, lambda: state.manifest)
+    for number, piece in enumerate(pieces):
         state = state.with_unread(piece.unread)
         plan = state.plan.without(piece.unknown).leaving(piece.later)
         state = replace(state, plan=replace(plan, spent=plan.spent.plus(piece.ranges)))
@@ -198,6 +200,15 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                 changes.read_up_to(state.manifest, ends),
                 digests=(*state.manifest.digests, piece.digests), open_work=True,
             )  # fmt: skip
+            other = put_together.put_together(
+                context, storage, manifest, state.plan, f"hours-{number}"
+            )
+            if other is not None:
+                manifest = changes.put_together(
+                    manifest, other.topics, other.digests, other.results
+                )
+                plan = state.plan.without(spread.not_compared(manifest))
+                state = replace(state, plan=plan)
             state = _saved(context, state, manifest)
     return state
 
@@ -235,6 +246,8 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
     state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
     state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
+    hidden = losses.out_of_sight(before, state.manifest, state.plan.judged)
+    state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
     manifest = state.manifest
     sealed = seal.seal(
         context, storage, manifest, compared.digests, final,

@@ -9,13 +9,14 @@ be the same. Where it does not, both logs are cut at offsets that are known to b
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, PARTITION, Key, bucket_key
+from mirror_report.parity import BUCKET, HOUR_MS, PARTITION, Key, bucket_key
 from mirror_report.parity.frames import compare, fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA
 from mirror_report.parity.frames.sql import table
+from mirror_report.parity.state import TopicKey, Widths
 
 # What :func:`place` adds: start of the bucket in milliseconds, and the timestamp in milliseconds as
 # far as it has to be the same on both sides (null: it is not compared).
@@ -35,23 +36,44 @@ EXTENTS_SCHEMA = (
 FOLLOWING_SCHEMA = "flow string, side string, origin string, partition int, following bigint"
 
 
-def place(records: DataFrame, bucket_ms: int, spans: DataFrame | None = None) -> DataFrame:
+def place(records: DataFrame, widths: Widths, spans: DataFrame | None = None) -> DataFrame:
     """Give records their buckets.
 
     :param records: :data:`frames.digest.RECORD_COLUMNS`, maybe with others.
-    :param bucket_ms: width of a time bucket.
+    :param widths: of buckets of time.
     :param spans: :data:`SPANS_SCHEMA` of all logs that are cut by offsets, one without spans by an
         empty one; ``None``: there are none. Records outside of spans have a null bucket.
     :returns: the records with :data:`PLACE`.
     """
     time = fingerprint.timestamp_ms()
-    placed = records.withColumns(
-        {"bucket": time - F.pmod(time, F.lit(bucket_ms)), "compared_ms": time}
-    )
+    bucket = by_hour(time - F.pmod(time, F.lit(widths.normal)), widths.by_hour)
+    placed = records.withColumns({"bucket": bucket, "compared_ms": time})
     if spans is None:
         return placed
     compared = F.when(F.col("cut").isNull(), F.col("compared_ms"))
     return _cut(placed, spans, "offset").withColumn("compared_ms", compared).drop("cut", "label")
+
+
+def by_hour(bucket: Column, topics: Collection[TopicKey]) -> Column:
+    """The bucket of a row with flow and topic, if those of some topics are hours.
+
+    :param bucket: of the row, in milliseconds.
+    """
+    if not topics:
+        return bucket
+    hour = bucket - F.pmod(bucket, F.lit(HOUR_MS))
+    return F.when(of_topics(topics), hour).otherwise(bucket)
+
+
+def of_topics(topics: Collection[TopicKey]) -> Column:
+    """Whether a row with flow and topic is of one of some topics."""
+    names: dict[str, list[str]] = {}
+    for flow, topic in sorted(topics):
+        names.setdefault(flow, []).append(topic)
+    found = F.lit(False)
+    for flow, some in names.items():
+        found = found | ((F.col("flow") == flow) & F.col("topic").isin(*some))
+    return found
 
 
 def realign(digests: DataFrame, spans: DataFrame) -> DataFrame:

@@ -72,9 +72,9 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
     :param positions: :data:`POSITIONS_SCHEMA`; partitions without a row have mirrored nothing.
     :returns: flow, topic, lane, bucket, n_source, n_target, replaced (records of the source with
         header keys that are no UTF-8), below (records of the source below the boundary, at most),
-        ts_max (source), mirrored, within (all of the source is below the boundary), equal,
-        disordered (the same records in another order), all_older (of the target, all may be copies
-        of what the source had lost when it was first read), pair.
+        ts_min and ts_max (source), mirrored, within (all of the source is below the boundary),
+        equal, disordered (the same records in another order), all_older (of the target, all may be
+        copies of what the source had lost when it was first read), pair.
     """
     both = ", ".join(part.format(side) for side in _SIDES for part in _parts())
     return _by_lane(_by_partition(digests, positions)).select(
@@ -83,6 +83,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         "n_target",
         "replaced",
         "below",
+        "ts_min",
         "ts_max",
         *named(
             {
@@ -106,6 +107,7 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
         "below": "coalesce(sum(if(side = 'source', least(n, greatest("
         "coalesce(boundary, position, 0L) - off_min, 0L)), null)), 0L)",
         "not_older": "count_if(side = 'target' and off_max >= coalesce(older, 0))",
+        "ts_min": f"min({_on('source', 'ts_min')})",
         "ts_max": f"max({_on('source', 'ts_max')})",
         "one_origin": f"min({_on('source', 'origin')})",
         "other_origin": f"max({_on('source', 'origin')})",
@@ -147,6 +149,7 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
         "replaced": "sum(replaced)",
         "below": "sum(below)",
         "not_older": "sum(not_older)",
+        "ts_min": "min(ts_min)",
         "ts_max": "max(ts_max)",
         "disordered": "bool_or(disordered)",
         **{

@@ -12,10 +12,11 @@ from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
 # Topics to judge: whether records are unread, and until when records of a side expired before they
-# were read; of the target, how many by lane, as JSON (null: nobody knows).
+# were read; of the target, how many by lane, as JSON (null: nobody knows); whether its buckets are
+# hours.
 TOPICS_SCHEMA = (
     "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint, "
-    "target_left string"
+    "target_left string, by_hour boolean"
 )
 
 # What is counted beside the classes. ``skipped``: source records that may have been copied before

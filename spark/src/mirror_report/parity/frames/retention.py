@@ -20,7 +20,8 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
 
     Retention removes whole segments, and none that holds a record younger than it: one such among
     what was removed was deleted. A bucket of which a part is gone counts by the offsets of that
-    part, and no more than was removed.
+    part, and no more than was removed; one of more than a minute by its oldest record then, for
+    nobody knows which of its records were in that part.
 
     :param digests: :data:`frames.digest.COLUMNS` of disjoint ranges.
     """
@@ -32,6 +33,7 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
     first, last = F.col("start"), F.col("end") - 1
     whole = (F.col("off_min") >= first) & (F.col("off_max") <= last)
     overlap = F.least("off_max", last) - F.greatest("off_min", first) + 1
+    newest = F.when(whole, F.col("ts_max")).otherwise(F.least("ts_max", F.col("ts_min") + SLACK_MS))
     removed = (
         digests.filter(F.col("side") == "target")
         .join(F.broadcast(rows), on=["flow", "topic", "partition"], how="inner")
@@ -39,7 +41,7 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
         .withColumns(
             {
                 "removed": F.when(whole, F.col("n")).otherwise(F.least("n", overlap)),
-                "is_early": F.col("ts_max") > F.col("kept_from_ms") + SLACK_MS,
+                "is_early": newest > F.col("kept_from_ms") + SLACK_MS,
                 "until": F.col("ts_max") + F.col("retention_ms"),
             }
         )

@@ -3,12 +3,20 @@
 from pyspark.sql import DataFrame
 
 from mirror_report.model import CLASSES
-from mirror_report.parity import ACCOUNTABLE, ADDED, BY_LANE, LASTING, NEWEST, OLDEST, STATUSES
+from mirror_report.parity import (
+    ACCOUNTABLE,
+    ADDED,
+    BY_LANE,
+    HOUR_MS,
+    LASTING,
+    NEWEST,
+    OLDEST,
+    STATUSES,
+)
 from mirror_report.parity.frames.compare import KEEPS_ORDER
 from mirror_report.parity.frames.judge import REPLACED, SLICED_PAIR
 from mirror_report.parity.frames.sql import derived, named
 
-HOUR_MS = 3_600_000
 STRIP_HOURS = 48
 # Open buckets of a lane that are named: those with the most records below the position first.
 MOST_OPEN = 32
@@ -131,10 +139,19 @@ def _times(bucket_ms: int) -> dict[str, str]:
     decided = _DECIDED.format(status="status")
     return {
         "newest_due_ms": f"max(if({decided}, coalesce(ts_max, bucket), null))",
-        "verified_through_ms": f"max(if({verified}, bucket + {bucket_ms}L, null))",
-        "next_verified_through_ms": f"max(if({verified_next}, bucket + {bucket_ms}L, null))",
-        "in_flight_since_ms": "min(if(status = 'in_flight' and n_source > 0, bucket, null))",
+        "verified_through_ms": f"max(if({verified}, {through(bucket_ms)}, null))",
+        "next_verified_through_ms": f"max(if({verified_next}, {through(bucket_ms)}, null))",
+        "in_flight_since_ms": "min(if(status = 'in_flight' and n_source > 0,"
+        " if(by_hour, ts_min, bucket), null))",
     }
+
+
+def through(bucket_ms: int) -> str:
+    """Up to when a bucket holds records; an hour no longer than to the newest of its own.
+
+    :param bucket_ms: width of the others.
+    """
+    return f"if(by_hour, ts_max, bucket + {bucket_ms}L)"
 
 
 def _before(first_bad: str) -> str:

@@ -3,17 +3,12 @@
 from dataclasses import replace
 
 from mirror_report.model import Positions
+from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import boundaries, open_buckets
 from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.plan.run_plan import RunPlan
-from mirror_report.parity.plan.scans import (
-    HOUR_MS,
-    CompactedTopic,
-    affordable,
-    last_of,
-    waiting,
-)
+from mirror_report.parity.plan.scans import CompactedTopic, affordable, last_of, waiting
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Manifest, Removal
 

@@ -104,6 +104,17 @@ def with_topic(manifest: Manifest, topic: TopicKey, known: OpenTopic) -> Manifes
     return replace(manifest, open_buckets=changed)
 
 
+def read_since(manifest: Manifest, topic: TopicPlan) -> int:
+    """Offsets of a topic that were read since it was compared last, of both sides."""
+    known = of_topic(manifest, topic.key).compared
+    return sum(
+        offset - known.get((side, origin, partition), begun.first.get(partition, offset))
+        for side, origin in topic.sides
+        if (begun := manifest.sides.get((topic.flow, side, origin))) is not None
+        for partition, offset in begun.next.items()
+    )
+
+
 def timed(plan: RunPlan) -> list[TopicPlan]:
     """Topics whose buckets are spans of time; what is cut by offsets closes by itself."""
     return [topic for topic in plan.judged if topic.strategy != offset_syncs.STRATEGY]

@@ -80,7 +80,7 @@ def _of_source(
 def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
     """Rows of :data:`frames.judge.TOPICS_SCHEMA`: topics whose content is compared."""
     unread = plan.unread
-    gaps = gaps_until(manifest)
+    gaps, by_hour = gaps_until(manifest), manifest.bucket_widths.by_hour
     return [
         {
             "flow": topic.flow,
@@ -89,6 +89,7 @@ def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
             "source_gap": gaps.get((*topic.key, "source")),
             "target_gap": gaps.get((*topic.key, "target")),
             "target_left": _left_unread(manifest, topic.key),
+            "by_hour": topic.key in by_hour,
         }
         for topic in plan.judged
     ]

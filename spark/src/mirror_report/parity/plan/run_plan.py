@@ -172,6 +172,7 @@ def plan_run(
         again = [topic.key for topic in plan.topics if topic.topic in aligned.rebuild]
         for topic in again:
             manifest = changes.forget_numbers(manifest, *topic)
+            manifest = changes.by_minutes_again(manifest, *topic)
         rebuilt += again
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)

@@ -13,13 +13,13 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import PartitionSnapshot, Positions, TopicSnapshot, another_topic
+from mirror_report.parity import HOUR_MS
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import Side, TopicKey, offsets
 
-HOUR_MS = 3_600_000
 # What retention is about to remove may be gone before it is read.
 MARGIN_MS = HOUR_MS
 

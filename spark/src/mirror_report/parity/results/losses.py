@@ -17,7 +17,7 @@ from mirror_report.config import Flow
 from mirror_report.model import Finding, TopicParity
 from mirror_report.parity import BY_LANE, LASTING
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import RunPlan, scans
+from mirror_report.parity.plan import RunPlan, TopicPlan, scans, spread
 from mirror_report.parity.plan.run_plan import Superseded
 from mirror_report.parity.results import retention
 from mirror_report.parity.state import Loss, Manifest, TopicKey, changes, files
@@ -29,6 +29,8 @@ OF_SOURCE = {
     "truncated": "records left the source before they were mirrored",
     "possible_loss": "records may have left the source before they were mirrored",
 }
+# Why a loss cannot be told from what expired any more.
+REMOVED = "the source has removed them, and they are compared with others of a longer time"
 _TEXTS = {**TEXTS, **OF_SOURCE}
 
 
@@ -180,12 +182,37 @@ def lasting(loss: Loss, flow: Flow, why: str) -> Finding:
     )  # fmt: skip
 
 
-def said_once(loss: Loss) -> Finding:
-    """A loss that is forgotten because its topic is compared from the start."""
+def out_of_sight(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> list[Loss]:
+    """Losses of topics by hours that are unverifiable by now, because the source removed them.
+
+    A bucket is classified again whenever it grows, and an hour holds many that are old.
+
+    :param before: numbers of the last comparison; ``after``: of this one.
+    """
+    found = []
+    for topic in (topic for topic in topics if spread.reason(after, topic)):
+        was, now = (
+            each.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
+            for each in (before, after)
+        )
+        left = now.get("unverifiable", 0) - was.get("unverifiable", 0)
+        for kind in KINDS:
+            count = min(left, was.get(kind, 0) - now.get(kind, 0))
+            if count > 0:
+                found.append(Loss(*topic.key, topic.origins[0], kind, count, 0))
+                left -= count
+    return found
+
+
+def said_once(loss: Loss, why: str = "what was kept of the topic no longer counts") -> Finding:
+    """A loss that no later run knows of, because its topic is compared from the start.
+
+    :param why: if it is for another reason.
+    """
     return Finding(
         "critical", loss.kind, loss.flow, loss.topic, None, loss.count,
-        f"{loss.flow}/{loss.topic}: {text([loss])}, as an earlier run found; what was kept of the "
-        "topic no longer counts, so this is said once",
+        f"{loss.flow}/{loss.topic}: {text([loss])}, as an earlier run found; {why}, so this is "
+        "said once",
         "See what this report finds of the topic: what its source has removed since cannot be "
         "found again",
     )  # fmt: skip

@@ -16,6 +16,7 @@ from mirror_report.parity.plan import (
     offset_syncs,
     open_buckets,
     snapshots,
+    spread,
     total_records,
     unreadable,
 )
@@ -101,7 +102,10 @@ def _by_bucket(
         open_buckets.of_topic(manifest, topic.key), context.now_ms,
         context.settings.budget.open_minutes,
     )  # fmt: skip
-    found = replace(found, open_records=long.records, open_since_ms=long.since_ms)
+    found = replace(
+        found, open_records=long.records, open_since_ms=long.since_ms,
+        reason="; ".join(filter(None, (found.reason, spread.reason(manifest, topic)))),
+    )  # fmt: skip
     return _with_coverage(found, gone.total() + below + long.unjudged)
 
 

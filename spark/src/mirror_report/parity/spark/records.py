@@ -23,7 +23,7 @@ from mirror_report.parity.frames import align, digest, sql
 from mirror_report.parity.plan import Range, ranges, unreadable
 from mirror_report.parity.spark import source
 from mirror_report.parity.spark.errors import MALFORMED
-from mirror_report.parity.state import TopicKey, Unreadable, fed_by
+from mirror_report.parity.state import TopicKey, Unreadable, Widths, fed_by
 
 T = TypeVar("T")
 
@@ -124,14 +124,14 @@ class Reader:
         return fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
 
     def bucketed(
-        self, wanted: Iterable[Range], bucket_ms: int, spans: Collection[Mapping[str, Any]] = ()
+        self, wanted: Iterable[Range], widths: Widths, spans: Collection[Mapping[str, Any]] = ()
     ) -> DataFrame:
         """:meth:`fetch`, each record with its bucket (:func:`frames.align.place`).
 
         :param spans: rows of :data:`frames.align.SPANS_SCHEMA`.
         """
         cuts = sql.table(self.session, align.SPANS_SCHEMA, list(spans)) if spans else None
-        return align.place(self.fetch(wanted), bucket_ms, cuts)
+        return align.place(self.fetch(wanted), widths, cuts)
 
     def readable(
         self, topics: Iterable[T], key: Callable[[Any], TopicKey] = itemgetter("flow", "topic")

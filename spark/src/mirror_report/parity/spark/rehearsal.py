@@ -25,6 +25,7 @@ from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.spark.session import JAVA_OPTIONS, configuration, open_session
+from mirror_report.parity.state import Widths
 
 # The JVM writes the archive as it ends.
 WRITING_SECONDS = 600
@@ -99,7 +100,7 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
         F.timestamp_millis(F.col("id") * 1000).alias("timestamp"),
         F.expr("array(named_struct('key', 'h', 'value', binary('v')))").alias("headers"),
     )
-    digest.digest(align.place(records, BUCKET_MS)).coalesce(1).write.parquet(str(rows))
+    digest.digest(align.place(records, Widths(BUCKET_MS))).coalesce(1).write.parquet(str(rows))
     kept = session.read.schema(digest.SCHEMA).parquet(str(rows))
     positions = sql.table(
         session, compare.POSITIONS_SCHEMA,

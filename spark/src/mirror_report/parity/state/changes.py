@@ -83,7 +83,14 @@ def forget_flow(manifest: Manifest, flow: str) -> Manifest:
     """Drop all that is known of a flow, except for its rows."""
     changes: dict[str, Any] = {
         name: {key: value for key, value in getattr(manifest, name).items() if key != flow}
-        for name in (*NUMBERS, "topic_baselines", "positions", "alignments", "baselines")
+        for name in (
+            *NUMBERS,
+            "topic_baselines",
+            "positions",
+            "alignments",
+            "baselines",
+            "spread",
+        )
     } | {
         name: tuple(record for record in getattr(manifest, name) if record.flow != flow)
         for name in FORGOTTEN
@@ -99,8 +106,8 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     """
     forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
-    manifest = replace(forget_numbers(manifest, flow, topic), sides=sides)
-    return _without(manifest, FORGOTTEN, flow, topic)
+    manifest = _without_values(forget_numbers(manifest, flow, topic), ("spread",), flow, topic)
+    return _without(replace(manifest, sides=sides), FORGOTTEN, flow, topic)
 
 
 def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
@@ -112,12 +119,38 @@ def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
     """Drop what was reported of one topic of the target."""
+    return _without(_without_values(manifest, NUMBERS, flow, topic), LOST, flow, topic)
+
+
+def put_together(
+    manifest: Manifest, topics: Mapping[TopicKey, str], digests: str, results: str
+) -> Manifest:
+    """Go on with other buckets of some topics.
+
+    :param topics: with what :attr:`Manifest.spread` says of them.
+    :param digests: name of all digest rows, with these buckets; ``results``: likewise.
+    """
+    for (flow, topic), how in topics.items():
+        known = manifest.open_buckets.get(flow, {}).get(topic)
+        # Open buckets are known by their names, and these are others now.
+        if known is not None and (known["buckets"] or not known["whole"]):
+            manifest = _without_values(manifest, ("open_buckets",), flow, topic)
+        manifest = replace(manifest, spread=with_topic(manifest.spread, flow, topic, how))
+    return replace(manifest, digests=(digests,), results=results)
+
+
+def by_minutes_again(manifest: Manifest, flow: str, topic: str) -> Manifest:
+    """Forget that a topic had too many buckets: both sides of it are read again."""
+    return _without_values(manifest, ("spread",), flow, topic)
+
+
+def _without_values(manifest: Manifest, names: Iterable[str], flow: str, topic: str) -> Manifest:
     changes: dict[str, Any] = {}
-    for name in NUMBERS:
+    for name in names:
         known = getattr(manifest, name)
         if topic in known.get(flow, {}):
             changes[name] = {**known, flow: {k: v for k, v in known[flow].items() if k != topic}}
-    return _without(replace(manifest, **changes), LOST, flow, topic)
+    return replace(manifest, **changes)
 
 
 def _without(manifest: Manifest, names: Iterable[str], flow: str, topic: str) -> Manifest:

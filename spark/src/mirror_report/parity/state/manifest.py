@@ -27,6 +27,7 @@ from mirror_report.parity.state.records import (
     Removal,
     SideState,
     Unreadable,
+    Widths,
     contents_of,
     epochs_of,
     offsets,
@@ -49,7 +50,7 @@ KEYS = {
 OPTIONAL: Mapping[str, Any] = {
     "topic_baselines": {}, "alignments": {}, "syncs": {}, "unreadable": [],
     "boundaries": {}, "fatal": {}, "losses": [], "looks": {},
-    "open_buckets": {}, "slices": None,
+    "open_buckets": {}, "slices": None, "spread": {},
 }  # fmt: skip
 
 # Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
@@ -66,7 +67,7 @@ NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 BY_TOPIC = (
     "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
-    "boundaries", "fatal", "looks", "open_buckets",
+    "boundaries", "fatal", "looks", "open_buckets", "spread",
 )  # fmt: skip
 
 
@@ -86,6 +87,8 @@ class Manifest:
     :param fatal: topics whose records end Spark's JVM (:mod:`plan.fatal`).
     :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
     :param looks: earlier ones at each topic (:mod:`plan.copies`).
+    :param spread: topics with too many buckets: ``hours`` (they are compared by hours) or ``none``
+        (not at all; :mod:`plan.spread`).
     :param unreported: flow -> runs whose report was not written, and the present one.
     :param new_findings: findings of these runs that no later run finds again.
     :param losses: known of topics that are compared no more, until they are accepted.
@@ -119,6 +122,7 @@ class Manifest:
     looks: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     open_buckets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    spread: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unreported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     new_findings: tuple[Finding, ...] = ()
@@ -177,6 +181,17 @@ class Manifest:
     def rows(self) -> set[str]:
         """Directories of rows that are needed."""
         return {*self.digests, *self.sealed, *filter(None, (self.results, self.slices))}
+
+    @property
+    def bucket_widths(self) -> Widths:
+        """How wide the buckets of all topics are."""
+        by_hour = [
+            (flow, topic)
+            for flow, topics in self.spread.items()
+            for topic, how in topics.items()
+            if how == "hours"
+        ]
+        return Widths(self.bucket_ms, by_hour)
 
     def is_unreported(self, flow: str, run_id: str) -> bool:
         """Whether no report holds yet what a run found of a flow."""

@@ -1,6 +1,6 @@
 """The records of the manifest, and how it names what they are about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -157,6 +157,17 @@ class Unreadable:
     offset: int
     timestamp_ms: int
     topic_id: str = ""
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide buckets of timestamps are, in milliseconds.
+
+    :param normal: of all topics but those ``by_hour``, of which a bucket is an hour.
+    """
+
+    normal: int
+    by_hour: Collection[TopicKey] = ()
 
 
 # Fields of :class:`SideState` that come from a baseline: two of the source, two of the target.

@@ -11,7 +11,7 @@ from mirror_report.config import Settings
 from mirror_report.parity.frames import bundles, digest
 from mirror_report.parity.plan import Range, Unread
 from mirror_report.parity.spark.records import Reader
-from mirror_report.parity.state import Bundle
+from mirror_report.parity.state import Bundle, Widths
 
 
 def write_rows(
@@ -34,7 +34,7 @@ def write_rows(
     reader = Reader(replace(settings, flows=flows), session, progress)
 
     def write() -> None:
-        rows = digest.digest(reader.bucketed(ranges, settings.bucket_seconds * 1000))
+        rows = digest.digest(reader.bucketed(ranges, Widths(settings.bucket_seconds * 1000)))
         rows.coalesce(1).write.mode("overwrite").parquet(str(path))
 
     reader.read(write)

@@ -238,6 +238,7 @@ class Classifier:
         return sql.table(self.storage.session, reach.LOOKS_SCHEMA, found)
 
     def _records(self, wanted: Sequence[Range]) -> DataFrame:
-        spans = buckets.spans(self.differences.manifest, self.differences.topics, wanted)
-        records = self.reader.bucketed(wanted, self.context.bucket_ms, spans)
+        manifest = self.differences.manifest
+        spans = buckets.spans(manifest, self.differences.topics, wanted)
+        records = self.reader.bucketed(wanted, manifest.bucket_widths, spans)
         return compare.with_lanes(records, self.context.by_partition)

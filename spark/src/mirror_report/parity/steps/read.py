@@ -1,6 +1,6 @@
 """Reading what is new, piece by piece; each piece is saved as soon as it is digested."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,6 +21,7 @@ from mirror_report.parity.plan import (
     buckets,
     ranges,
     snapshots,
+    spread,
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
@@ -96,12 +97,13 @@ def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: Run
 
 
 def read(
-    context: RunContext,
-    storage: RowStorage,
-    manifest: Manifest,
-    plan: RunPlan,
+    context: RunContext, storage: RowStorage, plan: RunPlan, known: Callable[[], Manifest]
 ) -> Iterator[Piece]:
-    """Digest what is new, piece by piece."""
+    """Digest what is new, piece by piece.
+
+    :param known: what is by now: what a piece holds may give a topic other buckets, or none.
+    """
+    manifest = known()
     reader = Reader(
         context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
     )
@@ -111,7 +113,7 @@ def read(
 
     def write(piece: Sequence[Range], name: str) -> str:
         spans = buckets.spans(manifest, plan.topics, piece)
-        records = reader.bucketed(piece, context.bucket_ms, spans)
+        records = reader.bucketed(piece, known().bucket_widths, spans)
         return storage.write(digest.digest(records).coalesce(1), name)
 
     def in_time(piece: Sequence[Range], name: str) -> str:
@@ -119,7 +121,10 @@ def read(
             return write(piece, name)
 
     for number, planned in enumerate(pieces):
-        piece = _without(planned, unknown.keys() | reader.unread.topics.keys())
+        left_out = spread.not_compared(known())
+        piece = _without(planned, {*unknown, *reader.unread.topics, *left_out})
+        if not piece:
+            continue
         later = [wanted for rest in pieces[number:] for wanted in rest]
         name, known_as = f"digest-{number}", ""
         if number and context.time_is_over(READING_SHARE):

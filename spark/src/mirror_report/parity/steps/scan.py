@@ -25,7 +25,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import SIDES, Manifest, TopicKey
+from mirror_report.parity.state import SIDES, Manifest, TopicKey, Widths
 
 # Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.
 WRONG_KEPT = 2_000
@@ -191,7 +191,7 @@ class Scanner:
     def _judged(self, topics: Sequence[CompactedTopic]) -> DataFrame:
         beyond = self._unreadable(topics)
         topics = self._readable(topics)
-        records = self.reader.bucketed(self._wanted(topics), self.context.bucket_ms)
+        records = self.reader.bucketed(self._wanted(topics), Widths(self.context.bucket_ms))
         untimed = [topic.topic for topic in topics if not topic.keeps_time]
         timed = compare.with_lanes(
             records.withColumn(

@@ -15,13 +15,13 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import digest
+from mirror_report.parity.frames import digest, totals
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest
 
 MAX_DIRECTORIES = 8
-HOUR_MS = 3_600_000
 SEAL_AFTER_MS = 48 * HOUR_MS
 # Hours that hold records, the newest of a topic, whose minutes are left for so long. More than are
 # shown (:data:`frames.totals.STRIP_HOURS`).
@@ -109,7 +109,7 @@ def _numbers(judged: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[M
             F.sum("n_target").alias("target_records"),
             F.sum("n_source").alias("verified_records"),
             F.count(F.lit(1)).alias("buckets_verified"),
-            F.max(F.col("bucket") + bucket_ms).alias("through_ms"),
+            F.max(F.expr(totals.through(bucket_ms))).alias("through_ms"),
             F.max("ts_max").alias("newest_ms"),
         )
     )

@@ -120,7 +120,8 @@ class Counter:
         bounds = [bound for each in some for bound in each.bounds]
         with limited(self.context, self.storage.session):
             records = compare.with_lanes(
-                self.reader.bucketed(wanted, self.context.bucket_ms), self.context.by_partition
+                self.reader.bucketed(wanted, self.manifest.bucket_widths),
+                self.context.by_partition,
             )
             new = slices.count(self.storage.session, records, bounds)
             rows = slices.add(known, new).persist()

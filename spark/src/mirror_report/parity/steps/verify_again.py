@@ -168,16 +168,18 @@ def _affordable(
     """Buckets that are still there as a whole, as many as the budget allows; cursors move."""
     found: dict[Key, list[Range]] = {}
     spent: list[Range] = []
-    budget = context.settings.budget
+    budget, by_hour = context.settings.budget, manifest.bucket_widths.by_hour
     for row in rows:
         key = bucket_key(row)
         there = list(_there(manifest, plan, stored[key]))
         more = [*spent, *there]
+        # An hour may hold far more than a minute.
+        too_large = key[:2] in by_hour and ranges.total_bytes(there) > budget.scrub_bytes
         too_much = bool(found) and ranges.total_bytes(more) > budget.scrub_bytes
-        if too_much or not plan.spent.allows(budget, more):
+        if not too_large and (too_much or not plan.spent.allows(budget, more)):
             break
         cursors = changes.with_topic(cursors, row["flow"], row["topic"], row["bucket"])
-        if len(there) == len(stored[key]):
+        if len(there) == len(stored[key]) and not too_large:
             found[key] = there
             spent = more
     return found, cursors
@@ -208,7 +210,7 @@ def _digests(
 ) -> dict[Key, dict[str, Any]]:
     spans = buckets.spans(manifest, plan.topics, wanted)
     records = compare.with_lanes(
-        reader.bucketed(wanted, context.bucket_ms, spans), context.by_partition
+        reader.bucketed(wanted, manifest.bucket_widths, spans), context.by_partition
     )
     with limited(context, storage.session):
         chosen = digest.digest(align.bounded(storage.session, records, parts, None))

@@ -1,0 +1,64 @@
+"""Topics whose records are spread over too many buckets.
+
+What a run takes grows with the buckets it judges, and a producer chooses the timestamps of its
+records: each may lie in a minute of its own. So the minutes of a topic with too many of them are
+put together to hours from then on, and one with too many hours is not compared.
+"""
+
+from mirror_report.parity import HOUR_MS, STATUSES
+from mirror_report.parity.plan import open_buckets
+from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.topics import TopicPlan
+from mirror_report.parity.state import Manifest, TopicKey, Widths
+
+# Buckets of a topic that are not sealed, those of several lanes at one time counted once: minutes,
+# or what else is configured; and hours, those of more than twenty years.
+MOST_BUCKETS = 50_000
+MOST_HOURS = 200_000
+
+
+def suspects(manifest: Manifest, plan: RunPlan) -> list[TopicKey]:
+    """Topics that may have too many buckets: with one more for each record not compared yet."""
+    return [
+        topic.key
+        for topic in plan.judged
+        if topic.strategy == "timestamp" and _expected(manifest, topic) > MOST_BUCKETS
+    ]
+
+
+def _expected(manifest: Manifest, topic: TopicPlan) -> int:
+    now = manifest.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
+    compared: int = sum(now.get(f"buckets_{status}", 0) for status in STATUSES)
+    target = manifest.sides.get((topic.flow, "target", topic.topic))
+    # The records of all partitions lie in much the same minutes.
+    lanes = max(1, len(target.next)) if target else 1
+    return compared // lanes + open_buckets.read_since(manifest, topic)
+
+
+def how(widths: Widths, topic: TopicKey, buckets: int, hours: int) -> str | None:
+    """What :attr:`Manifest.spread` has to say of a topic; ``None``: nothing new.
+
+    :param buckets: how many it has; ``hours``: how many it would have by hours.
+    """
+    minutes = topic not in widths.by_hour and widths.normal < HOUR_MS
+    if minutes and hours <= MOST_HOURS:
+        return "hours" if buckets > MOST_BUCKETS else None
+    return "none" if max(buckets, hours) > MOST_HOURS else None
+
+
+def reason(manifest: Manifest, topic: TopicPlan) -> str:
+    """Why the buckets of a topic are hours; empty: they are not."""
+    if topic.strategy != "timestamp" or topic.key not in manifest.bucket_widths.by_hour:
+        return ""
+    return f"its records lie in more than {MOST_BUCKETS} minutes, so it is compared by hours"
+
+
+def not_compared(manifest: Manifest) -> dict[TopicKey, str]:
+    """Topics that have too many hours, and what is said of them."""
+    return {
+        (flow, topic): f"its records lie in more than {MOST_HOURS} hours. Make the producer write "
+        "other timestamps, then record where verification starts: mirror-report baseline --renew"
+        for flow, topics in manifest.spread.items()
+        for topic, how in topics.items()
+        if how == "none"
+    }

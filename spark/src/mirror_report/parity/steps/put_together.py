@@ -1,0 +1,77 @@
+"""Topics with too many buckets: their minutes are put together to hours, or they are left out.
+
+Digests add up, so nothing is read again, and what either side has lost since it was read counts as
+before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from mirror_report.parity import HOUR_MS
+from mirror_report.parity.context import RunContext
+from mirror_report.parity.frames import align, compare, hours
+from mirror_report.parity.plan import RunPlan, spread
+from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.state import Manifest, TopicKey
+
+
+@dataclass(frozen=True)
+class PutTogether:
+    """What was put together.
+
+    :param topics: with what :attr:`Manifest.spread` says of them.
+    :param digests: name of all digest rows; ``results``: of all that was found.
+    """
+
+    topics: Mapping[TopicKey, str]
+    digests: str
+    results: str
+
+
+def put_together(
+    context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan, name: str
+) -> PutTogether | None:
+    """Put together the buckets of topics that have too many.
+
+    :param name: of what is written; another one each time.
+    :returns: ``None``: no topic has.
+    """
+    topics = _spread(storage, manifest, spread.suspects(manifest, plan))
+    if not topics:
+        return None
+    by_hour = [topic for topic, how in topics.items() if how == "hours"]
+    left_out = align.of_topics(topics.keys() - set(by_hour))
+    for flow, topic in topics:
+        context.progress(f"{flow}/{topic} has too many minutes: they are put together")
+    rows = storage.digests(manifest).filter(~left_out)
+    found = storage.results(manifest.results).filter(~left_out)
+    lanes = compare.with_lanes(rows, context.by_partition)
+    return PutTogether(
+        topics,
+        storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}"),
+        storage.write(hours.results(found, lanes, by_hour).coalesce(1), f"results-{name}"),
+    )
+
+
+def _spread(
+    storage: RowStorage, manifest: Manifest, suspects: list[TopicKey]
+) -> dict[TopicKey, str]:
+    """Those of some topics that have too many buckets, and how they are compared from now on."""
+    if not suspects:
+        return {}
+    hour = F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))
+    counted = (
+        storage.digests(manifest)
+        .filter(align.of_topics(suspects))
+        .groupBy("flow", "topic")
+        .agg(F.count_distinct("bucket").alias("buckets"), F.count_distinct(hour).alias("hours"))
+    )
+    found: dict[TopicKey, str] = {}
+    for row in counted.collect():
+        key = (row["flow"], row["topic"])
+        how = spread.how(manifest.bucket_widths, key, row["buckets"], row["hours"])
+        if how is not None:
+            found[key] = how
+    return found
