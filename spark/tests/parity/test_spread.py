@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from test_retention import EAST, HOUR, counts, fill
 from mirror_report.model import TopicParity
 from mirror_report.parity.frames import align, digest, hours
 from mirror_report.parity.plan import spread
-from mirror_report.parity.state import Manifest, Widths, changes
+from mirror_report.parity.state import Manifest, SideState, Widths, changes
 
 DAY = 24 * HOUR
 MOST = 100
@@ -94,7 +95,10 @@ def test_what_is_known_of_a_topic_is_forgotten_with_it_and_its_flow_alone(tmp_pa
     known = changes.put_together(Manifest(MINUTE), topics, "d", "r")
     known = Manifest.load(known.dump(), MINUTE, tmp_path)
     assert known.bucket_widths == Widths(MINUTE, [("east", "e1"), ("west", "w1")])
-    assert [*spread.not_compared(known)] == [("east", "e2")]
+    known = replace(known, sides={("east", "source", "e2"): SideState(None, {}, {})})
+    ((left_out, why),) = spread.not_compared(known, [EAST]).items()
+    assert left_out == ("east", "e2")
+    assert why.endswith("mirror-report baseline --flow east --topic e2 --renew")
     assert changes.forget_numbers(known, "east", "e1").spread == known.spread
     without = changes.forget_topic(known, "east", "e1", ["e1"])
     assert without.spread == {"east": {"e2": "none"}, "west": {"w1": "hours"}}

@@ -110,7 +110,9 @@ def _plan(
         context, manifest, observed.snapshots,
         observe.read_syncs(context, manifest, observed.snapshots), former,
     )  # fmt: skip
-    plan = replace(plan, deferred=observed.deferred).without(spread.not_compared(manifest))
+    plan = replace(plan, deferred=observed.deferred).without(
+        spread.not_compared(manifest, context.settings.flows)
+    )
     manifest, gone = losses.settle(context, begun, manifest, plan, former)
     once = [finding for flow in flows for finding in findings.of_plan(flow, gone)]
     reopened = {topic.key for flow in flows for topic in flow.reopened}
@@ -207,7 +209,8 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                 manifest = changes.put_together(
                     manifest, other.topics, other.digests, other.results
                 )
-                plan = state.plan.without(spread.not_compared(manifest))
+                left_out = spread.not_compared(manifest, context.settings.flows)
+                plan = state.plan.without(left_out)
                 state = replace(state, plan=plan)
             state = _saved(context, state, manifest)
     return state

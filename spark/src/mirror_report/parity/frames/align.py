@@ -61,8 +61,12 @@ def by_hour(bucket: Column, topics: Collection[TopicKey]) -> Column:
     """
     if not topics:
         return bucket
-    hour = bucket - F.pmod(bucket, F.lit(HOUR_MS))
-    return F.when(of_topics(topics), hour).otherwise(bucket)
+    return F.when(of_topics(topics), hour(bucket)).otherwise(bucket)
+
+
+def hour(bucket: Column) -> Column:
+    """The hour a bucket begins in; both in milliseconds."""
+    return bucket - F.pmod(bucket, F.lit(HOUR_MS))
 
 
 def of_topics(topics: Collection[TopicKey]) -> Column:

@@ -5,6 +5,10 @@ records: each may lie in a minute of its own. So the minutes of a topic with too
 put together to hours from then on, and one with too many hours is not compared.
 """
 
+from collections.abc import Iterable
+
+from mirror_report.checks import remedies
+from mirror_report.config import Flow
 from mirror_report.parity import HOUR_MS, STATUSES
 from mirror_report.parity.plan import open_buckets
 from mirror_report.parity.plan.run_plan import RunPlan
@@ -53,12 +57,21 @@ def reason(manifest: Manifest, topic: TopicPlan) -> str:
     return f"its records lie in more than {MOST_BUCKETS} minutes, so it is compared by hours"
 
 
-def not_compared(manifest: Manifest) -> dict[TopicKey, str]:
-    """Topics that have too many hours, and what is said of them."""
+def not_compared(manifest: Manifest, flows: Iterable[Flow]) -> dict[TopicKey, str]:
+    """Topics that have too many hours, and what is said of them.
+
+    :param flows: all that are configured.
+    """
     return {
-        (flow, topic): f"its records lie in more than {MOST_HOURS} hours. Make the producer write "
-        "other timestamps, then record where verification starts: mirror-report baseline --renew"
-        for flow, topics in manifest.spread.items()
-        for topic, how in topics.items()
-        if how == "none"
+        (flow.name, topic): f"its records lie in more than {MOST_HOURS} hours. Make the producer "
+        f"write other timestamps, then {remedies.renew(flow, _origin(manifest, flow, topic))}"
+        for flow in flows
+        for topic, known in manifest.spread.get(flow.name, {}).items()
+        if known == "none"
     }
+
+
+def _origin(manifest: Manifest, flow: Flow, topic: str) -> str:
+    """What a topic of the target is called on the source."""
+    read = (key[2] for key in manifest.sides if key[:2] == (flow.name, "source"))
+    return next((origin for origin in read if flow.target_topic(origin) == topic), "")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, hours
 from mirror_report.parity.plan import RunPlan, spread
@@ -61,12 +60,14 @@ def _spread(
     """Those of some topics that have too many buckets, and how they are compared from now on."""
     if not suspects:
         return {}
-    hour = F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))
     counted = (
         storage.digests(manifest)
         .filter(align.of_topics(suspects))
         .groupBy("flow", "topic")
-        .agg(F.count_distinct("bucket").alias("buckets"), F.count_distinct(hour).alias("hours"))
+        .agg(
+            F.count_distinct("bucket").alias("buckets"),
+            F.count_distinct(align.hour(F.col("bucket"))).alias("hours"),
+        )
     )
     found: dict[TopicKey, str] = {}
     for row in counted.collect():

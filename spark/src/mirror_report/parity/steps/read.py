@@ -121,7 +121,7 @@ def read(
             return write(piece, name)
 
     for number, planned in enumerate(pieces):
-        left_out = spread.not_compared(known())
+        left_out = spread.not_compared(known(), context.settings.flows)
         piece = _without(planned, {*unknown, *reader.unread.topics, *left_out})
         if not piece:
             continue

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import digest, totals
+from mirror_report.parity.frames import align, digest, totals
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest
 
@@ -62,7 +62,7 @@ def seal(
     """
     if len(manifest.digests) <= MAX_DIRECTORIES and verified <= MANY_MINUTES:
         return Sealed(manifest.digests, manifest.sealed)
-    hour = (F.col("bucket") - F.pmod("bucket", F.lit(HOUR_MS))).alias("hour")
+    hour = align.hour(F.col("bucket")).alias("hour")
     closed = _closed(judged, hour, context.now_ms).persist()
     names, left = manifest.sealed, digests
     numbers: Sequence[Mapping[str, Any]] = ()
