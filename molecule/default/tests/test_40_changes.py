@@ -90,6 +90,7 @@ def runs_as_wanted(unit):
     return wanted.strip() in environment.splitlines()
 
 
+@pytest.mark.long
 def test_a_run_that_died_before_a_restart_is_healed_by_the_next(
     lab, orders, payments, base, changed, generation, outputs
 ):

@@ -33,7 +33,9 @@ def regex_is_not_accepted(_lab, variables):
     ("change", "named"),
     [
         pytest.param(bad_expression, ["mirror_flows"], id="bad-regex"),
-        pytest.param(wrong_password, ["target1", "password"], id="wrong-password"),
+        pytest.param(
+            wrong_password, ["target1", "password"], id="wrong-password", marks=pytest.mark.long
+        ),
         pytest.param(key_is_missing, ["ssl_key"], id="missing-key"),
         pytest.param(
             regex_is_not_accepted,
@@ -158,6 +160,7 @@ def test_an_archive_signed_by_somebody_else_is_refused(lab, broker, outputs, tmp
     assert "does not prove" in message
 
 
+@pytest.mark.long
 def test_another_archive_under_the_installed_version_is_refused(lab, orders, payments, outputs):
     variables = {"kafka_archive_sha512": "0" * 128}
     message = refused(lab, [orders, payments], outputs, "mirrormaker.yml", variables)

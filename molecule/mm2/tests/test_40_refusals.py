@@ -39,12 +39,13 @@ def foreign(lab):
     lab.playbook("acls.yml", lab.changed(taken_over))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("foreign")
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        pytest.param(changed_policy, "policy", id="changed-policy", marks=pytest.mark.long),
-        pytest.param(renamed_alias, "south", id="renamed-alias", marks=pytest.mark.long),
+        pytest.param(changed_policy, "policy", id="changed-policy"),
+        pytest.param(renamed_alias, "south", id="renamed-alias"),
         pytest.param(taken_over, "takeover:taken", id="records-of-another-mirror"),
     ],
 )

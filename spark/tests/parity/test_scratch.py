@@ -61,7 +61,7 @@ def test_a_link_in_a_shared_place_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
-@pytest.mark.parametrize("minded", [True, False])
+@pytest.mark.parametrize("minded", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_spark_that_needs_too_much_scratch_space_is_ended_with_the_cure(
     tmp_path: Path, minded: bool
 ) -> None:

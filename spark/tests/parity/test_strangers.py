@@ -125,6 +125,7 @@ def test_whoever_knows_the_secret_is_heard(other: Stranger, local: Held) -> None
     assert local.work()["count"] == 1000
 
 
+@pytest.mark.long
 def test_silent_strangers_hold_up_nothing() -> None:
     with session({}, master="local[2]") as held, contextlib.ExitStack() as lines:
         for port in listening(family(held.process.pid)):
