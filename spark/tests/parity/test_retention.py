@@ -312,6 +312,25 @@ def test_minutes_beyond_those_of_the_newest_hours_are_compared_once(
     assert (second.verified_records, counts(second)) == (len(times) + 1, {"missing": 1})
 
 
+def test_fewer_hours_of_a_topic_with_many_digests_are_left_apart(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hours, each, partitions, left = 12, 10, 2, 4
+    monkeypatch.setattr(seal, "MANY_MINUTES", 0)
+    monkeypatch.setattr(seal, "NEWEST_ROWS", 2 * each * partitions * left)
+    world = World(spark, tmp_path, EAST)
+    times = [T0 + number * HOUR // each for number in range(hours * each)]
+    for partition in range(partitions):
+        world.write("a", "e1", partition, *((b"k", b"%d" % at, at, None) for at in times))
+    world.copy(EAST, "e1")
+    with no_kafka(world):
+        (found,) = world.run().topics
+        manifest = world.store.load("parity")
+    assert found.verified_records == partitions * len(times)
+    names = [str(world.store.parity_directory / name) for name in manifest["digests"]]
+    assert spark.read.parquet(*names).count() == seal.NEWEST_ROWS
+
+
 def test_first_records_without_timestamps_do_not_decide_for_those_that_follow(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from mirror_report.parity.state import Manifest, SideState, Widths, changes
 DAY = 24 * HOUR
 MOST = 100
 MOST_HOURS = 300
+MOST_ROWS = 2000
 # The start of a day that is past.
 BEGIN = T0 - T0 % DAY - DAY
 
@@ -28,6 +29,7 @@ BEGIN = T0 - T0 % DAY - DAY
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spread, "MOST_BUCKETS", MOST)
     monkeypatch.setattr(spread, "MOST_HOURS", MOST_HOURS)
+    monkeypatch.setattr(spread, "MOST_ROWS", MOST_ROWS)
 
 
 def scatter(
@@ -49,24 +51,25 @@ def of(world: World, topic: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("normal", "is_by_hour", "buckets", "hours", "expected"),
+    ("normal", "is_by_hour", "buckets", "hours", "rows", "expected"),
     [
-        (MINUTE, False, MOST, 2, None),
-        (MINUTE, False, MOST + 1, 2, "hours"),
-        (MINUTE, False, MOST_HOURS, MOST_HOURS, "hours"),
-        (MINUTE, False, MOST_HOURS + 1, MOST_HOURS + 1, "none"),
-        (MINUTE, True, MOST_HOURS, MOST_HOURS, None),
-        (MINUTE, True, MOST_HOURS + 1, MOST_HOURS + 1, "none"),
-        (2 * HOUR, False, MOST_HOURS, MOST_HOURS, None),
-        (2 * HOUR, False, MOST_HOURS + 1, MOST_HOURS + 1, "none"),
+        (MINUTE, False, MOST, 2, MOST_ROWS, None),
+        (MINUTE, False, MOST, 2, MOST_ROWS + 1, "hours"),
+        (MINUTE, False, MOST + 1, 2, 0, "hours"),
+        (MINUTE, False, MOST_HOURS, MOST_HOURS, 0, "hours"),
+        (MINUTE, False, MOST_HOURS + 1, MOST_HOURS + 1, 0, "none"),
+        (MINUTE, True, MOST_HOURS, MOST_HOURS, MOST_ROWS + 1, None),
+        (MINUTE, True, MOST_HOURS + 1, MOST_HOURS + 1, 0, "none"),
+        (2 * HOUR, False, MOST_HOURS, MOST_HOURS, MOST_ROWS + 1, None),
+        (2 * HOUR, False, MOST_HOURS + 1, MOST_HOURS + 1, 0, "none"),
     ],
 )
 def test_what_has_too_many_minutes_is_compared_by_hours_and_what_has_too_many_hours_is_not(
-    normal: int, is_by_hour: bool, buckets: int, hours: int, expected: str | None
+    normal: int, is_by_hour: bool, buckets: int, hours: int, rows: int, expected: str | None
 ) -> None:
     topic = ("east", "e1")
     known = Widths(normal, [topic] if is_by_hour else [])
-    assert spread.how(known, topic, buckets, hours) == expected
+    assert spread.how(known, topic, buckets, hours, rows) == expected
 
 
 def test_rows_get_the_buckets_that_their_records_get(spark: SparkSession) -> None:
@@ -120,7 +123,7 @@ def test_a_topic_of_too_many_minutes_is_compared_by_hours(
 
     def run() -> tuple[TopicParity, TopicParity]:
         wide, fine = world.run().topics
-        why = f"its records lie in more than {MOST} minutes, so it is compared by hours"
+        why = "its records lie in too many minutes, so it is compared by hours"
         assert wide.reason == why
         assert (fine.reason, of(world, "e2")) == ("", None), "others stay as they were"
         return wide, fine

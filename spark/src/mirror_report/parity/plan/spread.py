@@ -18,6 +18,8 @@ from mirror_report.parity.state import Manifest, TopicKey, Widths
 # Buckets of a topic that are not sealed, those of several lanes at one time counted once: minutes,
 # or what else is configured; and hours, those of more than twenty years.
 MOST_BUCKETS = 50_000
+# Digests of its minutes, of both sides and all partitions.
+MOST_ROWS = 500_000
 MOST_HOURS = 200_000
 
 
@@ -26,27 +28,31 @@ def suspects(manifest: Manifest, plan: RunPlan) -> list[TopicKey]:
     return [
         topic.key
         for topic in plan.judged
-        if topic.strategy == "timestamp" and _expected(manifest, topic) > MOST_BUCKETS
+        if topic.strategy == "timestamp" and _may_have_too_many(manifest, topic)
     ]
 
 
-def _expected(manifest: Manifest, topic: TopicPlan) -> int:
+def _may_have_too_many(manifest: Manifest, topic: TopicPlan) -> bool:
     now = manifest.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
     compared: int = sum(now.get(f"buckets_{status}", 0) for status in STATUSES)
     target = manifest.sides.get((topic.flow, "target", topic.topic))
+    partitions = max(1, len(target.next)) if target else 1
+    new = open_buckets.read_since(manifest, topic)
     # The records of all partitions lie in much the same minutes.
-    lanes = max(1, len(target.next)) if target else 1
-    return compared // lanes + open_buckets.read_since(manifest, topic)
+    return (
+        compared // partitions + new > MOST_BUCKETS or compared * partitions * 2 + new > MOST_ROWS
+    )
 
 
-def how(widths: Widths, topic: TopicKey, buckets: int, hours: int) -> str | None:
+def how(widths: Widths, topic: TopicKey, buckets: int, hours: int, rows: int) -> str | None:
     """What :attr:`Manifest.spread` has to say of a topic; ``None``: nothing new.
 
     :param buckets: how many it has; ``hours``: how many it would have by hours.
+    :param rows: digests, of both sides and all partitions.
     """
     minutes = topic not in widths.by_hour and widths.normal < HOUR_MS
     if minutes and hours <= MOST_HOURS:
-        return "hours" if buckets > MOST_BUCKETS else None
+        return "hours" if buckets > MOST_BUCKETS or rows > MOST_ROWS else None
     return "none" if max(buckets, hours) > MOST_HOURS else None
 
 
@@ -54,7 +60,7 @@ def reason(manifest: Manifest, topic: TopicPlan) -> str:
     """Why the buckets of a topic are hours; empty: they are not."""
     if topic.strategy != "timestamp" or topic.key not in manifest.bucket_widths.by_hour:
         return ""
-    return f"its records lie in more than {MOST_BUCKETS} minutes, so it is compared by hours"
+    return "its records lie in too many minutes, so it is compared by hours"
 
 
 def not_compared(manifest: Manifest, flows: Iterable[Flow]) -> dict[TopicKey, str]:

@@ -67,12 +67,13 @@ def _spread(
         .agg(
             F.count_distinct("bucket").alias("buckets"),
             F.count_distinct(align.hour(F.col("bucket"))).alias("hours"),
+            F.count_distinct("side", "origin", "partition", "bucket").alias("rows"),
         )
     )
     found: dict[TopicKey, str] = {}
     for row in counted.collect():
         key = (row["flow"], row["topic"])
-        how = spread.how(manifest.bucket_widths, key, row["buckets"], row["hours"])
+        how = spread.how(manifest.bucket_widths, key, row["buckets"], row["hours"], row["rows"])
         if how is not None:
             found[key] = how
     return found

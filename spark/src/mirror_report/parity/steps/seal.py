@@ -4,8 +4,9 @@ An hour is sealed when each of its minutes is verified and long past. What comes
 makes a new minute, which is judged by itself: everything sealed lies at lower offsets.
 
 Each run compares all minutes that are not sealed, and a producer chooses the times of its records.
-So of each topic only the minutes of its newest hours are left apart, whenever these are: what a run
-costs is bounded by what is new, not by how many minutes there are.
+So of each topic only the minutes of its newest hours are left apart, whenever these are, and of
+one with many partitions fewer: what a run costs is bounded by what is new, not by how many minutes
+there are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,10 @@ SEAL_AFTER_MS = 48 * HOUR_MS
 # Hours that hold records, the newest of a topic, whose minutes are left for so long. More than are
 # shown (:data:`frames.totals.STRIP_HOURS`).
 NEWEST_HOURS = 72
+# Digests of a topic's newest minutes, of both sides and all partitions, which are left too: an hour
+# of 100 partitions has 12,000. The two newest hours are left in any case.
+NEWEST_ROWS = 100_000
+LEAST_HOURS = 2
 # Minutes that became verified since the last run, beyond which it does not wait for directories.
 MANY_MINUTES = 5_000
 DAY_MS = 24 * HOUR_MS
@@ -63,7 +68,7 @@ def seal(
     if len(manifest.digests) <= MAX_DIRECTORIES and verified <= MANY_MINUTES:
         return Sealed(manifest.digests, manifest.sealed)
     hour = align.hour(F.col("bucket")).alias("hour")
-    closed = _closed(judged, hour, context.now_ms).persist()
+    closed = _closed(judged, digests, hour, context.now_ms).persist()
     names, left = manifest.sealed, digests
     numbers: Sequence[Mapping[str, Any]] = ()
     if not closed.isEmpty():
@@ -83,19 +88,25 @@ def seal(
     return Sealed((merged,), names, numbers)
 
 
-def _closed(judged: DataFrame, hour: Any, now_ms: int) -> DataFrame:
+def _closed(judged: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> DataFrame:
     """Hours of which all is verified, and old or not among the newest: flow, topic, hour."""
     sound = (F.col("status") == "verified") & F.col("equal") & F.col("due")
     newest_first = Window.partitionBy("flow", "topic").orderBy(F.col("hour").desc())
+    rows = digests.groupBy("flow", "topic", hour).agg(F.count(F.lit(1)).alias("rows"))
+    many = (F.col("rows_from_here") > NEWEST_ROWS) & (F.col("place") > LEAST_HOURS)
     return (
         judged.groupBy("flow", "topic", hour)
         .agg(
             F.min(F.coalesce(sound, F.lit(False))).alias("sound"),
             F.max("ts_max").alias("newest_ms"),
         )
+        .join(rows, on=ON)
         .withColumn("place", F.row_number().over(newest_first))
+        .withColumn("rows_from_here", F.sum("rows").over(newest_first))
         .filter(F.col("sound"))
-        .filter((F.col("newest_ms") < now_ms - SEAL_AFTER_MS) | (F.col("place") > NEWEST_HOURS))
+        .filter(
+            (F.col("newest_ms") < now_ms - SEAL_AFTER_MS) | (F.col("place") > NEWEST_HOURS) | many
+        )
         .select("flow", "topic", "hour")
     )
 
