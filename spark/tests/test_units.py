@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from mirror_report import units
 from mirror_report.commands.confirm import UnitWatch
-from mirror_report.commands.units import look
+from mirror_report.commands.units import answer, look
 from mirror_report.model import Cause, ReportError
 
 REFUSED = (
@@ -45,7 +46,8 @@ def systemd(tmp_path, monkeypatch):
         }  # fmt: skip
         lines = "".join(f"{key}={value}\n" for key, value in shown.items())
         (tmp_path / "systemctl.out").write_text(lines)
-        journal = "".join(json.dumps(entry) + "\n" for entry in entries)
+        # As journalctl does it: line separators of Unicode stand there as they are.
+        journal = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
         (tmp_path / "journalctl.out").write_text(journal)
 
     return prints
@@ -80,6 +82,71 @@ def test_a_process_cannot_say_that_it_has_ended(systemd):
     assert [(line.text[:2], line.ended) for line in units.journal("m")] == [
         ("Ma", ""), ("hi", ""), ("", ""),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("a\u2028b\x85c", "a\u2028b\x85c"),
+        (["a", "b"], "a\nb"),
+        ([[104, 105], "b", None], "hi\nb\n"),
+        ([104, 999], "\n"),
+        ([], ""),
+        ({"a": 1}, ""),
+        (7, ""),
+        ("x" * 99_999, None),
+    ],
+)
+def test_an_entry_that_a_process_wrote_as_it_likes_costs_itself_alone(systemd, message, text):
+    systemd("running", 0, said("before", 1), said(message, 2), said("after", 3))
+    texts = [line.text for line in units.journal("m")]
+    assert texts == ["before", *([] if text is None else [text]), "after"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"__REALTIME_TIMESTAMP": ["1", "2"]},
+        {"__REALTIME_TIMESTAMP": "soon"},
+        {"MESSAGE_ID": [units.PROCESS_EXIT], "_PID": ["1"]},
+        {"EXIT_STATUS": [1, 2], "MESSAGE_ID": units.PROCESS_EXIT, "_PID": "1"},
+    ],
+)
+def test_no_field_of_an_entry_hides_the_others(systemd, more):
+    systemd("auto-restart", 1, said("x", 1) | more, said(REFUSED, 2), ended(255, 3))
+    record = look("m", None, logins=False)
+    assert record.cause == Cause("login_refused", "source1:9092")
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "{", '{"MESSAGE": "a"}', "[" * 9999])
+def test_what_is_no_entry_is_passed_over(systemd, tmp_path, text):
+    systemd("running", 0, said("before", 1))
+    with (tmp_path / "journalctl.out").open("a") as journal:
+        journal.write(f"{text}\n{json.dumps(said('after', 3))}\n")
+    assert [line.text for line in units.journal("m")] == ["before", "after"]
+
+
+def test_a_journal_that_does_not_answer_is_an_error(systemd, tmp_path):
+    systemd("running", 0)
+    (tmp_path / "journalctl").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(ReportError, match="journalctl does not answer"):
+        units.journal("m")
+
+
+def test_a_unit_that_cannot_be_looked_at_hides_no_other(systemd, tmp_path, monkeypatch):
+    for name in ("bad", "good"):
+        (tmp_path / f"{name}.service").write_text(units.UNIT_MARKER)
+    monkeypatch.setattr(units, "UNITS", tmp_path)
+    monkeypatch.setattr(units, "RECORD", tmp_path / "units.json")
+    systemd("auto-restart", 1, said(REFUSED, 1), ended(255, 2))
+    journal = (
+        (tmp_path / "journalctl").read_text().replace("cat", "case $* in *bad*) exit 1;; esac; cat")
+    )
+    (tmp_path / "journalctl").write_text(journal)
+    answer(argparse.Namespace(record=True, logins=False))
+    bad, good = units.read(units.RECORD) or ()
+    assert bad.problem == "journalctl does not answer (CalledProcessError) on bad.service"
+    assert (good.problem, good.cause) == ("", Cause("login_refused", "source1:9092"))
 
 
 def test_a_unit_is_looked_at_with_its_ends_and_cause(systemd):

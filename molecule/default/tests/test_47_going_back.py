@@ -102,7 +102,7 @@ def test_the_record_holds_no_word_of_the_journal_and_no_secret(lab):
     assert {each["name"] for each in records} == {"mirrormaker", "mirrormaker-payments"}
     assert {key for each in records for key in each} == {
         "name", "active", "sub", "at", "running_seconds", "history", "ended", "cause", "refused",
-        "tried",
+        "tried", "problem",
     }  # fmt: skip
 
 

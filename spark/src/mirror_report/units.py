@@ -3,11 +3,12 @@
 import contextlib
 import json
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mirror_report.model import Cause, JournalLine, ReportError, UnitRecord, UnitState
 
@@ -21,6 +22,10 @@ MOST = 100
 # Of the journal of one unit: a process logs some hundred when it starts.
 LINES = 4000
 TEXT = 4000
+# journalctl leaves out fields above 4 KiB, but a process may give one entry hundreds of them.
+ENTRY_BYTES = 65_536
+# A status or a signal.
+NUMBER = 20
 SECONDS = 20
 # systemd's own message about a process that ended (sd-messages.h, SD_MESSAGE_UNIT_PROCESS_EXIT).
 PROCESS_EXIT = "98e322203f7a4ed290d09fe03c09fe15"
@@ -55,15 +60,15 @@ def state(unit: str) -> UnitState | None:
 
 
 def journal(unit: str, lines: int = LINES) -> list[JournalLine]:
-    """The end of a unit's journal, the oldest entry first.
+    """The end of a unit's journal, the oldest entry first, without entries that make no sense.
 
     :raises ReportError: it cannot be read.
     """
-    text = _output(
+    printed = _printed(
         "journalctl", f"--unit={unit}", f"--lines={lines}", "--no-pager", "--quiet",
         "--output=json", f"--output-fields={','.join(FIELDS)}",
     )  # fmt: skip
-    return [_line(json.loads(line)) for line in text.splitlines()]
+    return [line for text in printed if (line := _line(text)) is not None]
 
 
 def ours() -> list[str]:
@@ -97,7 +102,7 @@ def read(path: Path) -> tuple[UnitRecord, ...] | None:
     """Records that were left; ``None``: there are none that can be read."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(_record(entry) for entry in entries)
+        return tuple(map(_record, entries)) if isinstance(entries, list) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -112,22 +117,74 @@ def _record(entry: Mapping[str, Any]) -> UnitRecord:
     return UnitRecord(**{**entry, **more})
 
 
-def _line(entry: dict[str, Any]) -> JournalLine:
-    said = entry.get("MESSAGE")
-    # What is not UTF-8 comes as numbers, what is too long as null.
-    text = bytes(said).decode("utf-8", "replace") if isinstance(said, list) else str(said or "")
+def _line(printed: bytes) -> JournalLine | None:
+    """An entry of a journal; ``None``: it is none. A process may write any field as it likes."""
+    try:
+        entry = json.loads(printed)
+        at = int(entry["__REALTIME_TIMESTAMP"]) / 1e6
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return None
     ended = ""
     if entry.get("MESSAGE_ID") == PROCESS_EXIT and entry.get("_PID") == "1":
         word = "exit status" if entry.get("EXIT_CODE") == "exited" else "signal"
-        ended = f"{word} {entry.get('EXIT_STATUS')}"
-    return JournalLine(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, text[:TEXT], ended)
+        ended = f"{word} {_text(entry.get('EXIT_STATUS'))[:NUMBER]}"
+    return JournalLine(at, _text(entry.get("MESSAGE"))[:TEXT], ended)
+
+
+def _text(field: Any) -> str:
+    """A field of the journal: what is not UTF-8 comes as numbers, what is too long as null.
+
+    One that stands several times in an entry comes as a list of these.
+    """
+    if isinstance(field, str):
+        return field
+    if not isinstance(field, list):
+        return ""
+    try:
+        return bytes(field).decode("utf-8", "replace")
+    except (ValueError, TypeError):
+        return "\n".join(_text(each) for each in field)
+
+
+def _printed(*argv: str) -> Iterator[bytes]:
+    """The lines that a program prints, without those above :data:`ENTRY_BYTES`.
+
+    :raises ReportError: it does not answer in time.
+    """
+    with (
+        _answering(argv[0]),
+        subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process,
+    ):
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        try:
+            yield from _short_lines(process.stdout)
+        finally:
+            timer.cancel()
+        if process.wait() != 0:
+            raise subprocess.CalledProcessError(process.returncode, argv)
+
+
+def _short_lines(stream: IO[bytes] | None) -> Iterator[bytes]:
+    begins = True
+    while stream and (part := stream.readline(ENTRY_BYTES)):
+        ends = part.endswith(b"\n")
+        if begins and ends:
+            yield part
+        begins = ends
 
 
 def _output(*argv: str) -> str:
-    try:
+    with _answering(argv[0]):
         done = subprocess.run(argv, capture_output=True, check=True, timeout=SECONDS)
+    return done.stdout.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _answering(program: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, subprocess.SubprocessError) as error:
         raise ReportError(
-            f"{argv[0]} does not answer ({type(error).__name__})", "Ask as root, where systemd runs"
+            f"{program} does not answer ({type(error).__name__})", "Ask as root, where systemd runs"
         ) from error
-    return done.stdout.decode("utf-8", "replace")

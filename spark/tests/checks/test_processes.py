@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 
 import pytest
@@ -104,13 +105,30 @@ def test_what_no_inventory_names_any_more_and_runs_is_told(recorded):
     assert found_in(recorded(other, dead, instances=None)) == []
 
 
-def test_a_record_that_is_not_renewed_says_nothing(recorded):
+def test_a_record_that_is_not_renewed_is_not_known(recorded):
     now = dataclasses.replace(HANGING, at=time.time())
     assert found_in(recorded(now), "stalled") == ["hindered"]
-    assert found_in(recorded(dataclasses.replace(now, at=now.at - 3600)), "stalled") == []
+    old = dataclasses.replace(now, at=now.at - 3600)
+    assert found_in(recorded(old), "stalled") == ["not_checked"]
+    assert found_in(recorded(), "stalled") == []
 
 
-def test_a_record_that_cannot_be_read_says_nothing(recorded, tmp_path):
+def test_a_unit_that_could_not_be_looked_at_is_told_and_hides_no_other(recorded):
+    now = time.time()
+    unknown = UnitRecord("mirrormaker", "unknown", "unknown", now, problem="journalctl is mute")
+    other = UnitRecord("former", "active", "running", now)
+    assert found_in(recorded(unknown, other), "stalled") == ["not_checked", "undeclared"]
+
+
+def test_a_record_of_the_former_release_is_read(recorded, tmp_path):
+    settings = recorded(dataclasses.replace(HANGING, at=time.time()))
+    (entry,) = json.loads((tmp_path / "units.json").read_text())
+    del entry["problem"]
+    (tmp_path / "units.json").write_text(json.dumps([entry]))
+    assert found_in(settings, "stalled") == ["hindered"]
+
+
+def test_a_record_that_cannot_be_read_is_not_known(recorded, tmp_path):
     settings = recorded()
     for text in (
         "",
@@ -120,4 +138,6 @@ def test_a_record_that_cannot_be_read_says_nothing(recorded, tmp_path):
         '[{"cause": 1, "history": [], "refused": []}]',
     ):
         (tmp_path / "units.json").write_text(text)
-        assert found_in(settings, "stalled") == []
+        assert found_in(settings, "stalled") == ["not_checked"]
+    (tmp_path / "units.json").unlink()
+    assert found_in(settings, "stalled") == ["not_checked"]

@@ -32,6 +32,8 @@ def judge(
     record = next((each for each in records if each.name == flow.instance), None)
     if record is None:
         return []
+    if record.problem:
+        return [_not_looked_at(flow, record)]
     refused = [
         finding(
             "hindered",
@@ -44,6 +46,29 @@ def judge(
     ]
     why = _why(flow, record, rows)
     return [*_ends(flow, record, why), *(refused or _stands_still(flow, record, kinds, why))]
+
+
+def _not_looked_at(flow: Flow, record: UnitRecord) -> Finding:
+    return finding(
+        "not_checked",
+        f"{flow.instance}: {record.problem}, so why it ends or stands still is not known",
+        f"On the mirror's host: systemctl status {flow.instance}.service, and "
+        f"{remedies.journal(flow)}",
+        flow=flow.name,
+    )
+
+
+def not_recorded(path: str) -> list[Finding]:
+    """That root has left no record of this host's mirrors, none that can be read, or an old one."""
+    return [
+        finding(
+            "not_checked",
+            f"{path} is missing, old or damaged: why a mirror on this host ends or stands still is "
+            "not known, nor whether one runs that no inventory names",
+            "systemctl start mirror-report-units.service on this host writes it, and journalctl -u "
+            "mirror-report-units.service says why it was not written",
+        )
+    ]
 
 
 def _why(flow: Flow, record: UnitRecord, rows: Sequence[PartitionLag]) -> str:

@@ -39,11 +39,11 @@ def add_options(parser: ArgumentParser) -> None:
 def answer(options: Namespace) -> Answer:
     """Look at every mirror of this host.
 
-    :raises ReportError: systemd or its journal does not answer, or nothing can be written.
+    :raises ReportError: nothing can be written.
     """
     before = units.read(units.RECORD) or ()
     former = {record.name: record for record in before}
-    records = [look(name, former.get(name), logins=options.logins) for name in units.ours()]
+    records = [_looked_at(name, former.get(name), logins=options.logins) for name in units.ours()]
     if options.record:
         units.write(units.RECORD, records)
     return formats.lines(*map(_line, records))
@@ -59,12 +59,13 @@ def processes_of(
 
     :param found: what is known of the flows beside it; ``rows``: their lag.
     """
-    records = units.read(Path(settings.units_file)) if settings.units_file else None
-    if records is None:
+    if not settings.units_file:
         return []
+    records = units.read(Path(settings.units_file))
     # A record that is not renewed says nothing of now.
     oldest = time.time() - FRESH_INTERVALS * max(settings.lag_interval_seconds, MINUTE)
-    records = tuple(record for record in records if record.at >= oldest)
+    if records is None or any(record.at < oldest for record in records):
+        return processes.not_recorded(settings.units_file)
     of_flows = [
         each
         for flow in flows
@@ -80,11 +81,22 @@ def processes_of(
     return [*of_flows, *processes.undeclared(records, settings.instances)]
 
 
+def _looked_at(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRecord:
+    """As :func:`look`; one unit that cannot be looked at hides no other."""
+    try:
+        return look(name, former, logins=logins)
+    except ReportError as error:
+        problem = f"{error.message} on {name}.service"
+        history = former.history if former else ()
+        return UnitRecord(name, "unknown", "unknown", time.time(), history=history, problem=problem)
+
+
 def look(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRecord:
     """What is to be known of one unit.
 
     :param former: what was recorded of it last.
     :param logins: whether to log in as it does, too.
+    :raises ReportError: systemd or its journal does not answer.
     """
     state = units.state(f"{name}.service")
     now = time.time()
@@ -143,5 +155,6 @@ def _line(record: UnitRecord) -> str:
         f"{record.active} ({record.sub})",
         *([f"its last process ended with {record.ended}"] if record.ended else []),
         *([why] if why else []),
+        *([record.problem] if record.problem else []),
     ]
     return f"{record.name}: {'; '.join(said)}"

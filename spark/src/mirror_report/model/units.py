@@ -61,6 +61,7 @@ class UnitRecord:
     :param cause: why it does not run or move, by its journal; not every cause keeps it from that.
     :param refused: what clusters say that refuse the mirror's own login; ``tried``: when one was
         tried last.
+    :param problem: why it could not be looked at, or not at all of it; empty: it could.
     """
 
     name: str
@@ -73,6 +74,7 @@ class UnitRecord:
     cause: Cause | None = None
     refused: tuple[str, ...] = ()
     tried: float = 0.0
+    problem: str = ""
 
     @property
     def runs(self) -> bool:
