@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mirror_report.checks import causes
@@ -21,18 +23,34 @@ SAID = {
     "Caused by: java.security.cert.CertificateExpiredException: NotAfter: Sat Jan 01 00:00:00": (
         Cause("certificate_ended")
     ),
+    "Caused by: javax.net.ssl.SSLHandshakeException: Received fatal alert: certificate_expired": (
+        Cause("certificate_ended")
+    ),
+    "[AdminClient clientId=a] Connection to node -1 (target1/10.0.0.3:9093) failed authentication "
+    "due to: Failed to process post-handshake messages": Cause(
+        "certificate_refused", "target1:9093"
+    ),
     "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: "
     "[orders.eu]": Cause("permission", topic="orders.eu"),
     "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized to access: ": (
         Cause("permission")
     ),
-    "WorkerSourceTask{id=MirrorSourceConnector-0} failed to send record to east.orders:  | "
-    "org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000 bytes": Cause(
-        "record_refused", topic="east.orders"
+    "ERROR WorkerSourceTask{id=MirrorSourceConnector-0} failed to send record to east.orders:  "
+    "(org.apache.kafka.connect.runtime.AbstractWorkerSourceTask) [kafka-producer-network-thread | "
+    "p] org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000 bytes | ": (
+        Cause("record_refused", topic="east.orders")
     ),
-    "Error when sending message to topic orders with key: null, value: 7 bytes with error: | "
+    "WARN Could not create topic a. (org.apache.kafka.connect.mirror.MirrorSourceConnector) [t] "
+    "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.InvalidTopicException"
+    ": Topic name is illegal | \tat java.base/java.util (Unknown Source) [?:?] | ": (
+        Cause("name_refused")
+    ),
+    "ERROR Failed (org.apache.kafka.connect.runtime.Worker) [t] org.apache.kafka.connect.errors."
+    "ConnectException: Unrecoverable exception | \tat a.B.c(B.java:1) [connect-runtime.jar:?] | "
+    "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to "
+    "access topics: [orders]": Cause("permission", topic="orders"),
     "org.apache.kafka.common.errors.InvalidRecordException: One or more records": Cause(
-        "record_refused", topic="orders"
+        "record_refused"
     ),
     "[Producer clientId=p] Error while fetching metadata with correlation id 3 : "
     "{orders=UNKNOWN_TOPIC_OR_PARTITION} (org.apache.kafka.clients.NetworkClient)": Cause(
@@ -44,8 +62,13 @@ SAID = {
     "longer than 249 characters": Cause("name_refused"),
     "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in "
     "bootstrap.servers": Cause("configuration"),
-    "Main process exited, code=exited, status=243/CREDENTIALS": Cause("credential_missing"),
+    "m.service: Main process exited, code=exited, status=243/CREDENTIALS": Cause(
+        "credential_missing"
+    ),
+    "m.service: A process of this unit has been killed by the OOM killer.": Cause("memory"),
+    "m.service: Failed with result 'oom-kill'.": Cause("memory"),
     "java.lang.OutOfMemoryError: Java heap space": Cause("memory"),
+    "Terminating due to java.lang.OutOfMemoryError: Java heap space": Cause("memory"),
     "Error: Could not create the Java Virtual Machine.": Cause("options"),
 }
 
@@ -70,6 +93,59 @@ def test_what_is_logged_has_a_cause_with_what_it_names(text):
 )
 def test_a_topic_that_is_called_like_an_error_is_no_cause(text):
     assert causes.cause(lines(text)) is None
+
+
+# Lines of both engines that quote names, none of them for a cause that they have.
+CLIENT = "[Consumer clientId=m-0, groupId=m]"
+THREAD = "(org.apache.kafka.connect.mirror.MirrorCheckpointTask) [task-thread-0]"
+QUOTING_TOPICS = (
+    f"INFO {CLIENT} Adding newly assigned partitions: {{}}-0, {{}}-1 {THREAD}",
+    f"INFO {CLIENT} Resetting offset for partition {{}}-0 to position 0 {THREAD}",
+    f"INFO {CLIENT} Subscribed to topic(s): {{}}, {{}} (org.apache.kafka.clients.Consumer)",
+    f"WARN {CLIENT} Error while fetching metadata with correlation id 3 : "
+    f"{{{{{{}}=LEADER_NOT_AVAILABLE}}}} {THREAD}",
+    f"ERROR WorkerSourceTask{{{{id=a-0}}}} failed to send record to {{}}:  {THREAD}",
+    f"ERROR a-0 failed to send record to {{}}:  {THREAD} org.apache.kafka.common.errors."
+    "TimeoutException: Expiring 5 record(s) for {}-0:120000 ms has passed | ",
+    "ERROR Error when sending message to topic {} with key: null, value: 7 bytes with error: "
+    "(org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)",
+    "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Topic {} is not there: [{}]",
+    f"INFO Found new topic-partitions on east: [{{}}-0, {{}}-1] {THREAD}",
+    f"WARN Could not create topic {{}}. {THREAD} java.lang.IllegalStateException: no",
+    f"INFO Created topic '{{}}' {THREAD}",
+    "\ttopics = {}",
+)
+QUOTING_GROUPS = (
+    f"INFO Found new consumer groups: [{{}}, {{}}] {THREAD}",
+    f"INFO Started MirrorCheckpointConnector with consumer groups: [{{}}] {THREAD}",
+    f"WARN Unable to sync offsets for consumer group {{}}. This is likely caused by x {THREAD}",
+    f"ERROR Error querying offsets for consumer group {{}} on cluster east. {THREAD} "
+    "java.lang.IllegalStateException: no | \tat a.B.c(B.java:1) [b.jar:?] | ",
+)
+# Whatever of the lines above may be a topic's name, and the words of the signs themselves.
+WORDS = {
+    word.strip(".")
+    for text in (*SAID, *(f"{said} {thrown}" for _, said, thrown in causes._SIGNS))
+    for word in re.findall(r"[A-Za-z0-9._-]+", text)
+} | {
+    "certificate_expired", "NotAfter", "java.lang.OutOfMemoryError", "a.Exception", "Error",
+    "org.apache.kafka.common.errors.SaslAuthenticationException", "InvalidRecordException",
+    "SSLHandshakeException", "org.apache.kafka.common.config.ConfigException", "PKIX",
+    "243", "CREDENTIALS", "INVALID_TOPIC_EXCEPTION", "UNKNOWN_TOPIC_OR_PARTITION",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", QUOTING_TOPICS)
+def test_no_topic_can_be_called_so_that_a_line_tells_a_cause(line):
+    told = {name: causes.cause(lines(line.format(name, name))) for name in {"orders", *WORDS}}
+    assert {name: found for name, found in told.items() if found} == {}
+
+
+@pytest.mark.parametrize("line", QUOTING_GROUPS)
+def test_no_group_can_be_called_so_that_a_line_tells_a_cause(line):
+    names = {*WORDS, *SAID, *(f"x {THREAD} {text}" for text in SAID)}
+    told = {name: causes.cause(lines(line.format(name, name))) for name in names}
+    assert {name: found for name, found in told.items() if found} == {}
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31m", "a b", "a" * 250, "<b>"])

@@ -15,7 +15,6 @@ TOGETHER_SECONDS = 60
 WINDOW_SECONDS = 3600
 MOST = 200
 _TOPIC = r"(?P<topic>[A-Za-z0-9._-]{1,249})"
-_ERROR = r"org\.apache\.kafka\.common\.errors\."
 
 # Kind -> what it is in words. The first come first where a process says several things at once.
 WORDS = {
@@ -34,41 +33,80 @@ WORDS = {
     "unreachable": "a broker cannot be reached",
 }
 
-# Words that brokers and clients write (Kafka 3.9 and 4.3), each with what no name can hold.
-_SIGNS: tuple[tuple[str, str], ...] = (
+# A line of a log begins with a level, in Kafka's own layout after the time. Other lines are of
+# systemd, of Java itself, or of the exception that belongs to the line before.
+_LEVEL = re.compile(r"(?:\[[^\]]{0,40}\] )?(?:FATAL|ERROR|WARN|INFO|DEBUG|TRACE) ")
+# In our layout of MirrorMaker 2 an exception follows the message, logger and thread.
+_TO_EXCEPTION = re.compile(r".*\([\w.$]+\) \[[^\]]*\] ?")
+# What stands before the name of an exception: a topic may be called like one.
+_THROWN = (
+    r"(?:^|^Exception in thread \"[^\"]*\" |^Terminating due to |(?:^|\| )Caused by: |"
+    r"(?:Exception|Error): )(?:[a-z]+\.)*"
+)
+# A client of Kafka begins with its own name.
+_CLIENT = r"^\[[A-Z]\w* clientId=[^\]]*\] "
+_PRODUCER = r"^\[Producer clientId=[^\]]*\] "
+_SYSTEMD = r"^(?:[\w@.-]+\.service: )?"
+_LOGIN = rf"{_CLIENT}Connection to node .* failed authentication due to: "
+
+# Kind, what a message begins with that tells of it, and what an exception (Kafka 3.9 and 4.3).
+# Messages and exceptions quote names of topics and groups, and none may be taken for one of these.
+_SIGNS: tuple[tuple[str, str, str], ...] = (
     (
         "record_refused",
-        rf"{_ERROR}(RecordTooLarge|InvalidRecord|InvalidTimestamp|CorruptRecord)Exception: |"
-        r"InvalidRecordException: |IllegalArgumentException: Invalid timestamp: ",
+        "",
+        r"(?:RecordTooLarge|InvalidRecord|InvalidTimestamp|CorruptRecord)Exception: |"
+        r"IllegalArgumentException: Invalid timestamp: ",
     ),
-    ("name_refused", rf"{_ERROR}InvalidTopicException: |=INVALID_TOPIC_EXCEPTION\}}"),
+    ("name_refused", rf"{_CLIENT}.*=INVALID_TOPIC_EXCEPTION[,}}]", r"InvalidTopicException: "),
     (
         "certificate_ended",
-        r"CertificateExpiredException: |certificate_expired|NotAfter: ",
+        rf"{_LOGIN}.*Received fatal alert: certificate_expired",
+        r"CertificateExpiredException: |SSLHandshakeException: "
+        r"(?:\(certificate_expired\)|Received fatal alert: certificate_expired)",
     ),
     (
         "certificate_refused",
-        rf"{_ERROR}SslAuthenticationException: |SSLHandshakeException: |PKIX path |"
-        r"failed authentication due to: SSL handshake failed",
+        rf"{_LOGIN}(?:SSL handshake failed|Failed to process post-handshake messages)",
+        r"SslAuthenticationException: |SSLHandshakeException: |\w+Exception: PKIX path ",
     ),
-    ("login_refused", rf"{_ERROR}SaslAuthenticationException: |failed authentication due to: "),
-    ("permission", rf"{_ERROR}(Topic|Group|Cluster|TransactionalId)AuthorizationException: "),
-    ("credential_missing", r"status=243/CREDENTIALS|Failed to set up credentials: "),
-    ("memory", r"java\.lang\.OutOfMemoryError: |due to the OOM killer|result 'oom-kill'"),
+    ("login_refused", _LOGIN, r"SaslAuthenticationException: "),
+    (
+        "permission",
+        rf"{_CLIENT}Topic authorization failed for topics \[",
+        r"(?:Topic|Group|Cluster|TransactionalId)AuthorizationException: ",
+    ),
+    (
+        "credential_missing",
+        rf"{_SYSTEMD}Main process exited, .*status=243/CREDENTIALS|"
+        rf"{_SYSTEMD}Failed to set up credentials: ",
+        "",
+    ),
+    (
+        "memory",
+        rf"{_SYSTEMD}[\w ]* (?:by|due to) the OOM killer|{_SYSTEMD}Failed with result 'oom-kill'",
+        r"OutOfMemoryError: ",
+    ),
     (
         "options",
-        r"Could not create the Java Virtual Machine|^Unrecognized VM option |"
+        r"^Error: Could not create the Java Virtual Machine|^Unrecognized VM option |"
         r"^Error occurred during initialization of VM",
+        "",
     ),
-    ("configuration", r"org\.apache\.kafka\.common\.config\.ConfigException: "),
-    ("unknown_host", r"No resolvable bootstrap urls|Couldn't resolve server "),
-    ("topic_missing", r"=UNKNOWN_TOPIC_OR_PARTITION\}"),
+    ("configuration", "", r"ConfigException: "),
+    ("unknown_host", r"^Couldn't resolve server ", ""),
+    ("topic_missing", rf"{_PRODUCER}.*=UNKNOWN_TOPIC_OR_PARTITION[,}}]", ""),
     (
         "unreachable",
-        r"could not be established\. Node may not be available|Timed out waiting for a node",
+        rf"{_CLIENT}Connection to node .* could not be established\. Node may not be available",
+        r"TimeoutException: Timed out waiting for a node",
     ),
 )
-_CAUSES = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
+_NEVER = "(?!)"
+_CAUSES = tuple(
+    (kind, re.compile(said or _NEVER), re.compile(f"{_THROWN}(?:{thrown or _NEVER})"))
+    for kind, said, thrown in _SIGNS
+)
 _RANKS = {kind: rank for rank, kind in enumerate(WORDS)}
 _NAMED = tuple(
     re.compile(sign)
@@ -103,7 +141,24 @@ def cause(lines: Sequence[JournalLine]) -> Cause | None:
 
 
 def _kind(text: str) -> str | None:
-    return next((kind for kind, sign in _CAUSES if sign.search(text)), None)
+    message, exception = _parts(text)
+    return next(
+        (
+            kind
+            for kind, said, thrown in _CAUSES
+            if said.search(message) or thrown.search(exception)
+        ),
+        None,
+    )
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The message of a line and the exception that it tells of; a line without a level is both."""
+    level = _LEVEL.match(text)
+    if level is None:
+        return text, text
+    before = _TO_EXCEPTION.match(text)
+    return text[level.end() :], text[before.end() :] if before else ""
 
 
 def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
