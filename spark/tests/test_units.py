@@ -94,13 +94,23 @@ def test_a_process_cannot_say_that_it_has_ended(systemd):
         ([], ""),
         ({"a": 1}, ""),
         (7, ""),
-        ("x" * 99_999, None),
+        ("x" * 199_999, None),
     ],
 )
 def test_an_entry_that_a_process_wrote_as_it_likes_costs_itself_alone(systemd, message, text):
     systemd("running", 0, said("before", 1), said(message, 2), said("after", 3))
     texts = [line.text for line in units.journal("m")]
     assert texts == ["before", *([] if text is None else [text]), "after"]
+
+
+def test_a_long_entry_is_asked_for_whole(systemd, tmp_path):
+    systemd("running", 0, said("x" * 9000 + "end", 1))
+    # What is above 4 KiB is null, unless it is asked for.
+    (tmp_path / "journalctl").write_text(
+        f"#!/bin/sh\ncase $* in *--all*) cat {tmp_path}/journalctl.out;; *) echo '{{}}';; esac\n"
+    )
+    (line,) = units.journal("m")
+    assert line.text.endswith("xend")
 
 
 @pytest.mark.parametrize(

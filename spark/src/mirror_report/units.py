@@ -21,9 +21,10 @@ MOST = 100
 
 # Of the journal of one unit: a process logs some hundred when it starts.
 LINES = 4000
-TEXT = 4000
-# journalctl leaves out fields above 4 KiB, but a process may give one entry hundreds of them.
-ENTRY_BYTES = 65_536
+# An exception is one line, with all that led to it.
+TEXT = 16_000
+# journald cuts lines at 48 KiB; only what a process hands it by itself may be larger.
+ENTRY_BYTES = 131_072
 # A status or a signal.
 NUMBER = 20
 SECONDS = 20
@@ -65,7 +66,7 @@ def journal(unit: str, lines: int = LINES) -> list[JournalLine]:
     :raises ReportError: it cannot be read.
     """
     printed = _printed(
-        "journalctl", f"--unit={unit}", f"--lines={lines}", "--no-pager", "--quiet",
+        "journalctl", f"--unit={unit}", f"--lines={lines}", "--no-pager", "--quiet", "--all",
         "--output=json", f"--output-fields={','.join(FIELDS)}",
     )  # fmt: skip
     return [line for text in printed if (line := _line(text)) is not None]
