@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import time
 from typing import Any
 
 import pytest
@@ -168,6 +169,24 @@ def test_a_unit_is_looked_at_with_its_ends_and_cause(systemd):
     )  # fmt: skip
     systemd("auto-restart", 5, *entries)
     assert look("m", record, logins=False).ends == 3
+
+
+AWAY = (
+    "WARN [Consumer clientId=m-0] Connection to node -1 (source1/10.0.0.2:9092) could not be "
+    "established. Node may not be available. (org.apache.kafka.clients.NetworkClient)"
+)
+
+
+def test_a_broker_that_was_away_long_ago_is_no_cause_of_today(systemd):
+    systemd("running", 0, said(AWAY, 1), pid=os.getpid())
+    assert look("m", None, logins=False).cause is None
+    systemd("running", 0, said(AWAY, int(time.time())), pid=os.getpid())
+    assert look("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
+
+
+def test_the_last_end_keeps_its_cause(systemd):
+    systemd("failed", 0, said(AWAY, 1), ended(1, 2))
+    assert look("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
 
 
 def test_stops_by_hand_are_no_ends(systemd):

@@ -77,9 +77,13 @@ def lines(*texts: str, at: float = 0.0) -> list[JournalLine]:
     return [JournalLine(at, text) for text in texts]
 
 
+def said(*texts: str) -> Cause | None:
+    return causes.cause(lines(*texts), 0.0)
+
+
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_logged_has_a_cause_with_what_it_names(text):
-    assert causes.cause(lines("[main] started", text, "[main] closed")) == SAID[text]
+    assert said("[main] started", text, "[main] closed") == SAID[text]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_what_is_logged_has_a_cause_with_what_it_names(text):
     ],
 )
 def test_a_topic_that_is_called_like_an_error_is_no_cause(text):
-    assert causes.cause(lines(text)) is None
+    assert said(text) is None
 
 
 # Lines of both engines that quote names, none of them for a cause that they have.
@@ -137,21 +141,21 @@ WORDS = {
 
 @pytest.mark.parametrize("line", QUOTING_TOPICS)
 def test_no_topic_can_be_called_so_that_a_line_tells_a_cause(line):
-    told = {name: causes.cause(lines(line.format(name, name))) for name in {"orders", *WORDS}}
+    told = {name: said(line.format(name, name)) for name in {"orders", *WORDS}}
     assert {name: found for name, found in told.items() if found} == {}
 
 
 @pytest.mark.parametrize("line", QUOTING_GROUPS)
 def test_no_group_can_be_called_so_that_a_line_tells_a_cause(line):
     names = {*WORDS, *SAID, *(f"x {THREAD} {text}" for text in SAID)}
-    told = {name: causes.cause(lines(line.format(name, name))) for name in names}
+    told = {name: said(line.format(name, name)) for name in names}
     assert {name: found for name, found in told.items() if found} == {}
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31m", "a b", "a" * 250, "<b>"])
 def test_nothing_but_a_legal_name_is_taken_over(name):
     error = "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access "
-    found = causes.cause(lines(f"{error}topics: [{name}]"))
+    found = said(f"{error}topics: [{name}]")
     assert found == Cause("permission")
 
 
@@ -160,8 +164,33 @@ def test_what_was_said_last_counts_and_of_that_the_first_cause():
     now = lines(
         *(text for text in SAID if "established" in text or "RecordTooLarge" in text), at=600
     )
-    found = causes.cause([*gone, *now])
+    found = causes.cause([*gone, *now], 600)
     assert found == Cause("record_refused", topic="east.orders")
+
+
+UNREACHABLE = next(text for text in SAID if "established" in text)
+
+
+def test_what_clients_repeat_while_it_lasts_is_over_when_they_say_it_no_more():
+    two_days = 2 * 86400.0
+    assert causes.cause(lines(UNREACHABLE), causes.RECENT_SECONDS) == SAID[UNREACHABLE]
+    assert causes.cause(lines(UNREACHABLE), two_days) is None
+    before = causes.cause([*lines(REFUSED), *lines(UNREACHABLE, at=two_days / 2)], two_days)
+    assert before == SAID[REFUSED]
+
+
+def test_what_is_said_once_is_told_with_its_time_when_it_is_old():
+    found = causes.cause(lines(REFUSED, at=1000), 90_000)
+    assert found == SAID[REFUSED]
+    assert causes.since(found, 1000 + causes.RECENT_SECONDS) == ""
+    assert causes.since(found, 90_000) == ", last said at 1970-01-01 00:16:40 UTC"
+    assert causes.since(None, 90_000) == ""
+
+
+def test_an_end_is_explained_by_what_was_so_when_it_came():
+    ended = [JournalLine(1, "Main process exited", "exit status 1")]
+    (how,) = causes.ended([*lines(UNREACHABLE), *ended])
+    assert causes.first_of([how]) == "exit status 1: a broker cannot be reached (target1:9092)"
 
 
 def test_the_first_end_is_told_with_its_cause():

@@ -49,6 +49,12 @@ def test_why_a_mirror_stands_still_is_told(kind):
     assert judged(HANGING, kind) == [("hindered", "critical", None)]
 
 
+def test_a_cause_that_was_said_long_ago_has_its_time():
+    old = dataclasses.replace(HANGING, at=90_000, cause=dataclasses.replace(LOGIN, at=1000))
+    (found,) = processes.judge(FLOW, [old], ["stalled"])
+    assert found.message.endswith("refused by source1:9092, last said at 1970-01-01 00:16:40 UTC")
+
+
 def test_a_record_that_the_target_refuses_is_told_with_where_it_lies():
     refused = dataclasses.replace(HANGING, cause=Cause("record_refused", topic="orders"))
     lag = [

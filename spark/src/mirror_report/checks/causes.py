@@ -6,11 +6,14 @@ what is taken over of a line is a legal topic's name or a host and port, and not
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from mirror_report.model import Cause, Ended, JournalLine
 
 # What stands at the end of it is often only what it led to.
 TOGETHER_SECONDS = 60
+# What was said longer ago may be over.
+RECENT_SECONDS = 900
 # Ends of a process are counted over this time.
 WINDOW_SECONDS = 3600
 MOST = 200
@@ -32,6 +35,9 @@ WORDS = {
     "topic_missing": "a topic is missing on the target",
     "unreachable": "a broker cannot be reached",
 }
+
+# While they last, clients say these again and again.
+REPEATED = frozenset({"topic_missing", "unreachable"})
 
 # A line of a log begins with a level, in Kafka's own layout after the time. Other lines are of
 # systemd, of Java itself, or of the exception that belongs to the line before.
@@ -122,12 +128,14 @@ _ADDRESS = re.compile(
 )
 
 
-def cause(lines: Sequence[JournalLine]) -> Cause | None:
+def cause(lines: Sequence[JournalLine], until: float) -> Cause | None:
     """Why a process does not do its work, by what it said last; ``None``: it named nothing known.
 
     :param lines: of one process, the oldest first.
+    :param until: now, or when the process ended, in seconds since the epoch.
     """
-    found = [(line, kind) for line in lines if (kind := _kind(line.text))]
+    told = [(line, kind) for line in lines if (kind := _kind(line.text))]
+    found = [(line, kind) for line, kind in told if not _is_over(kind, until - line.at)]
     if not found:
         return None
     last = found[-1][0].at
@@ -137,7 +145,11 @@ def cause(lines: Sequence[JournalLine]) -> Cause | None:
     topics = [match["topic"] for text in texts for sign in _NAMED if (match := sign.search(text))]
     brokers = [match for text in texts if (match := _ADDRESS.search(text))]
     address = f"{brokers[-1]['host']}:{brokers[-1]['port']}" if brokers else ""
-    return Cause(kind, address, topics[-1] if topics else "")
+    return Cause(kind, address, topics[-1] if topics else "", last)
+
+
+def _is_over(kind: str, age: float) -> bool:
+    return kind in REPEATED and age > RECENT_SECONDS
 
 
 def _kind(text: str) -> str | None:
@@ -201,8 +213,15 @@ def sentence(found: Cause | None) -> str:
     return f"{WORDS[found.kind]}{where}" + (f" (topic {found.topic})" if found.topic else "")
 
 
+def since(found: Cause | None, now: float) -> str:
+    """When a cause was said, as the end of its sentence; empty: not long ago."""
+    if found is None or not found.at or now - found.at <= RECENT_SECONDS:
+        return ""
+    return datetime.fromtimestamp(found.at, UTC).strftime(", last said at %Y-%m-%d %H:%M:%S UTC")
+
+
 def first_of(ends: Sequence[Ended]) -> str:
     """How the first of some processes ended, and its cause as far as one of them names it."""
-    named = (sentence(cause(said)) for _, said in ends)
+    named = (sentence(cause(said, said[-1].at)) for _, said in ends)
     why = next((text for text in named if text), "")
     return ends[0][0] + (f": {why}" if why else "") if ends else ""

@@ -73,7 +73,7 @@ def not_recorded(path: str) -> list[Finding]:
 
 def _why(flow: Flow, record: UnitRecord, rows: Sequence[PartitionLag]) -> str:
     """The cause in words, and where a record lies that the target refuses."""
-    why = causes.sentence(record.cause)
+    why = causes.sentence(record.cause) + causes.since(record.cause, record.at)
     if record.cause is None or record.cause.kind != "record_refused":
         return why
     topic = flow.source_topic(record.cause.topic) or ""

@@ -106,7 +106,7 @@ class UnitWatch:
         """What the process that runs says against its work, as the end of a sentence."""
         if not self.name:
             return ""
-        found = causes.cause(causes.running(units.journal(self.name)))
+        found = causes.cause(causes.running(units.journal(self.name)), time.time())
         return f"; by its journal, {causes.sentence(found)}" if found else ""
 
 

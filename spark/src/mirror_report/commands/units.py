@@ -103,10 +103,11 @@ def look(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRecord:
     if state is None:
         return UnitRecord(name, "inactive", "dead", at=now)
     lines = units.journal(f"{name}.service", LINES)
-    ended, own = causes.ended(lines), causes.running(lines)
+    ended, own, until = causes.ended(lines), causes.running(lines), now
     if ended and (state.running_seconds or 0) < YOUNG_SECONDS:
         # The last one's words, as long as this one has not said more.
         own = [*ended[-1][1], *own]
+        until = ended[-1][1][-1].at if state.running_seconds is None else now
     tried = now if logins else former.tried if former else 0.0
     refused = _refused(name) if logins else former.refused if former else ()
     seen = former.history if former else _seen(state.ends, ended)
@@ -118,7 +119,7 @@ def look(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRecord:
         running_seconds=state.running_seconds,
         history=causes.counted([*seen, (now, state.ends)]),
         ended=ended[-1][0] if ended else "",
-        cause=causes.cause(own),
+        cause=causes.cause(own, until),
         # Kept for the command that asked for it; the timer may look in between.
         refused=tuple(refused) if now - tried < YOUNG_SECONDS else (),
         tried=tried,
@@ -150,7 +151,7 @@ def _refused(name: str) -> list[str]:
 
 
 def _line(record: UnitRecord) -> str:
-    why = causes.sentence(record.cause)
+    why = causes.sentence(record.cause) + causes.since(record.cause, record.at)
     said = [
         f"{record.active} ({record.sub})",
         *([f"its last process ended with {record.ended}"] if record.ended else []),

@@ -1,7 +1,7 @@
 """What systemd and its journal say of a mirror's process."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -10,11 +10,13 @@ class Cause:
 
     :param kind: a key of ``checks.causes.WORDS``.
     :param address: of the broker that was asked; like ``topic`` empty if nothing names it.
+    :param at: when it was said last, in seconds since the epoch; it is the same cause at any time.
     """
 
     kind: str
     address: str = ""
     topic: str = ""
+    at: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
