@@ -67,6 +67,23 @@ SAID = {
     ),
     "m.service: A process of this unit has been killed by the OOM killer.": Cause("memory"),
     "m.service: Failed with result 'oom-kill'.": Cause("memory"),
+    "Caused by: org.apache.kafka.common.errors.PolicyViolationException: Topic orders is not "
+    "allowed": Cause("policy_refused"),
+    "org.apache.kafka.common.errors.TimeoutException: Topic orders not present in metadata after "
+    "60000 ms.": Cause("topic_unknown", topic="orders"),
+    "org.apache.kafka.common.errors.TimeoutException: Partition 5 of topic orders with partition "
+    "count 3 is not present in metadata after 60000 ms.": Cause("topic_unknown", topic="orders"),
+    "WARN [Producer clientId=p] Got error produce response with correlation id 5 on "
+    "topic-partition orders-0, retrying (3 attempts left). Error: NOT_ENOUGH_REPLICAS "
+    "(org.apache.kafka.clients.producer.internals.Sender)": Cause(
+        "replicas_missing", topic="orders"
+    ),
+    "WARN [Producer clientId=p] Got error produce response with correlation id 5 on "
+    "topic-partition orders-0, retrying (3 attempts left). Error: KAFKA_STORAGE_ERROR "
+    "(org.apache.kafka.clients.producer.internals.Sender)": Cause("storage_failed", topic="orders"),
+    "org.apache.kafka.common.errors.KafkaStorageException: Disk error when trying to access log "
+    "file on the disk.": Cause("storage_failed"),
+    "Caused by: java.io.IOException: No space left on device": Cause("disk_full"),
     "java.lang.OutOfMemoryError: Java heap space": Cause("memory"),
     "Terminating due to java.lang.OutOfMemoryError: Java heap space": Cause("memory"),
     "Error: Could not create the Java Virtual Machine.": Cause("options"),
@@ -114,6 +131,8 @@ QUOTING_TOPICS = (
     "ERROR Error when sending message to topic {} with key: null, value: 7 bytes with error: "
     "(org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)",
     "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Topic {} is not there: [{}]",
+    f"WARN [Producer clientId=p] Got error produce response with correlation id 5 on "
+    f"topic-partition {{}}-0, retrying (3 attempts left). Error: NOT_LEADER_OR_FOLLOWER {THREAD}",
     f"INFO Found new topic-partitions on east: [{{}}-0, {{}}-1] {THREAD}",
     f"WARN Could not create topic {{}}. {THREAD} java.lang.IllegalStateException: no",
     f"INFO Created topic '{{}}' {THREAD}",

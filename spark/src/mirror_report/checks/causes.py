@@ -23,21 +23,28 @@ _TOPIC = r"(?P<topic>[A-Za-z0-9._-]{1,249})"
 WORDS = {
     "record_refused": "the target refuses a record",
     "name_refused": "the target refuses the name of a topic",
+    "policy_refused": "a policy of the target refuses a topic or its settings",
     "login_refused": "the login is refused",
     "certificate_ended": "a certificate has ended",
     "certificate_refused": "a certificate is not accepted",
     "permission": "a permission is missing",
     "credential_missing": "a file of its credentials is missing",
     "memory": "its memory does not suffice",
+    "disk_full": "a disk of the mirror's host is full",
     "options": "Java does not start with these options",
     "configuration": "its configuration is refused",
     "unknown_host": "a name of a bootstrap server does not resolve",
+    "storage_failed": "a broker's disk is full or fails",
+    "replicas_missing": "too few replicas of a partition are in sync",
     "topic_missing": "a topic is missing on the target",
     "unreachable": "a broker cannot be reached",
+    "topic_unknown": "no broker tells where a partition is: it is missing, or none can be reached",
 }
 
 # While they last, clients say these again and again.
-REPEATED = frozenset({"topic_missing", "unreachable"})
+REPEATED = frozenset(
+    {"storage_failed", "replicas_missing", "topic_missing", "unreachable", "topic_unknown"}
+)
 
 # A line of a log begins with a level, in Kafka's own layout after the time. Other lines are of
 # systemd, of Java itself, or of the exception that belongs to the line before.
@@ -52,6 +59,7 @@ _THROWN = (
 # A client of Kafka begins with its own name.
 _CLIENT = r"^\[[A-Z]\w* clientId=[^\]]*\] "
 _PRODUCER = r"^\[Producer clientId=[^\]]*\] "
+_REFUSED = rf"{_PRODUCER}Got error produce response .* Error: "
 _SYSTEMD = r"^(?:[\w@.-]+\.service: )?"
 _LOGIN = rf"{_CLIENT}Connection to node .* failed authentication due to: "
 
@@ -65,6 +73,7 @@ _SIGNS: tuple[tuple[str, str, str], ...] = (
         r"IllegalArgumentException: Invalid timestamp: ",
     ),
     ("name_refused", rf"{_CLIENT}.*=INVALID_TOPIC_EXCEPTION[,}}]", r"InvalidTopicException: "),
+    ("policy_refused", "", r"PolicyViolationException: "),
     (
         "certificate_ended",
         rf"{_LOGIN}.*Received fatal alert: certificate_expired",
@@ -99,13 +108,30 @@ _SIGNS: tuple[tuple[str, str, str], ...] = (
         r"^Error occurred during initialization of VM",
         "",
     ),
+    ("disk_full", "", r"IOException: No space left on device"),
     ("configuration", "", r"ConfigException: "),
     ("unknown_host", r"^Couldn't resolve server ", ""),
+    (
+        "storage_failed",
+        rf"{_REFUSED}KAFKA_STORAGE_ERROR",
+        r"(?:KafkaStorageException|LogDirNotFoundException): ",
+    ),
+    (
+        "replicas_missing",
+        rf"{_REFUSED}NOT_ENOUGH_REPLICAS",
+        r"NotEnoughReplicas(?:AfterAppend)?Exception: ",
+    ),
     ("topic_missing", rf"{_PRODUCER}.*=UNKNOWN_TOPIC_OR_PARTITION[,}}]", ""),
     (
         "unreachable",
         rf"{_CLIENT}Connection to node .* could not be established\. Node may not be available",
         r"TimeoutException: Timed out waiting for a node",
+    ),
+    (
+        "topic_unknown",
+        "",
+        r"TimeoutException: (?:Topic|Partition [0-9]+ of topic) [A-Za-z0-9._-]+ .*"
+        r"not present in metadata",
     ),
 )
 _NEVER = "(?!)"
@@ -120,6 +146,8 @@ _NAMED = tuple(
         rf"sending message to topic {_TOPIC} with key",
         rf"failed to send record to {_TOPIC}: ",
         rf"topics: \[{_TOPIC}\]",
+        rf"on topic-partition {_TOPIC}-[0-9]+, retrying",
+        rf"TimeoutException: (?:Topic|Partition [0-9]+ of topic) {_TOPIC} ",
         rf"\{{{_TOPIC}=(UNKNOWN_TOPIC_OR_PARTITION|INVALID_TOPIC_EXCEPTION)\}}",
     )
 )
