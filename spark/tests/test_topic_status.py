@@ -130,6 +130,36 @@ def test_a_topic_of_the_target_that_the_flow_did_not_make_is_named() -> None:
     assert topic_status.foreign(flow, empty, full, {}, [fed]) == [], "another flow copies it"
 
 
+def test_a_topic_that_was_there_before_the_source_s_is_named_whatever_is_copied() -> None:
+    full, known = cluster(topic(end=9)), {"held": ["orders", "orders-2"]}
+    before = topic_status.not_made(KEEPS_NAMES, known, full, {})
+    assert before == ["orders"]
+    (found,) = topic_status.foreign(KEEPS_NAMES, full, full, {"orders": {0: 9}}, [], before)
+    assert (found.kind, found.topic) == ("foreign_topic", "orders")
+    assert "held records before east had orders" in found.message
+    assert "baseline --flow orders --topic orders --renew" in found.action
+
+
+def test_what_was_found_foreign_stays_so_until_a_baseline_takes_it() -> None:
+    full, known = cluster(topic(end=9)), {"foreign": ["orders"]}
+    assert topic_status.not_made(KEEPS_NAMES, known, full, {}) == ["orders"]
+    assert topic_status.not_made(KEEPS_NAMES, known, full, {"topics": {"orders": {}}}) == []
+    assert topic_status.not_made(KEEPS_NAMES, known, cluster(), {}) == ["orders"]
+    assert topic_status.foreign(KEEPS_NAMES, cluster(), full, {}, [], ["orders"]) == []
+
+
+def test_topics_that_the_flow_would_copy_into_are_known() -> None:
+    there = ["orders", "orders-1", "orders-2", "orders-3", "payments"]
+
+    def unfed(flow: Flow, *others: Flow) -> list[str]:
+        return topic_status.unfed(flow, ["orders"], there, ["orders-1"], others)
+
+    assert unfed(KEEPS_NAMES) == ["orders-2", "orders-3"]
+    assert unfed(MM1) == ["orders-2", "orders-3"]
+    assert unfed(FLOW) == [], "a prefix is the flow's own"
+    assert unfed(KEEPS_NAMES, replace(MM1, source="north", include="orders-3")) == ["orders-2"]
+
+
 def test_a_topic_whose_name_becomes_too_long_is_named() -> None:
     names = ["x" * 244, "x" * 245, "y" * 245]
     flow = replace(GUARDED, topics_exclude=("y.*",))

@@ -148,6 +148,10 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         {},
         [],
     ),
+    "topic_status.not_made": lambda c: topic_status.not_made(c.flow, {"held": ["t"]}, c.source, {}),
+    "topic_status.unfed": lambda c: topic_status.unfed(
+        replace(c.flow, replication_policy="identity"), [], ["t"], [], []
+    ),
     "topic_status.impossible": lambda c: topic_status.impossible(
         replace(c.flow, topics=(".*",)), c.source, ["t", "t" * 300], []
     ),

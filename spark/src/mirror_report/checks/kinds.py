@@ -316,9 +316,10 @@ TABLE: Mapping[str, Kind] = {
     ),
     "foreign_topic": Kind(
         "warning",
-        "a topic of the target holds records and its source never had one",
+        "a topic of the target held records that the flow did not copy before the source had any",
         "Ask who made the source's topic; list it in `topics_exclude` unless they belong together. "
-        "MirrorMaker 2 sets the target's as the source's is set.",
+        "If they do, the finding's command takes them so. MirrorMaker 2 sets the target's as the "
+        "source's is set.",
     ),
     "control_access": Kind(
         "warning",

@@ -5,7 +5,9 @@ Also for topics of the target whose source is gone.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
+from mirror_report.checks import remedies
 from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
@@ -163,42 +165,84 @@ def impossible(
     ]
 
 
+def unfed(
+    flow: Flow, on_source: Iterable[str], on_target: Iterable[str], mirrored: Collection[str],
+    others: Collection[Flow],
+) -> list[str]:  # fmt: skip
+    """Topics of the target that the flow would copy into if the source had one of their name.
+
+    :param on_source: what is there and can be read.
+    :param mirrored: source topics known to have been mirrored: theirs are the flow's own.
+    :param others: flows that may copy into them.
+    """
+    known = {*on_source, *mirrored}
+    return sorted(
+        name
+        for name in on_target
+        if flow.source_topic(name) == name
+        and name not in known
+        and not any(other.source_topic(name) for other in others)
+    )
+
+
+def not_made(
+    flow: Flow, known: Mapping[str, Any], source: ClusterSnapshot, baseline: Mapping[str, Any]
+) -> list[str]:
+    """Source topics that came when the target's topic of their name held records already.
+
+    :param known: what the last report remembered: ``held``, topics of the target that held records
+        while the source had none of their name, and ``foreign``, what this function found then.
+    :param baseline: the flow's; what is in it was accepted.
+    """
+    came = {name for name in known.get("held", ()) if name in source.topics and flow.matches(name)}
+    return sorted({*known.get("foreign", ()), *came} - {*baseline.get("topics", {})})
+
+
 def foreign(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     positions: Positions,
     others: Collection[Flow],
+    before: Collection[str] = (),
 ) -> list[Finding]:
-    """Topics of the target that hold records, although the flow has had none to copy.
+    """Topics of the target that hold records which the flow did not copy.
 
     :param others: flows that may have copied them.
+    :param before: what :func:`not_made` found.
     """
+    found = []
+    for name, topic in source.topics.items():
+        there = flow.target_topic(name)
+        theirs = target.topics.get(there)
+        if theirs is None or any(other.source_topic(there) for other in others):
+            continue
+        empty = not positions.get(name) and not any(log.end for log in topic.partitions.values())
+        if name in before:
+            found.append(_foreign(flow, name, f"held records before {flow.source} had {name}"))
+        elif empty and any(log.end for log in theirs.partitions.values()):
+            found.append(_foreign(flow, name, f"holds records, and {name} on {flow.source} never "
+                                              "had one"))  # fmt: skip
+    return found
+
+
+def _foreign(flow: Flow, name: str, why: str) -> Finding:
     loses = flow.engine.syncs_topic_configs and flow.sync_topic_configs
-    return [
-        finding(
-            "foreign_topic",
-            f"{there}: holds records on {flow.target}, and {name} on {flow.source} never had one: "
-            "the flow did not make it"
-            + (f". {flow.engine.title} sets it as the source's is set" if loses else ""),
-            f"Ask who made {name} on {flow.source}, and list it in topics_exclude of flow "
-            f"{flow.name} unless they belong together"
-            + (
-                ": the settings of single topics cannot be left alone otherwise, only those of "
-                "all (sync.topic.configs.enabled: false)"
-                if loses
-                else ""
-            ),
-            flow=flow.name,
-            topic=name,
-        )
-        for name, topic in source.topics.items()
-        if not positions.get(name)
-        and not any(log.end for log in topic.partitions.values())
-        and (theirs := target.topics.get(there := flow.target_topic(name))) is not None
-        and any(log.end for log in theirs.partitions.values())
-        and not any(other.source_topic(there) for other in others)
-    ]
+    return finding(
+        "foreign_topic",
+        f"{flow.target_topic(name)} on {flow.target} {why}: the flow did not make it"
+        + (f". {flow.engine.title} sets it as the source's is set" if loses else ""),
+        f"Ask who made {name} on {flow.source}, and list it in topics_exclude of flow "
+        f"{flow.name} unless they belong together: then {remedies.renew(flow, name)} takes them so"
+        + (
+            ". The settings of single topics cannot be left alone otherwise, only those of all "
+            "(sync.topic.configs.enabled: false)"
+            if loses
+            else ""
+        ),
+        flow=flow.name,
+        topic=name,
+    )
 
 
 def orphaned(flow: Flow, gone: Collection[str], reported: Collection[str]) -> list[Finding]:

@@ -30,6 +30,7 @@ from mirror_report.kafka.permissions import ask, granted, may_create
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
+from mirror_report.state.store import Store
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -64,6 +65,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
                 found += [
                     *check_flow(settings, clients, flow, observed),
                     *_before_start(clients, flow, observed),
+                    *_foreign(settings, flow, observed),
                 ]
         # By now most brokers have been asked for something.
         known = _releases(clients, shared.aliases(flows))
@@ -138,6 +140,17 @@ def check_flow(
         ),
         *_sysconfig(flow),
     ]
+
+
+def _foreign(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
+    """Topics of the target that the flow did not make, also by what reports have seen of them."""
+    store, source, target = Store(settings.state_directory), observed.source, observed.target
+    found: list[Finding] = []
+    known = shared.load_manifests(store, ("baseline", "survey"), found)
+    baseline, seen = (known[name].get(flow.name, {}) for name in ("baseline", "survey"))
+    before = topic_status.not_made(flow, seen, source, baseline)
+    others = shared.into_one(settings, flow)
+    return topic_status.foreign(flow, source, target, observed.positions, others, before)
 
 
 def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:

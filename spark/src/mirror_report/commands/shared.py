@@ -102,6 +102,11 @@ def load_manifests(
     return found
 
 
+def into_one(settings: Settings, flow: Flow) -> list[Flow]:
+    """The other flows into a flow's target."""
+    return [each for each in settings.flows if each != flow and each.target == flow.target]
+
+
 def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
     """One line of the report about a flow.
 

@@ -1,6 +1,6 @@
 """Every topic of the flows, and every consumer group whose offsets they take along."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,9 @@ from mirror_report.config import Flow, Settings
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
 from mirror_report.observe import Clients, Observed, open_clients
 from mirror_report.state.store import Store
+
+# Topics of the target alone whose ends one report asks for.
+UNFED_ASKED = 2000
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,7 @@ def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResu
     with open_clients(settings, shared.aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
-            others = [
-                each for each in settings.flows if each != flow and each.target == flow.target
-            ]
+            others = shared.into_one(settings, flow)
             try:
                 topics = _topics(clients, flow, lag.observed[flow.name], before, others, result)
             except ReportError as error:
@@ -97,9 +98,35 @@ def _topics(
     starts = {name: topic["source"] for name, topic in before["baseline"].get("topics", {}).items()}
     selected = known.get("selection", {})
     seen = selection.observe(flow, source, positions, starts, selected)
+    foreign = topic_status.not_made(flow, known, source, before["baseline"])
+    unfed = topic_status.unfed(flow, source.topics, on_target, mirrored, others)
     result.findings.extend([
-        *topic_status.foreign(flow, source, observed.target, positions, others),
+        *topic_status.foreign(flow, source, observed.target, positions, others, foreign),
         *topic_status.orphaned(flow, gone, known.get("orphaned", ())),
         *selection.judge(flow, source, positions, observed.group, seen, selected),
     ])  # fmt: skip
-    return {"orphaned": sorted(gone), "selection": seen}
+    return {
+        "orphaned": sorted(gone),
+        "selection": seen,
+        "held": _held(clients, flow, unfed, known.get("held", ())),
+        "foreign": [name for name in foreign if name in on_target],
+    }
+
+
+def _held(clients: Clients, flow: Flow, unfed: Sequence[str], before: Collection[str]) -> list[str]:
+    """Those of some topics that hold records on the target, and are not on the source.
+
+    :param unfed: their names, on both sides.
+    :param before: those that did at the last report; it is not asked again.
+    """
+    new = [name for name in unfed if name not in before][:UNFED_ASKED]
+    theirs = clients.get(flow.target).snapshot(None, new, settings=False).topics if new else {}
+    full = [
+        name
+        for name, topic in theirs.items()
+        if any(log.end > log.log_start for log in topic.partitions.values())
+    ]
+    # Asked by name and after the target: what is hidden from us may have been copied, too.
+    ours = clients.get(flow.source).snapshot(None, full, settings=False) if full else None
+    there = {*ours.topics, *ours.errors} if ours else set()
+    return sorted({*(set(full) - there), *(name for name in unfed if name in before)})
