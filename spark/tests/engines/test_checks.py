@@ -134,7 +134,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     ),
     "preflight.same_cluster": lambda c: preflight.same_cluster(c.flow, c.source, c.source),
     "sysconfig.drift": lambda c: sysconfig.drift(c.flow, 'MM_INCLUDE="another"'),
-    "control.access": lambda c: control.access(c.flow, {"t": [("User:x", "WRITE", True)]}),
+    "control.access": lambda c: control.access(
+        replace(c.flow, worker_principal="User:m"), {"t": [("User:x", "WRITE", True)]}
+    ),
     "control.foreign": lambda c: control.foreign(
         c.flow, [ForeignRecords("status", 0, 2, 7, "no JSON", 1000)], 2000
     ),

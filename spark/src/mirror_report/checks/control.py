@@ -35,38 +35,69 @@ def foreign(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[
 
 # Principal, operation, and whether it is allowed.
 Granted = Sequence[tuple[str, str, bool]]
+# Whoever may do one of these to a topic steers the mirror: settings let its records expire.
+CHANGES = ("WRITE", "ALTER", "ALTER_CONFIGS", "DELETE")
+EVERYBODY = "User:*"
 
 
 def access(flow: Flow, granted: Mapping[str, Granted]) -> list[Finding]:
     """Who else may write where the mirror keeps its state, or read the key of its workers.
 
+    Workers that no inventory has write there as whom only their owner knows: who may is a note
+    then. Nobody is another where nobody knows who the mirror is.
+
     :param granted: topic of the target -> what everybody is allowed there.
     """
-    found = []
-    for topic, rows in granted.items():
-        writers = _others(flow, rows, "WRITE")
-        readers = _others(flow, rows, "READ") if topic == flow.config_topic else []
-        for who, may, why in (
-            (writers, "write", "what they write there steers the mirror"),
-            (readers, "read", "it holds the key by which workers take orders without a password"),
-        ):
-            if who:
-                found.append(
-                    finding(
-                        "control_access",
-                        f"{topic} on {flow.target}: {', '.join(who)} may {may} it, and {why}",
-                        "Take away what lets them: kafka-acls.sh --list --topic "
-                        f"{topic} on {flow.target} shows it. Of the report playbooks/acls.yml "
-                        "denies it",
-                        flow=flow.name,
-                        topic=topic,
-                    )
-                )
+    if flow.worker_principal is None:
+        return []
+    ours = {flow.worker_principal}
+    say = _others if flow.hosts else _somebody
+    return [
+        say(flow, topic, who, may, why)
+        for topic, rows in granted.items()
+        for operations, may, why in (
+            (CHANGES, "write or change", "what they do there steers the mirror"),
+            (
+                ("READ",) if topic == flow.config_topic else (),
+                "read",
+                "it holds the key by which workers take orders without a password",
+            ),
+        )
+        if (who := sorted(_allowed(rows, operations) - ours))
+    ]
+
+
+def _others(flow: Flow, topic: str, who: Sequence[str], may: str, why: str) -> Finding:
+    return finding(
+        "control_access",
+        f"{topic} on {flow.target}: {', '.join(who)} may {may} it, and {why}",
+        "Take away what lets them, unless they are the mirror under another name: kafka-acls.sh "
+        f"--list --topic {topic} on {flow.target} shows it. Of the report playbooks/acls.yml "
+        "denies it",
+        flow=flow.name,
+        topic=topic,
+    )
+
+
+def _somebody(flow: Flow, topic: str, who: Sequence[str], may: str, why: str) -> Finding:
+    return finding(
+        "control_access",
+        f"{topic} on {flow.target}: {', '.join(who)} may {may} it, the workers of {flow.instance} "
+        f"among them, and {why}",
+        "Ask the owner of the workers whether these are all that have to. Take nothing away that "
+        "workers need: they would stop",
+        flow=flow.name,
+        topic=topic,
+        severity="ok",
+    )
+
+
+def _allowed(rows: Granted, operations: Sequence[str]) -> set[str]:
+    """Principals that are allowed one of the operations and not denied it."""
+    found: set[str] = set()
+    for operation in operations:
+        some = [(who, allowed) for who, granted, allowed in rows if granted in (operation, "ALL")]
+        denied = {who for who, allowed in some if not allowed}
+        if EVERYBODY not in denied:
+            found |= {who for who, allowed in some if allowed} - denied
     return found
-
-
-def _others(flow: Flow, rows: Granted, operation: str) -> list[str]:
-    """Principals beside the mirror's that are allowed an operation and not denied it."""
-    some = [(who, allowed) for who, granted, allowed in rows if granted in (operation, "ALL")]
-    denied = {who for who, allowed in some if not allowed}
-    return sorted({who for who, allowed in some if allowed} - denied - {flow.worker_principal})

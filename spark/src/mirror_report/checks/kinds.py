@@ -323,8 +323,10 @@ TABLE: Mapping[str, Kind] = {
     ),
     "control_access": Kind(
         "warning",
-        "others than the mirror may write where it keeps its state, or read its workers' key",
-        "Take the permission away, or deny it: [permissions](../connect.md#permissions).",
+        "others than the mirror may write or change where it keeps its state, or read its workers' "
+        "key; ok on an existing Connect cluster, of which nobody knows who its workers are",
+        "Take the permission away, or deny it: [permissions](../connect.md#permissions). On an "
+        "existing Connect cluster ask its owner: whoever takes it from the workers stops them.",
     ),
     "control_record": Kind(
         "warning",
