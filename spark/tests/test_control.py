@@ -1,13 +1,24 @@
 """What is said of those who may command a mirror through its own topics."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mirror_report import engines
-from mirror_report.checks import control
-from mirror_report.config import Flow
-from mirror_report.model import ForeignRecords
+from mirror_report.checks import control, preflight
+from mirror_report.checks.kinds import TABLE
+from mirror_report.config import Credentials, Flow
+from mirror_report.kafka import positions
+from mirror_report.model import (
+    ClusterSnapshot,
+    ForeignRecords,
+    PartitionSnapshot,
+    ReportError,
+    TopicSnapshot,
+)
 
 FLOW = Flow(
     "orders", "east", "west", ".*", engines.MM2, group_id="east-mm2",
@@ -69,3 +80,33 @@ def test_a_foreign_record_is_spoken_of_for_a_day_and_no_command_touches_its_topi
     assert "the last one at offset 17: no JSON" in found.message
     assert not any(word in found.action for word in ("--alter", "--delete", "--reset"))
     assert control.foreign(FLOW, [record], 1000 + control.SPOKEN_OF_MS) == []
+
+
+HARMS = re.compile(
+    r"--alter|--delete|--reset|--add-config|segment\.bytes|make it compacted|(?<!nor )delete it"
+)
+
+
+@pytest.mark.parametrize(
+    "kind", ["internal_topic", "control_record", "control_access", "task_failed", "unknown_lag"]
+)
+def test_no_cure_of_what_concerns_a_mirror_s_own_topics_touches_one(kind: str) -> None:
+    assert not HARMS.search(TABLE[kind].cure)
+
+
+def test_a_topic_of_a_mirror_that_is_too_long_to_read_at_once_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = TopicSnapshot("offsets", "id", {0: PartitionSnapshot(0, 9, 9)}, {}, 1)
+    monkeypatch.setattr(positions, "own_topics", lambda *_: ({"offsets": log}, {}))
+    monkeypatch.setattr(positions, "catch_up", lambda *_: None)
+    client: Any = SimpleNamespace(cluster=SimpleNamespace(alias="west"))
+    with pytest.raises(ReportError, match="9 records of offsets were not read") as raised:
+        positions._from_own_topics(client, Credentials(), FLOW, {}, 1)
+    assert not HARMS.search(raised.value.action)
+
+
+def test_an_own_topic_that_is_not_compacted_is_left_to_who_made_it() -> None:
+    log = TopicSnapshot("offsets", "id", {}, {"cleanup.policy": "delete"}, 1)
+    (found,) = preflight.internal_topics(FLOW, ClusterSnapshot("c", "c", 0, {"offsets": log}, {}))
+    assert not HARMS.search(found.action)

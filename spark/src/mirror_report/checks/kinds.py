@@ -301,7 +301,8 @@ TABLE: Mapping[str, Kind] = {
     "internal_topic": Kind(
         "critical",
         "a topic MirrorMaker 2 keeps for itself is not as it needs it",
-        "Whoever made the topic has to make it compacted, before the mirror writes to it.",
+        "Ask who made it or changed it: the mirror makes it compacted where there is none. Only "
+        "its owner knows whether it holds positions of a mirror: neither change nor delete it.",
     ),
     "name_collides": Kind(
         "critical",

@@ -115,8 +115,7 @@ def _from_own_topics(
             raise ClusterError(
                 f"cluster {client.cluster.alias}: {left[name]} records of {name} were not read "
                 f"within {timeout_seconds:.0f} s",
-                "Ask again: reading goes on where it ended; a smaller segment.bytes lets Kafka "
-                "compact the topic",
+                "Ask again: reading goes on where it ended",
             )
     # Not all of them read: what is newest so far may be old.
     complete = {name: tails[name] for name in readable if not left[name]}
