@@ -115,6 +115,22 @@ def test_show_reads_no_document_without_bound(
     assert "Traceback" not in done.stderr
 
 
+def test_a_file_that_grows_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "latest.json").write_text("é" * 8)
+    (tmp_path / "short.json").write_text("é" * 5)
+    real = os.fstat
+
+    def before_it_grew(descriptor: int) -> os.stat_result:
+        return os.stat_result((*real(descriptor)[:6], 0, *real(descriptor)[7:]))
+
+    monkeypatch.setattr(os, "fstat", before_it_grew)
+    with pytest.raises(OSError, match="larger than"):
+        read_below(tmp_path, "latest.json", most_bytes=10)
+    assert read_below(tmp_path, "short.json", most_bytes=10) == "é" * 5
+
+
 def test_a_report_is_shown_to_whoever_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "state/reports/latest.json"
     path.parent.mkdir(parents=True)

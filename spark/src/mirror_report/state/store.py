@@ -252,7 +252,7 @@ def read_below(
     read belongs to the owner of the directory, unless that is the reader.
 
     :param name: relative to the directory.
-    :param errors: what becomes of bytes that are no text, as of :func:`open`.
+    :param errors: what becomes of bytes that are no text, as of :meth:`bytes.decode`.
     :param most_bytes: a larger file is not read.
     :raises OSError: it is not there, or must not be read; ``strerror`` says why.
     """
@@ -267,12 +267,14 @@ def read_below(
         descriptor = open_plain(last, os.O_RDONLY, place)
     finally:
         os.close(place)
-    with os.fdopen(descriptor, encoding="utf-8", errors=errors) as handle:
+    with os.fdopen(descriptor, "rb") as handle:
         if os.geteuid() != owner != os.fstat(descriptor).st_uid:
             raise OSError(errno.EINVAL, "it is not of the owner of its directory")
-        if most_bytes is not None and os.fstat(descriptor).st_size > most_bytes:
-            raise OSError(errno.EFBIG, f"it is larger than {most_bytes // 2**20} MiB")
-        return handle.read()
+        # Whoever owns it may let it grow meanwhile, so what is read counts.
+        data = handle.read(-1 if most_bytes is None else most_bytes + 1)
+    if most_bytes is not None and len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes // 2**20} MiB")
+    return data.decode("utf-8", errors)
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:
