@@ -114,6 +114,14 @@ def test_a_topic_whose_name_collides_on_the_target_is_named_at_once(
     assert topic_status.impossible(flow, source, [name], [there, made]) == [], "it is there"
 
 
+def test_a_name_that_collides_with_what_is_hidden_is_named() -> None:
+    source = cluster(topic("orders.eu"), topic("orders"))
+    names = ["orders.eu", "orders"]
+    (found,) = topic_status.impossible(KEEPS_NAMES, source, names, ["orders"], ["orders.eu"])
+    assert (found.kind, found.topic) == ("name_collides", "orders.eu")
+    assert "cannot create orders.eu beside another that is hidden from us" in found.message
+
+
 def test_a_topic_of_the_target_that_the_flow_did_not_make_is_named() -> None:
     empty, full = cluster(topic(end=0)), cluster(topic(end=5))
     flow = replace(KEEPS_NAMES, sync_topic_configs=True)

@@ -460,6 +460,23 @@ def test_missing_topic_that_may_not_be_created_blocks_the_mirror(granted: Lab) -
                for finding in found)  # fmt: skip
 
 
+def test_a_name_that_collides_with_a_topic_that_is_hidden_is_named(granted: Lab) -> None:
+    with admin(granted.plain["psrc"]) as here, admin(granted.plain["pdst"]) as there:
+        here.create_topics({"mm2.eu": {"num_partitions": 1}})
+        there.create_topics({"psrc.mm2_eu": {"num_partitions": 1}})
+        here.wait_for_topics(["mm2.eu"])
+        there.wait_for_topics(["psrc.mm2_eu"])
+        try:
+            found = check_flows(granted.settings("mm2", MM2)).findings
+        finally:
+            here.delete_topics(["mm2.eu"])
+            there.delete_topics(["psrc.mm2_eu"])
+    (named,) = (each for each in found if each.kind == "name_collides")
+    assert named.topic == "mm2.eu"
+    assert "beside another that is hidden from us" in named.message
+    assert "psrc.mm2.eu" not in granted.topics()["pdst"], "asking creates nothing"
+
+
 def test_permission_that_flows_share_is_named_once(granted: Lab) -> None:
     settings = granted.settings("mm2", MM2)
     (flow,) = settings.flows

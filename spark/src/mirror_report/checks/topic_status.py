@@ -124,17 +124,20 @@ def candidates(
 
 
 def impossible(
-    flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Collection[str]
-) -> list[Finding]:
+    flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Collection[str],
+    refused: Collection[str] = (),
+) -> list[Finding]:  # fmt: skip
     """Topics whose copy Kafka does not create; a single one stops all that its task copies.
 
     :param on_source: names of all topics of the source, ``on_target`` of the target.
+    :param refused: names that the target would not take, though we see no topic in their way.
     """
     taken = {name.replace(".", "_"): name for name in sorted(on_target)}
     found = []
     for name in source.topics:
         there = flow.target_topic(name)
-        other = taken.get(there.replace(".", "_"))
+        hidden = "another that is hidden from us" if there in refused else None
+        other = taken.get(there.replace(".", "_"), hidden)
         if other is not None and there not in on_target:
             found.append(
                 finding(

@@ -26,7 +26,7 @@ from mirror_report.commands.units import processes_of
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import states
-from mirror_report.kafka.permissions import ask, granted, may_create
+from mirror_report.kafka.permissions import ask, granted, may_create, not_creatable
 from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
 from mirror_report.observe import Clients, Observed, literals, observe_flow, open_clients
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
@@ -128,7 +128,7 @@ def check_flow(
 ) -> list[Finding]:
     """Topics, their names and settings, and the mirror's own environment file."""
     return [
-        *_impossible(clients, flow, observed),
+        *_impossible(settings, clients, flow, observed),
         *preflight.same_cluster(flow, observed.source, observed.target),
         *topic_checks.compare(
             flow,
@@ -153,26 +153,43 @@ def _foreign(settings: Settings, flow: Flow, observed: Observed) -> list[Finding
     return topic_status.foreign(flow, source, target, observed.positions, others, before)
 
 
-def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
+def _impossible(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
     try:
-        names = [clients.get(alias).partition_counts() for alias in (flow.source, flow.target)]
+        here = clients.get(flow.source).partition_counts()
+        there = clients.get(flow.target).partition_counts()
     except ReportError as error:
         return [failure(error, flow.name)]
-    return topic_status.impossible(flow, observed.source, *names)
+    refused = (
+        not_creatable(clients.get(flow.target), _absent(flow, observed))
+        if _is_mirrors(settings, flow)
+        else ()
+    )
+    return topic_status.impossible(flow, observed.source, here, there, refused)
+
+
+def _is_mirrors(settings: Settings, flow: Flow) -> bool:
+    """Whether the identity of this configuration is the mirror's."""
+    return settings.clusters[flow.target].identity == flow.identity
+
+
+def _absent(flow: Flow, observed: Observed) -> list[str]:
+    """Topics that are not on the target, by their names there."""
+    there = {*observed.target.topics, *observed.target.errors}
+    copies = map(flow.target_topic, observed.source.topics)
+    return [name for name in copies if name not in there]
 
 
 def _forbidden(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> Collection[str]:
     """Missing topics that no broker will create for the mirror, whose identity this is."""
-    mirrors = (
-        not flow.engine.creates_topics and settings.clusters[flow.target].identity == flow.identity
-    )
+    mirrors = not flow.engine.creates_topics and _is_mirrors(settings, flow)
     if observed.auto_creation is not None or not mirrors:
         return ()
-    there = {*observed.target.topics, *observed.target.errors}
-    absent = [name for name in map(flow.target_topic, observed.source.topics) if name not in there]
-    return [topic for topic, may in may_create(clients.get(flow.target), absent).items() if not may]
+    asked = may_create(clients.get(flow.target), _absent(flow, observed))
+    return [topic for topic, may in asked.items() if not may]
 
 
 def _sysconfig(flow: Flow) -> list[Finding]:

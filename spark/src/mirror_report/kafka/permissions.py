@@ -50,11 +50,12 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _REFUSED = (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+INVALID_TOPIC = 17
 # Answers of a broker that has let the request pass its authorizer.
 _PASSED = (
     0,
     UNKNOWN_TOPIC,
-    17,  # the name is not a topic's
+    INVALID_TOPIC,  # the name is not a topic's
     36,  # it exists already
     37,  # its partitions
     38,  # or its replication factor are not right
@@ -89,6 +90,15 @@ def ask(
 def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool]:
     """Whether our identity may create each of these topics; what could not be asked is left out."""
     return _allowed(client, "CREATE", topics)
+
+
+def not_creatable(client: ClusterClient, topics: Collection[str]) -> list[str]:
+    """Those of some topics whose legal names the cluster refuses: another differs in '.' and '_'.
+
+    It also tells of one that is hidden from us, but only to an identity that may create topics.
+    """
+    codes = _codes(client, "CREATE", topics)
+    return [name for name, code in codes.items() if code == INVALID_TOPIC]
 
 
 def granted(client: ClusterClient, topic: str) -> list[tuple[str, str, bool]] | None:
@@ -140,13 +150,17 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
 
 
 def _allowed(client: ClusterClient, operation: str, names: Collection[str]) -> dict[str, bool]:
+    codes = _codes(client, operation, names)
+    return {name: code in _PASSED for name, code in codes.items() if code in (*_PASSED, *_REFUSED)}
+
+
+def _codes(client: ClusterClient, operation: str, names: Collection[str]) -> dict[str, int]:
     if not names:
         return {}
-    try:
+    codes: dict[str, int] = {}
+    with contextlib.suppress(KafkaError):
         codes = client.admin._manager.run(_REQUESTS[operation], client.admin, sorted(names))
-    except KafkaError:
-        return {}
-    return {name: code in _PASSED for name, code in codes.items() if code in (*_PASSED, *_REFUSED)}
+    return codes
 
 
 async def _create(admin: Any, names: list[str]) -> dict[str, int]:
