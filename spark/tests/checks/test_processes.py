@@ -124,6 +124,8 @@ def test_a_unit_that_could_not_be_looked_at_is_told_and_hides_no_other(recorded)
     unknown = UnitRecord("mirrormaker", "unknown", "unknown", now, problem="journalctl is mute")
     other = UnitRecord("former", "active", "running", now)
     assert found_in(recorded(unknown, other), "stalled") == ["not_checked", "undeclared"]
+    former = dataclasses.replace(unknown, name="former")
+    assert found_in(recorded(former), "stalled") == ["not_checked"]
 
 
 def test_a_record_of_the_former_release_is_read(recorded, tmp_path):

@@ -130,7 +130,16 @@ def undeclared(records: Sequence[UnitRecord], instances: Collection[str]) -> lis
 
     :param instances: of this host, by the inventory.
     """
+    others = [record for record in records if record.name not in instances]
     return [
+        finding(
+            "not_checked",
+            f"{record.problem}: whether it runs is not known, and no inventory names it any more",
+            f"On this host: systemctl status {record.name}.service",
+        )
+        for record in others
+        if record.problem
+    ] + [
         finding(
             "undeclared",
             f"{record.name}.service runs on this host, and no inventory names it any more: what it "
@@ -138,6 +147,6 @@ def undeclared(records: Sequence[UnitRecord], instances: Collection[str]) -> lis
             f"Declare it with state absent and run its play, or systemctl disable --now "
             f"{record.name}.service",
         )
-        for record in records
-        if record.active in {"active", "activating"} and record.name not in instances
+        for record in others
+        if record.active in {"active", "activating"}
     ]
