@@ -103,6 +103,16 @@ def test_what_is_logged_has_a_cause_with_what_it_names(text):
     assert said("[main] started", text, "[main] closed") == SAID[text]
 
 
+def test_an_exception_on_a_line_of_its_own_concerns_what_stands_before_it():
+    sending = (
+        "ERROR Error when sending message to topic orders with key: null, value: 7 bytes with "
+        "error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)"
+    )
+    refused = "org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000 bytes"
+    assert said(sending, refused) == Cause("record_refused", topic="orders")
+    assert said(sending, "INFO x (a.B)", refused) == Cause("record_refused")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -162,18 +162,30 @@ def cause(lines: Sequence[JournalLine], until: float) -> Cause | None:
     :param lines: of one process, the oldest first.
     :param until: now, or when the process ended, in seconds since the epoch.
     """
-    told = [(line, kind) for line in lines if (kind := _kind(line.text))]
-    found = [(line, kind) for line, kind in told if not _is_over(kind, until - line.at)]
+    found = [told for told in _told(lines) if not _is_over(told[1], until - told[0])]
     if not found:
         return None
-    last = found[-1][0].at
-    recent = [(line, kind) for line, kind in found if last - line.at <= TOGETHER_SECONDS]
-    kind = min((kind for _, kind in recent), key=_RANKS.__getitem__)
-    texts = [line.text for line, each in recent if each == kind]
+    last = found[-1][0]
+    recent = [(kind, text) for at, kind, text in found if last - at <= TOGETHER_SECONDS]
+    kind = min((kind for kind, _ in recent), key=_RANKS.__getitem__)
+    texts = [text for each, text in recent if each == kind]
     topics = [match["topic"] for text in texts for sign in _NAMED if (match := sign.search(text))]
     brokers = [match for text in texts if (match := _ADDRESS.search(text))]
     address = f"{brokers[-1]['host']}:{brokers[-1]['port']}" if brokers else ""
     return Cause(kind, address, topics[-1] if topics else "", last)
+
+
+def _told(lines: Sequence[JournalLine]) -> list[tuple[float, str, str]]:
+    """When a cause was told, which, and in what words.
+
+    MirrorMaker 1 logs an exception on lines of its own; what it concerns stands before it.
+    """
+    before = ["", *(line.text for line in lines)]
+    return [
+        (line.at, kind, line.text if _LEVEL.match(line.text) else f"{line.text}\n{former}")
+        for former, line in zip(before, lines, strict=False)
+        if (kind := _kind(line.text))
+    ]
 
 
 def _is_over(kind: str, age: float) -> bool:
