@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
+from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli
@@ -105,6 +106,32 @@ def test_topic_ids_first_seen_by_a_run_are_remembered(mirrored: Pair) -> None:
         "not_running",
         "reset",
     ]
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_topic_that_the_target_had_before_the_source_is_foreign_until_a_baseline_takes_it(
+    mirrored: Pair,
+) -> None:
+    late = f"{mirrored.topic}-late"
+    mirrored.flow = {"topics": [f"{mirrored.topic}.*"], "include": f"{mirrored.topic}.*"}
+    settings = mirrored.settings()
+    record_baselines(settings, None, full_history=False, renew=False)
+
+    def foreign(findings: Any) -> list[str]:
+        return [found.topic for found in findings if found.kind == "foreign_topic"]
+
+    for bootstrap, count in ((mirrored.target, 3), (mirrored.source, 1)):
+        with admin(bootstrap) as client:
+            client.create_topics([NewTopic(late, 1, 1)])
+            client.wait_for_topics([late])
+        produce(bootstrap, late, count)
+        report = make_report(settings, None, lambda _: None)
+    assert foreign(report.findings) == [late]
+    assert foreign(make_report(settings, None, lambda _: None).findings) == [late]
+    assert foreign(check_flows(settings).findings) == [late]
+    record_baselines(settings, "f", full_history=False, renew=True, topic=late)
+    assert foreign(make_report(settings, None, lambda _: None).findings) == []
+    assert foreign(check_flows(settings).findings) == []
 
 
 def test_check_of_a_good_flow_finds_nothing(running: Pair) -> None:
