@@ -157,3 +157,10 @@ def test_what_expired_by_retention_is_no_difference() -> None:
         EMPTY, counts={**EMPTY.counts, "expired": 3}, buckets={"verified": 1, "in_flight": 0}
     )
     assert summaries.status(topic, 0, 0)["status"] == "verified"
+
+
+def test_what_stays_open_and_was_not_judged_is_a_warning() -> None:
+    (finding,) = reported(status="in_flight", open_records=50, open_unjudged=40)
+    assert (finding.kind, finding.severity, finding.count) == ("not_judged", "warning", 40)
+    assert "mirror-report prove" in finding.action
+    assert reported(status="in_flight", open_records=50) == []

@@ -12,8 +12,8 @@ from mirror_report.state.store import LockedError
 EXPECTED = {
     0: "expired repaired",
     1: "altered_timestamp possible_loss hung_transaction heartbeat "
-    "duplicate extra unverifiable skipped coverage backlog nothing_seen lagging rewound "
-    "not_running undeclared no_topics partitions_fewer compact_null_keys message_size "
+    "duplicate extra unverifiable skipped not_judged coverage backlog nothing_seen lagging "
+    "rewound not_running undeclared no_topics partitions_fewer compact_null_keys message_size "
     "timestamp_type timestamp_limit retention sysconfig_drift offset_shift no_groups idle_tasks "
     "distance certificate_expiry permission_unknown not_checked not_proved orphaned "
     "foreign_topic control_access control_record name_too_long broker_too_old regex_disagreement "

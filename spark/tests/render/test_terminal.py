@@ -257,6 +257,16 @@ def test_states_this_release_does_not_know_are_shown() -> None:
 
 
 def test_what_is_in_minutes_that_stay_open_is_said_with_since_when() -> None:
-    text = text_of(report(parity=[parity("t", open_records=1200, open_since_ms=1_795_000_000_000)]))
+    stays = parity("t", open_records=1200, open_since_ms=1_795_000_000_000)
+    text = text_of(report(parity=[stays]))
     assert "t: 1,200 records below the committed position are of minutes open since 2026-" in text
+    assert ": judged for losses\n" in text
     assert "minutes open since" not in text_of(report(parity=[parity("t")]))
+
+
+@pytest.mark.parametrize("unjudged", [1_100, 1_200])
+def test_minutes_that_stay_open_are_called_judged_only_where_they_are(unjudged: int) -> None:
+    stays = parity("t", open_records=1200, open_since_ms=1_795_000_000_000, open_unjudged=unjudged)
+    text = text_of(report(parity=[stays]))
+    assert f": {unjudged:,} of them not judged for losses\n" in text
+    assert ": judged for losses" not in text

@@ -68,6 +68,18 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
                 flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
             )
         )  # fmt: skip
+    if topic.open_unjudged:
+        found.append(
+            finding(
+                "not_judged",
+                f"{_name(topic)}: {topic.open_unjudged} records below the committed position, in "
+                "minutes that stay open, were not judged for losses",
+                "mirror-report run again. If it stays, raise budget.max_bytes and "
+                "budget.deadline_seconds, or, with the producers at rest, compare everything: "
+                f"{remedies.prove(topic.flow, topic.topic)}",
+                flow=topic.flow, topic=topic.topic, count=topic.open_unjudged,
+            )
+        )  # fmt: skip
     if topic.status == "skipped":
         found.append(
             finding(

@@ -131,6 +131,13 @@ TABLE: Mapping[str, Kind] = {
         "Prove the topic at rest (`mirror-report prove`), or leave the records out with a new "
         "baseline. Nothing, if the topic was removed on purpose.",
     ),
+    "not_judged": Kind(
+        "warning",
+        "records of minutes that stay open were not judged for losses",
+        "Wait for the next runs: they go on where this one ended. If it stays, raise "
+        "`mirror_report_max_bytes` and `mirror_report_deadline_seconds`, let both clusters keep "
+        "records for longer, or prove the topic at rest (`mirror-report prove`).",
+    ),
     "coverage": Kind(
         "warning",
         "the verified share of the records due is below its bound",

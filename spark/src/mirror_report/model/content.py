@@ -65,8 +65,10 @@ class TopicParity:
         Java's clients, of mirrors as well, read and write U+FFFD for such bytes.
     :param open_records: records below the committed position in minutes that have been open for
         longer than ``open_minutes``, at most: what is lost of them is told, the rest when their
-        minute closes. Those that no run has judged yet count as due, and as not verified.
+        minute closes.
     :param open_since_ms: since when the first of these minutes is open.
+    :param open_unjudged: of these records, those that nothing has judged for losses, at most: they
+        count as due, and as not verified.
     :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
         has begun to; ``None``: nothing waits, or retention has no bound.
     :param scanned_at_ms: when a compacted topic was last compared as a whole; ``None``: it was
@@ -104,6 +106,7 @@ class TopicParity:
     uncompared_records: int = 0
     open_records: int = 0
     open_since_ms: int | None = None
+    open_unjudged: int = 0
     strip: Mapping[str, list[tuple[int, ParityStatus]]] = field(default_factory=dict)
 
 

@@ -64,12 +64,7 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
         if row["reason"]:
             line(out, (f"{row['topic']}: {row['reason']}", "dim"))
         if row.get("open_records"):
-            since = figures.moment(row["open_since_ms"])
-            number = figures.number(row["open_records"])
-            text = (
-                f"{number} records below the committed position are of minutes open since {since}"
-            )
-            line(out, (f"{row['topic']}: {text}: judged for losses", "dim"))
+            line(out, (f"{row['topic']}: {_stays_open(row)}", "dim"))
     single = rows.mismatches(some)
     if wide and single:
         table(
@@ -79,6 +74,19 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
             out,
             wide=True,
         )
+
+
+def _stays_open(topic: Row) -> str:
+    """What is said of minutes of a topic that stay open."""
+    number, since = figures.number(topic["open_records"]), figures.moment(topic["open_since_ms"])
+    # An older document does not tell.
+    unjudged = topic.get("open_unjudged", 0)
+    judged = "judged for losses"
+    if unjudged:
+        judged = f"{figures.number(unjudged)} of them not judged for losses"
+    return (
+        f"{number} records below the committed position are of minutes open since {since}: {judged}"
+    )
 
 
 def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:

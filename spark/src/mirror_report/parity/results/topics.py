@@ -103,7 +103,7 @@ def _by_bucket(
         context.settings.budget.open_minutes,
     )  # fmt: skip
     found = replace(
-        found, open_records=long.records, open_since_ms=long.since_ms,
+        found, open_records=long.records, open_since_ms=long.since_ms, open_unjudged=long.unjudged,
         reason="; ".join(filter(None, (found.reason, spread.reason(manifest, topic)))),
     )  # fmt: skip
     return _with_coverage(found, gone.total() + below + long.unjudged)
