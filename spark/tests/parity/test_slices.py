@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ from test_replay import GivenPositions
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import Positions, TopicParity
-from mirror_report.parity.frames import compare, slices
+from mirror_report.parity.frames import compare, slices, totals
 from mirror_report.parity.frames.sql import table
+from mirror_report.parity.plan.ranges import RECORD_BYTES
+from mirror_report.parity.steps import slices as steps
 
 ROUND = 30
 PARTITIONS = 2
@@ -88,6 +90,36 @@ def _bounds(before: dict[str, int], counted: dict[str, int]) -> list[dict[str, A
         }
         for side in counted
     ]  # fmt: skip
+
+
+def test_no_more_open_buckets_are_followed_than_fit_and_those_that_were_go_on(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However they grow in turn; what is left out is counted."""
+    monkeypatch.setattr(totals, "MOST_OPEN", 3)
+    monkeypatch.setattr(totals, "MOST_OPEN_OF_LANE", 1)
+
+    def followed(below: dict[int, int], before: list[Any]) -> list[Any]:
+        rows = [
+            {**bucket, "below": below[bucket["bucket"]], "due": False, "equal": False}
+            for bucket in _buckets(below)
+        ]
+        closed = {**_buckets([99])[0], "below": 5, "due": True, "equal": True}
+        schema = f"{compare.BUCKET_SCHEMA}, below bigint, due boolean, equal boolean"
+        judged = table(spark, schema, [*rows, closed])
+        return totals.still_open(judged, compare.some_buckets(spark, before)).collect()
+
+    first = followed({1: 0, 2: 10, 3: 20, 4: 30, 5: 40, 6: 50}, [])
+    assert sorted(row["bucket"] for row in first) == [2, 3, 4]
+    assert {(row["n_open"], row["n_below"]) for row in first} == {(6, 150)}
+    again = followed({1: 5, 2: 1, 3: 20, 4: 30, 5: 99, 6: 99}, [row.asDict() for row in first])
+    assert sorted(row["bucket"] for row in again) == [2, 3, 4]
+    waiting = followed({1: 0, 2: 0, 3: 0}, [])
+    assert len(waiting) == 1, "of those without records below the position: one of each lane"
+
+
+def _buckets(buckets: Iterable[int]) -> list[dict[str, Any]]:
+    return [{"flow": "f", "topic": "t", "lane": -1, "bucket": bucket} for bucket in buckets]
 
 
 # -- in a world ------------------------------------------------------------------------------------
@@ -179,6 +211,31 @@ def test_losses_of_a_flow_that_never_rests_are_counted_exactly_in_each_run(
     assert len(enough) == 4, enough
     assert all(enough.values()), enough
     assert world.mended, "enough happened"
+
+
+@pytest.mark.long
+def test_what_is_too_much_for_one_run_is_told_by_the_next_ones(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is told of half of it; what is not judged lowers the coverage until then."""
+    monkeypatch.setattr(steps, "CHUNK_BYTES", 20 * RECORD_BYTES)
+    world = Restless(spark, tmp_path, 7)
+    with no_kafka(world):
+        for partition in range(PARTITIONS):
+            stamped: list[Content] = [(b"k", b"%d" % i, T0, None) for i in range(60)]
+            world.write("a", "loose", partition, *stamped)
+            world.write("z", "loose", partition, *stamped[:50], *stamped[55:])
+            world.committed["loose"].setdefault("loose", {})[partition] = 60
+            # The minute stays open.
+            world.write("a", "loose", partition, (b"k", b"next", T0, None))
+        world.run(open_minutes=60)
+        told = []
+        for _ in range(3):
+            (topic,) = (t for t in world.run(open_minutes=0, max_records=100).topics
+                        if t.topic == "loose")  # fmt: skip
+            told.append((topic.open_unjudged, topic.counts["missing"]))
+    # At first nothing is told, though a part of the source is counted: 230 offsets take 3 runs.
+    assert told == [(120, 0), (120, 0), (0, 10)]
 
 
 # -- on real brokers -------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
 def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
     """Compare all digests, classify what differs, and keep what was found."""
     from mirror_report.parity.frames import totals  # noqa: PLC0415
-    from mirror_report.parity.steps import classify, compare, seal  # noqa: PLC0415
+    from mirror_report.parity.steps import classify, compare, seal, slices  # noqa: PLC0415
 
     context.progress("comparing digests")
     compared = compare.compare_digests(context, storage, state.manifest, state.plan)
@@ -232,7 +232,8 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     samples: list[dict[str, Any]] = []
     lanes = totals.summarise(judged, context.bucket_ms).collect()
     rows = summaries.by_topic(lanes)
-    manifest = open_buckets.note(state.manifest, plan, lanes, context.now_ms)
+    still_open = slices.still_open(storage, state.manifest, judged, lanes)
+    manifest = open_buckets.note(state.manifest, plan, still_open, context.now_ms)
     state = replace(state, manifest=manifest)
     if differ := any(row["candidates"] for row in rows):
         state, samples = _classify(context, storage, state, compared, judged)

@@ -6,6 +6,7 @@ from mirror_report.model import CLASSES
 from mirror_report.parity import (
     ACCOUNTABLE,
     ADDED,
+    BUCKET,
     BY_LANE,
     HOUR_MS,
     LASTING,
@@ -18,8 +19,10 @@ from mirror_report.parity.frames.judge import REPLACED, SLICED_PAIR
 from mirror_report.parity.frames.sql import derived, named
 
 STRIP_HOURS = 48
-# Open buckets of a lane that are named: those with the most records below the position first.
-MOST_OPEN = 32
+# Open buckets of a topic with records below the position that are followed, and of each lane
+# whatever they hold: the driver and the manifest hold them all.
+MOST_OPEN = 1_000
+MOST_OPEN_OF_LANE = 32
 # Classes whose records are not verified although their bucket was compared.
 UNCOMPARED = (*LASTING, "unverifiable", "expired", "skipped")
 SEVERITIES = f"array({', '.join(map(repr, STATUSES))})"
@@ -28,6 +31,7 @@ SEVERITIES = f"array({', '.join(map(repr, STATUSES))})"
 _DECIDED = "due and not (settled and {status} = 'in_flight')"
 # Nothing of it is under way, and nothing differs.
 _CLOSED = "due and equal"
+_BELOW = "if(due, 0L, below)"
 # Slices have judged it.
 _SLICED = f"not due and coalesce(known_pair = {SLICED_PAIR}, false)"
 _BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
@@ -37,7 +41,7 @@ NUMBERS_OF_RECORDS = {
     "skipped_records": "sum(skipped)",
     "older_records": "sum(older)",
     "replaced_records": f"sum({REPLACED})",
-    "below_records": "sum(if(due, 0L, below))",
+    "below_records": f"sum({_BELOW})",
     "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
 }
 NUMBERS_OF_CLASSES = {
@@ -59,18 +63,13 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         :mod:`classes`, and ``hours``, the newest :data:`STRIP_HOURS` hours of the topic that hold
         records: struct of the hour's start in milliseconds, its worst status and the one the next
         run will see, both as indexes of ``STATUSES`` there; ``n_open``, how many buckets are not
-        closed, and ``open``, at most :data:`MOST_OPEN` of them: struct of below (records
-        below the position, 0 of a bucket that is due), n_source, bucket.
+        closed.
     """
     numbers = (
         NUMBERS_OF_RECORDS | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
         | _by_status("status") | {f"next_{k}": v for k, v in _by_status("next_status").items()}
     )  # fmt: skip
-    numbers |= {
-        "n_open": f"count_if(not ({_CLOSED}))",
-        "open": f"collect_list(if({_CLOSED}, null,"
-        " struct(if(due, 0L, below) as below, n_source, bucket)))",
-    }
+    numbers |= {"n_open": f"count_if(not ({_CLOSED}))"}
     by_hour = _with_first_bad(judged).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
     rank = "dense_rank() over (partition by flow, topic order by hour desc)"
     by_lane = {
@@ -78,7 +77,6 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         **{name: f"max({name})" for name in NEWEST},
         **{name: f"min({name})" for name in OLDEST},
         "n_open": "sum(n_open)",
-        "open": f"slice(sort_array(flatten(collect_list(open)), false), 1, {MOST_OPEN})",
         "hours": "sort_array(collect_list(if(newest, struct(hour, worst, next_worst), null)))",
     }
     return (
@@ -86,6 +84,36 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         .groupBy("flow", "topic", "lane")
         .agg(*named(by_lane))
     )
+
+
+def still_open(judged: DataFrame, followed: DataFrame) -> DataFrame:
+    """Buckets that are not closed, as many as are followed: those that were go on.
+
+    An order by size would let buckets that grow in turn take each other's place.
+
+    :param judged: :func:`frames.judge.judge`.
+    :param followed: keys of the buckets that were followed before.
+    :returns: keys of a bucket with below (records below the position, 0 of one that is due), and
+        of all that are open of its topic ``n_open`` and ``n_below`` (the sum of below).
+    """
+    known = derived(followed.select(*BUCKET), {"known": "true"})
+    found = derived(judged.filter(f"not ({_CLOSED})"), {"below": _BELOW}).join(
+        known, on=list(BUCKET), how="left"
+    )
+    order = "order by below > 0 desc, coalesce(known, false) desc, bucket, lane"
+    topic, lane = "partition by flow, topic", "partition by flow, topic, lane"
+    ranked = derived(
+        found,
+        {
+            "n_open": f"count(*) over ({topic})",
+            "n_below": f"sum(below) over ({topic})",
+            "of_topic": f"row_number() over ({topic} {order})",
+            "of_lane": f"row_number() over ({lane} {order})",
+        },
+    )
+    return ranked.filter(
+        f"(below > 0 and of_topic <= {MOST_OPEN}) or of_lane <= {MOST_OPEN_OF_LANE}"
+    ).select(*BUCKET, "below", "n_open", "n_below")
 
 
 def _with_first_bad(judged: DataFrame) -> DataFrame:

@@ -114,6 +114,7 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
     nothing = sql.table(session, judge.RESULTS_SCHEMA, [])
     judged = judge.judge(buckets, topics, nothing, "run").persist()
     totals.summarise(judged, BUCKET_MS).collect()
+    totals.still_open(judged, compare.some_buckets(session, [])).collect()
     judged.filter("candidate").orderBy("bucket").limit(10).collect()
     judged.unpersist()
     buckets.unpersist()

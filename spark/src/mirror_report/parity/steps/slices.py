@@ -1,6 +1,7 @@
 """Judging buckets that stay open: what is new of them is counted, slice by slice of offsets."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -8,20 +9,22 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, Key, partition_key
+from mirror_report.parity import BUCKET, Key, bucket_key, partition_key
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import align, compare, slices, sql
+from mirror_report.parity.frames import align, compare, slices, totals
 from mirror_report.parity.plan import (
+    CHUNK_BYTES,
     FlowSnapshots,
     RunPlan,
     Spent,
     open_buckets,
+    open_slices,
     positions,
     ranges,
 )
-from mirror_report.parity.plan.open_buckets import OpenBucket, Slices
+from mirror_report.parity.plan.open_buckets import OpenBucket
+from mirror_report.parity.plan.open_slices import Slices
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey
@@ -33,12 +36,29 @@ class Counted:
     """What was counted.
 
     :param rows: :data:`frames.slices.SCHEMA`, persisted.
-    :param slices: of the topics they are of; ``lost``: topics of which records are lost.
+    :param slices: what they are of; ``lost``: topics of which records are lost, in buckets whose
+        sides are both counted up to their ends.
     """
 
     rows: DataFrame
     slices: tuple[Slices, ...]
     lost: frozenset[TopicKey]
+
+
+def still_open(
+    storage: RowStorage,
+    manifest: Manifest,
+    judged: JudgedBuckets,
+    lanes: Iterable[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Buckets that are not closed: rows of :func:`frames.totals.still_open`.
+
+    :param lanes: rows of :func:`frames.totals.summarise`.
+    """
+    if not any(lane["n_open"] for lane in lanes):
+        return []
+    followed = compare.some_buckets(storage.session, _followed(manifest))
+    return [row.asDict() for row in totals.still_open(judged, followed).collect()]
 
 
 class Counter:
@@ -67,17 +87,36 @@ class Counter:
         :returns: ``None``: nothing could be counted, and the next run begins where this one did.
         """
         chosen = self._affordable(self._slices(late, digests))
-        if not chosen:
+        if not any(each.buckets for each in chosen):
             return None
-        total = ranges.total_records(part for each in chosen for part in each.ranges)
+        wanted = [part for each in chosen for part in each.ranges]
+        total = ranges.total_records(wanted)
         self.context.progress(f"counting {total} records of minutes that stay open")
         known = self._known(
             _named(some.topic.key, bucket)
             for some in chosen
             for bucket in some.buckets
-            if bucket.sliced
+            if bucket.sliced or bucket.begun
         )
-        return self._counted(known, chosen)
+        return self._in_parts(known, chosen, math.ceil(ranges.total_bytes(wanted) / CHUNK_BYTES))
+
+    def _in_parts(self, known: DataFrame, chosen: Sequence[Slices], parts: int) -> Counted | None:
+        """What is known with what slices add, part by part for as long as there is time."""
+        counted: Counted | None = None
+        rest, done = list(chosen), list[Slices]()
+        for left in range(max(1, parts), 0, -1):
+            pieces = [open_slices.part(some, 1 / left) for some in rest]
+            more = self._counted(known, [now for now, _ in pieces], done)
+            if more is None:
+                break
+            if counted is not None:
+                counted.rows.unpersist()
+            counted, known = more, more.rows
+            done += [now for now, later in pieces if later is None]
+            rest = [later for _, later in pieces if later is not None]
+            if not rest or self.context.time_is_over():
+                break
+        return counted
 
     def confirm(self, counted: Counted, snapshots: FlowSnapshots) -> Counted | None:
         """Count what came to the target meanwhile where records are lost.
@@ -88,15 +127,16 @@ class Counter:
         :param snapshots: fresh ones, of flows that have lost records.
         :returns: without topics that could not be confirmed; ``None``: nothing could be.
         """
-        whole = [some for some in counted.slices if some.topic.key not in counted.lost]
+        lost = [s for s in counted.slices if s.whole and s.topic.key in counted.lost]
+        others = [some for some in counted.slices if some not in lost]
         newer = [
             later
-            for some in counted.slices
-            if some.topic.key in counted.lost and some.topic.flow in snapshots
-            if (later := open_buckets.newer(some, snapshots)) is not None
+            for some in lost
+            if some.topic.flow in snapshots
+            if (later := open_slices.newer(some, snapshots)) is not None
         ]
-        rows = _of_topics(counted.rows, [*whole, *newer])
-        confirmed = self._counted(rows, newer, whole)
+        rows = self._of_slices(counted.rows, [*others, *newer])
+        confirmed = self._counted(rows, newer, others)
         counted.rows.unpersist()
         return confirmed
 
@@ -107,15 +147,18 @@ class Counter:
         try:
             rows, lost = self.reader.read(partial(self._added, known, some))
         except (OutOfTimeError, PySparkException, Py4JError):
-            self.context.progress("minutes that stay open could not be counted in this run")
+            self.context.progress("minutes that stay open could not all be counted in this run")
             return None
         done = self.reader.readable([*some, *others], lambda each: each.topic.key)
-        return Counted(rows, tuple(done), lost)
+        of_whole = frozenset(
+            each.topic.key
+            for each in done
+            if each.whole and any((*each.topic.key, *bucket.key) in lost for bucket in each.buckets)
+        )
+        return Counted(rows, tuple(done), of_whole)
 
-    def _added(
-        self, known: DataFrame, some: Sequence[Slices]
-    ) -> tuple[DataFrame, frozenset[TopicKey]]:
-        """All rows by then, persisted, and the topics of which records are lost."""
+    def _added(self, known: DataFrame, some: Sequence[Slices]) -> tuple[DataFrame, frozenset[Key]]:
+        """All rows by then, persisted, and the buckets that the source has more of."""
         wanted = ranges.joined(part for each in some for part in each.ranges)
         bounds = [bound for each in some for bound in each.bounds]
         with limited(self.context, self.storage.session):
@@ -125,8 +168,8 @@ class Counter:
             )
             new = slices.count(self.storage.session, records, bounds)
             rows = slices.add(known, new).persist()
-            lost = slices.found(rows).filter("lost > 0").select("flow", "topic").collect()
-        return rows, frozenset((row["flow"], row["topic"]) for row in lost)
+            lost = slices.found(rows).filter("lost > 0").select(*BUCKET).collect()
+        return rows, frozenset(bucket_key(row.asDict()) for row in lost)
 
     def _slices(
         self, late: Mapping[TopicKey, Sequence[OpenBucket]], digests: DataFrame
@@ -138,25 +181,25 @@ class Counter:
         at: dict[Key, Mapping[str, Any]] = {
             partition_key(row): row for row in rows if row["side"] == "source"
         }
-        found = (
-            open_buckets.slices(manifest, plan.snapshots, topic, late[topic.key], at, extents)
+        return [
+            some
             for topic in plan.topics
             if topic.key in late
-        )
-        return [some for some in found if some.buckets]
+            for some in open_slices.slices(
+                manifest, plan.snapshots, topic, late[topic.key], at, extents
+            )
+        ]
 
     def _affordable(self, found: Sequence[Slices]) -> list[Slices]:
-        """Topics as the budget allows: those that wait for the longest time first.
-
-        The first of them may need a budget of its own, but no more: it is read at once.
-        """
+        """What the budget allows, which slices have for their own: what is behind comes last."""
+        budget, mine = self.context.settings.budget, Spent()
         chosen: list[Slices] = []
-        for some in sorted(found, key=lambda some: min(b.since_ms for b in some.buckets)):
-            spent = self.spent if chosen else Spent()
-            if not spent.allows(self.context.settings.budget, some.ranges):
-                continue
-            chosen.append(some)
-            self.spent = self.spent.plus(some.ranges)
+        for some in sorted(found, key=lambda some: (not some.sliced, some.since_ms)):
+            now = open_slices.within(some, *mine.rest_of(budget))
+            if now is not None:
+                chosen.append(now)
+                mine = mine.plus(now.ranges)
+                self.spent = self.spent.plus(now.ranges)
         return chosen
 
     def _known(self, sliced: Iterable[Mapping[str, Any]]) -> DataFrame:
@@ -176,44 +219,54 @@ class Counter:
         """
         storage, manifest, done = self.storage, self.manifest, counted.slices
         for some in done:
-            manifest = open_buckets.with_counted(manifest, some)
+            manifest = open_slices.with_counted(manifest, some)
         chosen = compare.some_buckets(
             storage.session,
-            [_named(s.topic.key, bucket) for s in done for bucket in s.buckets if bucket.below],
-        )
-        rows = _of_topics(counted.rows, done)
+            [_named(each.topic.key, bucket)
+             for each in done if each.whole for bucket in each.buckets if bucket.below],
+        )  # fmt: skip
+        rows = self._of_slices(counted.rows, done)
         not_due = rows.join(chosen, on=list(BUCKET), how="left_semi")
         seen = slices.found(not_due)
         found = slices.outcome(judged, seen, self.context.run_id)
         earlier = storage.results(manifest.results).join(seen, on=list(BUCKET), how="left_anti")
-        others = self._known(_sliced(manifest, {some.topic.key for some in done}))
         manifest = replace(
             manifest,
             results=storage.write(earlier.unionByName(found).coalesce(1), "results-slices"),
-            slices=storage.write(rows.unionByName(others).coalesce(1), "slices"),
+            slices=storage.write(
+                rows.unionByName(self._others(manifest, done)).coalesce(1), "slices"
+            ),
         )
         samples = slices.samples(not_due).collect() if counted.lost else []
         counted.rows.unpersist()
         return manifest, [row.asDict() for row in samples]
 
+    def _others(self, manifest: Manifest, done: Sequence[Slices]) -> DataFrame:
+        """What is known of buckets that are counted, without those that were in this run."""
+        now = {(*each.topic.key, *bucket.key) for each in done for bucket in each.buckets}
+        return self._known(
+            row for row in _followed(manifest, counted=True) if bucket_key(row) not in now
+        )
+
+    def _of_slices(self, rows: DataFrame, some: Iterable[Slices]) -> DataFrame:
+        named = [_named(each.topic.key, bucket) for each in some for bucket in each.buckets]
+        chosen = compare.some_buckets(self.storage.session, named)
+        return rows.join(chosen, on=list(BUCKET), how="left_semi")
+
 
 def _named(topic: TopicKey, bucket: OpenBucket) -> dict[str, Any]:
-    return dict(zip(BUCKET, (*topic, bucket.lane, bucket.bucket), strict=True))
+    return dict(zip(BUCKET, (*topic, *bucket.key), strict=True))
 
 
-def _sliced(manifest: Manifest, without: Collection[TopicKey]) -> list[dict[str, Any]]:
-    """Buckets that slices have counted, of all topics but some."""
+def _followed(manifest: Manifest, *, counted: bool = False) -> list[dict[str, Any]]:
+    """Open buckets of all topics.
+
+    :param counted: those alone that slices have counted, or a part of them.
+    """
     return [
         _named((flow, topic), bucket)
         for flow, topics in manifest.open_buckets.items()
         for topic in topics
-        if (flow, topic) not in without
         for bucket in open_buckets.of_topic(manifest, (flow, topic)).buckets
-        if bucket.sliced
+        if bucket.sliced or bucket.begun or not counted
     ]
-
-
-def _of_topics(rows: DataFrame, some: Sequence[Slices]) -> DataFrame:
-    names = [dict(zip(("flow", "topic"), each.topic.key, strict=True)) for each in some]
-    topics = F.broadcast(sql.table(rows.sparkSession, "flow string, topic string", names))
-    return rows.join(topics, on=["flow", "topic"], how="left_semi")

@@ -1,0 +1,350 @@
+"""Slices of buckets that stay open: which offsets of them are to be counted.
+
+They begin where both sides had been read to when the bucket was last seen closed, or was not there
+yet: all that is open of it lies behind, on either side. Where nobody knows that, they begin with
+its first record. What is too much for one run is counted in parts over several. Then the buckets
+of a topic that are counted up to the last run go on by themselves, and those that are not yet
+there go on together until they are; a bucket is judged where both of its sides are counted up to
+their ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mirror_report.parity import BUCKET, Key, partition_key
+from mirror_report.parity.plan.open_buckets import (
+    LogOffsets,
+    OpenBucket,
+    OpenTopic,
+    how_far,
+    of_topic,
+    with_topic,
+)
+from mirror_report.parity.plan.ranges import Range, joined, record_bytes, total_bytes, total_records
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
+from mirror_report.parity.plan.topics import TopicPlan
+from mirror_report.parity.state import Manifest
+
+Log = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """What is new of open buckets of a topic that are counted together.
+
+    :param buckets: those that can be counted; ``left_out``: those that can not.
+    :param bounds: rows of :data:`frames.slices.BOUNDS_SCHEMA`; ``ranges``: where they lie.
+    :param ends: up to where both sides are counted then.
+    :param whole: these are their ends, so the buckets can be judged.
+    :param gone: records of a bucket that left the source before they were counted, at most.
+    """
+
+    topic: TopicPlan
+    buckets: tuple[OpenBucket, ...]
+    left_out: tuple[OpenBucket, ...]
+    bounds: Sequence[Mapping[str, Any]]
+    ranges: Sequence[Range]
+    ends: LogOffsets
+    gone: Mapping[tuple[int, int], int]
+    whole: bool = True
+
+    @property
+    def sliced(self) -> bool:
+        """Whether earlier runs have counted them up to their ends."""
+        return any(bucket.sliced for bucket in (*self.buckets, *self.left_out))
+
+    @property
+    def since_ms(self) -> int:
+        """Since when the first of them is open."""
+        return min(bucket.since_ms for bucket in (*self.buckets, *self.left_out))
+
+
+def slices(
+    manifest: Manifest,
+    snapshots: FlowSnapshots,
+    topic: TopicPlan,
+    some: Sequence[OpenBucket],
+    positions: Mapping[Key, Mapping[str, Any]],
+    extents: Mapping[Key, Sequence[Mapping[str, Any]]],
+) -> list[Slices]:
+    """What is new of some buckets: the source below its positions, the target as far as read.
+
+    A bucket of which records may have left the target before they were counted is left out.
+
+    :param positions: partition of the source -> row of :data:`frames.compare.POSITIONS_SCHEMA`.
+    :param extents: bucket -> where its digested records lie, by partition, and how many.
+    :returns: none: what is read of the topic does not allow it.
+    """
+    known = of_topic(manifest, topic.key)
+    read = how_far(manifest, topic)
+    reached = {
+        log: max(counted.get(log, 0) for counted in (known.counted, known.partly)) for log in read
+    }
+    # Of a backlog: the target was looked at beyond what is read of it by now.
+    if any(offset < reached[log] for log, offset in read.items()):
+        return []
+    # What was committed once stays so where a position was set back.
+    ends = {
+        log: max(_end(topic, log, offset, positions), reached[log]) for log, offset in read.items()
+    }
+    to_count = _ToCount(manifest, snapshots, topic, known, ends, positions, extents)
+    return [to_count.of(group) for group in _groups(some)]
+
+
+def _groups(some: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
+    """Those counted up to the last run, and those that have to come so far; others wait."""
+    sliced = [bucket for bucket in some if bucket.sliced]
+    begun = [bucket for bucket in some if bucket.begun]
+    behind = begun or [bucket for bucket in some if not bucket.sliced]
+    return [group for group in (sliced, behind) if group]
+
+
+@dataclass(frozen=True)
+class _ToCount:
+    """What there is to count of a topic; arguments of :func:`slices`."""
+
+    manifest: Manifest
+    snapshots: FlowSnapshots
+    topic: TopicPlan
+    known: OpenTopic
+    ends: LogOffsets
+    positions: Mapping[Key, Mapping[str, Any]]
+    extents: Mapping[Key, Sequence[Mapping[str, Any]]]
+
+    def of(self, group: Sequence[OpenBucket]) -> Slices:
+        """What is new of some buckets."""
+        chosen: list[OpenBucket] = []
+        bounds: list[dict[str, Any]] = []
+        gone: dict[tuple[int, int], int] = {}
+        for bucket in group:
+            its = self._bounds(bucket)
+            expired = _expired(self.manifest, self.topic, self.known, bucket)
+            if not expired and all(_is_there(self.snapshots, bound) for bound in its):
+                chosen.append(bucket)
+                bounds += its
+                gone[bucket.key] = sum(_gone(self.snapshots, bound) for bound in its)
+        left_out = tuple(bucket for bucket in group if bucket.key not in gone)
+        ranges = _ranges(self.snapshots, self.topic, bounds)
+        return Slices(self.topic, tuple(chosen), left_out, bounds, ranges, self.ends, gone)
+
+    def _bounds(self, bucket: OpenBucket) -> list[dict[str, Any]]:
+        """What has to be counted of a bucket, by partition."""
+        extents = self.extents[*self.topic.key, *bucket.key]
+        found = (self._bound(bucket, extent) for extent in extents)
+        return [bound for bound in found if bound is not None]
+
+    def _bound(self, bucket: OpenBucket, extent: Mapping[str, Any]) -> dict[str, Any] | None:
+        log = (extent["side"], extent["origin"], extent["partition"])
+        start = max(extent["off_min"], _begin(self.known, bucket, log))
+        if extent["side"] == "source":
+            # What may have been copied before the baseline proves nothing.
+            start = max(start, self.positions.get(partition_key(extent), {}).get("required") or 0)
+        end = min(extent["off_max"] + 1, self.ends.get(log, 0))
+        if start >= end:
+            return None
+        names = (*BUCKET, "side", "origin", "partition", "n")
+        return {**{name: extent[name] for name in names}, "start": start, "end": end}
+
+
+def within(some: Slices, rest_bytes: float | None, rest_records: int | None) -> Slices | None:
+    """The next part of what is new that may be read; ``None``: nothing may.
+
+    :param rest_bytes: how much may be; ``rest_records``: how many; ``None``: there is no bound.
+    """
+    shares = [1.0]
+    for rest, total in (
+        (rest_bytes, total_bytes(some.ranges)),
+        (rest_records, total_records(some.ranges)),
+    ):
+        if rest is not None and total > 0:
+            shares.append(rest / total)
+    return part(some, min(shares))[0] if min(shares) > 0 else None
+
+
+def part(some: Slices, share: float) -> tuple[Slices, Slices | None]:
+    """The next part of each log, at least one offset, and the rest; ``None``: that was all.
+
+    Both sides in equal shares: where they match, nothing of them is kept one by one.
+    """
+    cuts = _cuts(some.ranges, share)
+    if not cuts:
+        return some, None
+    ends = [(wanted, cuts.get(_log(vars(wanted)), wanted.end)) for wanted in some.ranges]
+    bounds = [(bound, cuts.get(_log(bound), bound["end"])) for bound in some.bounds]
+    return (
+        replace(
+            some, ends={**some.ends, **cuts}, whole=False,
+            ranges=[replace(wanted, end=min(wanted.end, cut))
+                    for wanted, cut in ends if wanted.start < cut],
+            bounds=[{**bound, "end": min(bound["end"], cut)}
+                    for bound, cut in bounds if bound["start"] < cut],
+        ),
+        replace(
+            some,
+            ranges=[replace(wanted, start=max(wanted.start, cut))
+                    for wanted, cut in ends if wanted.end > cut],
+            bounds=[{**bound, "start": max(bound["start"], cut)}
+                    for bound, cut in bounds if bound["end"] > cut],
+        ),
+    )  # fmt: skip
+
+
+def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
+    """Log -> where the part of it that is read next ends, of those that are not read to an end."""
+    of_logs: dict[Log, list[Range]] = {}
+    for wanted in sorted(ranges, key=lambda wanted: wanted.start):
+        of_logs.setdefault(_log(vars(wanted)), []).append(wanted)
+    found: dict[Log, int] = {}
+    for log, its in of_logs.items():
+        left = max(1, math.floor(total_records(its) * share))
+        for wanted in its:
+            if left < wanted.records:
+                found[log] = wanted.start + left
+                break
+            left -= wanted.records
+    return found
+
+
+def _log(where: Mapping[str, Any]) -> Log:
+    """Which log a bound or a range lies in."""
+    return where["side"], where["origin"], where["partition"]
+
+
+def newer(counted: Slices, snapshots: FlowSnapshots) -> Slices | None:
+    """What came to the target since it was counted.
+
+    :param snapshots: fresh ones.
+    :returns: ``None``: it cannot be seen.
+    """
+    topic = counted.topic
+    there = find(snapshots, topic.flow, "target", topic.topic)
+    if there is None:
+        return None
+    isolation = snapshots[topic.flow].flow.target_isolation
+    ends = {
+        ("target", topic.topic, partition): log.end_for(isolation)
+        for partition, log in there.partitions.items()
+    }
+    bounds = [
+        {
+            **dict(zip(BUCKET, (*topic.key, bucket.lane, bucket.bucket), strict=True)),
+            "side": "target", "origin": topic.topic, "partition": log[2],
+            "start": counted.ends.get(log, 0), "end": end,
+        }
+        for bucket in counted.buckets
+        for log, end in ends.items()
+        if bucket.may_lie_in(log[2]) and end > counted.ends.get(log, 0)
+    ]  # fmt: skip
+    if not all(_is_there(snapshots, bound) for bound in bounds):
+        return None
+    return replace(
+        counted, bounds=bounds, ranges=_ranges(snapshots, topic, bounds),
+        ends={**counted.ends, **ends},
+    )  # fmt: skip
+
+
+def with_counted(manifest: Manifest, done: Slices) -> Manifest:
+    """Keep up to where open buckets of a topic are counted by now."""
+    known = of_topic(manifest, done.topic.key)
+    here, out = ({bucket.key for bucket in some} for some in (done.buckets, done.left_out))
+    buckets = tuple(
+        replace(
+            bucket, sliced=done.sliced, begun=not done.sliced, judged=done.whole,
+            gone=bucket.gone + done.gone[bucket.key],
+        ) if bucket.key in here
+        else replace(bucket, sliced=False, begun=False, gone=0) if bucket.key in out
+        else bucket
+        for bucket in known.buckets
+    )  # fmt: skip
+    known = replace(known, buckets=buckets)
+    known = replace(known, counted=done.ends) if done.sliced else replace(known, partly=done.ends)
+    return with_topic(manifest, done.topic.key, _together(known))
+
+
+def _together(known: OpenTopic) -> OpenTopic:
+    """Let buckets that were behind go on with the others, if they have come as far."""
+    begun = [bucket for bucket in known.buckets if bucket.begun]
+    others = any(bucket.sliced for bucket in known.buckets)
+    if not all(bucket.judged for bucket in begun) or (others and known.partly != known.counted):
+        return known
+    buckets = tuple(
+        replace(bucket, sliced=True, begun=False) if bucket.begun else bucket
+        for bucket in known.buckets
+    )
+    counted = known.partly if begun else known.counted
+    return replace(known, buckets=buckets, counted=counted, partly={})
+
+
+def _begin(known: OpenTopic, bucket: OpenBucket, log: tuple[str, str, int]) -> int:
+    """From where on nobody has judged a bucket in one partition; 0: not known."""
+    counted = known.counted if bucket.sliced else known.partly if bucket.begun else {}
+    begins = {} if bucket.from_first else known.begins.get(bucket.since_ms, {})
+    # A position that was set back may lie before where the bucket was closed.
+    return max(counted.get(log, 0), begins.get(log, 0))
+
+
+def _expired(manifest: Manifest, topic: TopicPlan, known: OpenTopic, bucket: OpenBucket) -> bool:
+    """Whether records left the target before they were read, where those of a bucket may lie."""
+    return any(
+        gap.end > _begin(known, bucket, ("target", gap.origin, gap.partition))
+        for gap in manifest.gaps
+        if (gap.flow, gap.topic, gap.side) == (*topic.key, "target")
+        and bucket.may_lie_in(gap.partition)
+    )
+
+
+def _end(
+    topic: TopicPlan,
+    log: tuple[str, str, int],
+    read: int,
+    positions: Mapping[Key, Mapping[str, Any]],
+) -> int:
+    """Up to where a partition is counted: of the source, what must be on the target by now."""
+    if log[0] == "target":
+        return read
+    row = positions.get((topic.flow, *log), {})
+    boundary = row.get("boundary")
+    committed: int = row.get("position", 0) if boundary is None else boundary
+    return min(read, committed)
+
+
+def _is_there(snapshots: FlowSnapshots, bound: Mapping[str, Any]) -> bool:
+    """Whether nothing of the target is gone of what has to be counted; the source may lose some."""
+    if bound["side"] == "source":
+        return True
+    there = find(snapshots, bound["flow"], "target", bound["topic"])
+    log = there.partitions.get(bound["partition"]) if there else None
+    return log is not None and log.log_start <= bound["start"]
+
+
+def _gone(snapshots: FlowSnapshots, bound: Mapping[str, Any]) -> int:
+    """How many of the records to count have left the source, at most."""
+    if bound["side"] == "target":
+        return 0
+    there = find(snapshots, bound["flow"], "source", bound["origin"])
+    log = there.partitions.get(bound["partition"]) if there else None
+    first = log.log_start if log else bound["end"]
+    gone: int = min(bound["n"], min(first, bound["end"]) - bound["start"])
+    return max(0, gone)
+
+
+def _ranges(
+    snapshots: FlowSnapshots, topic: TopicPlan, bounds: Iterable[Mapping[str, Any]]
+) -> list[Range]:
+    found = []
+    for bound in bounds:
+        side, origin = bound["side"], bound["origin"]
+        there = find(snapshots, topic.flow, side, origin)
+        log = there.partitions.get(bound["partition"]) if there else None
+        start = max(bound["start"], log.log_start) if log else bound["end"]
+        found.append(
+            Range(
+                topic.flow, side, origin, topic.topic, bound["partition"], start, bound["end"],
+                record_bytes(there),
+            )
+        )  # fmt: skip
+    return joined(found)
