@@ -209,6 +209,44 @@ def test_topics_of_another_mirror_cannot_be_named(mm2_site: Site) -> None:
             "mirrormaker_instances.mirrormaker keeps its state")  # fmt: skip
 
 
+def aliased(site: Site) -> None:
+    """Give the target a second alias, under which a Connect cluster keeps its state."""
+    servers = ["other:9092", "WEST:9092"]
+    site["clusters"]["west2"] = {"bootstrap_servers": ["west-b:9092", "other:9092"]}
+    site["clusters"]["west3"] = {"bootstrap_servers": servers}
+    site["connect_clusters"]["connect-theirs"] = {
+        "kafka": "west2", "rest": {"urls": ["https://c:1"]}, "group_id": "workers",
+        "topics": {"config": "settings", "offsets": "places", "status": "states"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["mm1", "mm2", "mm2-connect"])
+def test_aliases_that_share_a_broker_are_one_cluster(engine: str) -> None:
+    site = site_of(east_to_west(engine, "identity", [".*"]), theirs={})
+    assert takes(site, site.flow, "settings")
+    aliased(site)
+    for topic in ("settings", "places", "states"):
+        assert not takes(site, site.flow, topic), topic
+        assert not re.fullmatch(reported(site)["orders"]["include"], topic)
+    site.flow["topics"] = ["settings"]
+    assert any("'settings' on 'west' is where kafka_connect_clusters.connect-theirs keeps" in error
+               for error in site.judge()["errors"])  # fmt: skip
+
+
+def test_nobody_reads_what_workers_keep_under_another_alias(mm2: Site) -> None:
+    mm2.flow.update({"topics": [".*"], "replication_policy": "identity"})
+    aliased(mm2)
+    west = mm2["clusters"]["west"]
+    for alias in ("west2", "west3"):
+        mm2["clusters"][alias] = {**west, "bootstrap_servers": ["west1:9092"]}
+    denied = {
+        (row["cluster"], row["principal"], row["operation"]) for row in of_permissions(mm2)
+        if row.get("deny") and row["name"] == "settings"
+    }  # fmt: skip
+    # As mirror the workers know their own topics.
+    assert denied == {("west", "User:mirror-report", "READ")}
+
+
 def test_checkpoints_cannot_be_named_where_they_would_become_the_flow_s_own(mm2_site: Site) -> None:
     mm2_site.flow["topics"] = ["checkpoints.internal"]
     refused(mm2_site, "'east.checkpoints.internal' on 'west'", "remove 'checkpoints.internal'")

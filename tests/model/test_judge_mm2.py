@@ -28,6 +28,14 @@ def test_two_flows_between_the_same_clusters(mm2_site: Site) -> None:
     refused(mm2_site, "mirror_flows[more]", "'orders'", "in one flow")
 
 
+def test_two_flows_into_one_cluster_under_two_aliases(mm2_site: Site) -> None:
+    mm2_site["clusters"]["west2"] = mm2_site["clusters"]["west"]
+    mm2_site["flows"].append({**mm2_site.flow, "name": "more", "topics": ["other"],
+                              "target": "west2"})  # fmt: skip
+    mm2_site["instances"]["mirrormaker-more"] = {"hosts": ["mirror2"], "flows": ["more"]}
+    refused(mm2_site, "mirror_flows[more]", "'orders'", "in one flow")
+
+
 def test_flows_into_several_targets(mm2_site: Site) -> None:
     mm2_site["flows"][1] |= {"source": "east", "target": "north"}
     refused(mm2_site, "mirrormaker_instances.mirrormaker.flows", "several targets (north, west)")

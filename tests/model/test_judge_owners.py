@@ -53,6 +53,14 @@ def test_overlapping_flow_that_nothing_runs_is_only_mentioned(site: Site) -> Non
     assert "mirror_flows[more]" in found["warnings"][0]
 
 
+def test_one_group_under_two_aliases(site: Site) -> None:
+    site["clusters"]["east-too"] = site["clusters"]["east"]
+    site["flows"].append({**site.flow, "name": "more", "source": "east-too", "topics": ["more"],
+                          "group_id": "mirrormaker-orders"})  # fmt: skip
+    site["instances"]["mirrormaker-more"] = {"hosts": ["mirror2"], "flows": ["more"]}
+    refused(site, "mirror_flows[more].group_id", "each flow needs its own")
+
+
 def test_flow_in_two_instances(site: Site) -> None:
     site["instances"]["mirrormaker-copy"] = {"hosts": ["mirror2"], "flows": ["orders"]}
     refused(site, "mirrormaker_instances.mirrormaker-copy.flows", "list all hosts there")

@@ -39,6 +39,12 @@ def test_circle_over_three_clusters(site: Site) -> None:
     refused(site, "west -> north -> east -> west", "in a circle")
 
 
+def test_a_circle_over_a_second_alias(site: Site) -> None:
+    site["clusters"]["west2"] = {"bootstrap_servers": ["west2:9092", "west1:9092"]}
+    site["flows"][1] |= {"source": "west2", "topics": ["orders"]}
+    refused(site, "'back', 'orders'", "'orders' in a circle")
+
+
 def test_no_circle_where_no_topic_goes_all_the_way(site: Site) -> None:
     site["flows"][1] |= {"source": "west", "target": "north", "topics": ["orders"]}
     site["flows"].append({**site.flow, "name": "close", "source": "north", "target": "east",

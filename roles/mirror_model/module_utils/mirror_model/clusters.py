@@ -19,6 +19,25 @@ def cluster_of(clusters: Clusters, alias: str) -> dict[str, Any]:
     return filled(member("kafka_clusters", clusters, alias), defaults_of(CLUSTER))
 
 
+def brokers_of(clusters: Clusters, alias: str) -> set[str]:
+    """The addresses that a cluster is asked at first; none of what has not the right shape."""
+    cluster = clusters.get(alias)
+    servers = cluster.get("bootstrap_servers") if isinstance(cluster, Mapping) else None
+    return {str(server).lower() for server in servers} if isinstance(servers, list) else set()
+
+
+def aliases_of(clusters: Clusters, alias: str) -> list[str]:
+    """All aliases of a cluster, in the inventory's order: those that share an address with it.
+
+    Two that name different listeners of one cluster look like two.
+    """
+    same, asked = {alias}, brokers_of(clusters, alias)
+    while more := {a for a in clusters if a not in same and asked & brokers_of(clusters, a)}:
+        same |= more
+        asked = asked.union(*(brokers_of(clusters, each) for each in more))
+    return [each for each in clusters if each in same] or [alias]
+
+
 def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
     """Who connects to a cluster for one purpose; ``mirror`` stands in for what is not defined.
 

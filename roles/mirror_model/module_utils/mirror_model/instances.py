@@ -6,7 +6,7 @@ from typing import Any
 from . import tuned
 from .clusters import kafka_credentials
 from .engine import Engine
-from .engines import ENGINES, guarded, owners_of, placed, rest_of
+from .engines import ENGINES, guarded, owners_of, rest_of
 from .inventory import Owner, connect_cluster_of, instance_of
 from .keys import Clusters, ModelError, member
 
@@ -49,7 +49,9 @@ def mirrormaker_instance(
     :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
     """
     owners = owners_of(flows, instances, connect_clusters)
-    return _process(clusters, guarded(flows, owners), instance_of(instances, name), node or {})
+    return _process(
+        clusters, guarded(clusters, flows, owners), instance_of(instances, name), node or {}
+    )
 
 
 def kafka_connect_worker(
@@ -68,7 +70,7 @@ def kafka_connect_worker(
     """
     owners = owners_of(flows, {}, connect_clusters)
     owner = connect_cluster_of(connect_clusters, name, flows)
-    return _process(clusters, guarded(flows, owners), owner, node or {})
+    return _process(clusters, guarded(clusters, flows, owners), owner, node or {})
 
 
 def kafka_connect_rest(
@@ -111,7 +113,7 @@ def mirror_connectors(
         ``kept`` (keys that stay as they are where the connector exists).
     """
     owner = connect_cluster_of(connect_clusters, name, flows)
-    own = guarded(flows, owners_of(flows, instances, connect_clusters))
+    own = guarded(clusters, flows, owners_of(flows, instances, connect_clusters))
     return [
         connector
         for engine in ENGINES.values()
@@ -197,9 +199,15 @@ def mirror_socket_buffers(
         the way.
     """
     found = {"receive": 0, "send": 0}
-    for flow, _, owner in placed(flows, owners_of(flows, instances, connect_clusters)):
+    own = [
+        (owner, flow)
+        for owner in owners_of(flows, instances, connect_clusters)
+        for flow in flows
+        if owner.works and host in owner.hosts and flow["name"] in owner.flows
+    ]
+    for owner, flow in own:
         for side, way in (("source", "receive"), ("target", "send")):
-            if host in owner.hosts and flow[side] in owner.settings["distance"]:
+            if flow[side] in owner.settings["distance"]:
                 far = tuned.distance(owner.settings, flow[side])
                 found[way] = max(found[way], 2 * far.on_the_way)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import acls
 from .acls import Row
-from .clusters import cluster_of
+from .clusters import aliases_of, cluster_of
 from .control import Kept
 from .engine import Engine
 from .engines import flow_of, kept_by, owners_of, placed
@@ -41,7 +41,7 @@ def mirror_permissions(
     """
     rows: list[Row] = []
     owners = owners_of(flows, instances, connect_clusters)
-    for flow, engine, owner in placed(flows, owners):
+    for flow, engine, owner in placed(clusters, flows, owners):
         for identity in dict.fromkeys((owner.identity, report_identity)):
             needed = flow_permissions(flow, engine, owner, identity)
             if identity == owner.identity == report_identity:
@@ -65,7 +65,9 @@ def mirror_permissions(
             row
             for kept in kept_by(map(flow_of, flows), owners)
             for row in _denied(
-                needed, kept, principal_of(clusters, kept.alias, as_whom[kept.owner])
+                [row for row in needed if row["cluster"] in aliases_of(clusters, kept.alias)],
+                kept,
+                principal_of(clusters, kept.alias, as_whom[kept.owner]),
             )
         ),
     ]
@@ -74,11 +76,12 @@ def mirror_permissions(
 def _denied(rows: Sequence[Row], kept: Kept, keeper: str | None) -> list[Row]:
     """What nobody but its owner may do, and a permission on more than the flows take allows.
 
+    :param rows: the permissions on the cluster of what is kept.
     :param keeper: the owner's principal; whoever is that as well is let be.
     """
     found: dict[tuple[str, str], Row] = {}
     for row in rows:
-        if row["cluster"] != kept.alias or row["principal"] == keeper:
+        if row["principal"] == keeper:
             continue
         for operation, why in kept.reserved.items():
             denied = {

@@ -72,7 +72,9 @@ def mirror_report_model(
             "permissions": flow_permissions(flow, engine, owner, identity),
             **engine.report(clusters, flow, owner),
         }
-        for flow, engine, owner in placed(flows, owners_of(flows, instances, connect_clusters))
+        for flow, engine, owner in placed(
+            clusters, flows, owners_of(flows, instances, connect_clusters)
+        )
         if chosen is None or flow["name"] in chosen
     ]
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
@@ -98,7 +100,9 @@ def mirror_topic_flows(
     """
     names = [
         flow["name"]
-        for flow, engine, _ in placed(flows, owners_of(flows, instances, connect_clusters))
+        for flow, engine, _ in placed(
+            clusters, flows, owners_of(flows, instances, connect_clusters)
+        )
         if not engine.creates_topics
     ]
     model = mirror_report_model(clusters, flows, instances, connect_clusters, "mirror", only=names)

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..clusters import aliases_of
 from ..control import Control, Kept, control
 from ..engine import Engine
 from ..inventory import Owner, connect_cluster_of, instance_of
-from ..keys import Key, ModelError, defaults_of, filled
+from ..keys import Clusters, Key, ModelError, defaults_of, filled
 from ..schema import DEFAULT_VERSIONS, FLOW, INSTANCE
 from . import connect, mm1, mm2
 
@@ -96,24 +97,31 @@ def kept_by(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> list
     return kept
 
 
-def control_of(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> Control:
+def control_of(
+    clusters: Clusters, flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]
+) -> Control:
     """What the owners of an inventory keep on its clusters, and what such names look like.
 
+    :param clusters: ``kafka_clusters``; what is kept counts under all aliases of its cluster.
     :param flows: filled in.
     """
     return control(
-        kept_by(flows, owners),
+        [
+            replace(kept, alias=alias)
+            for kept in kept_by(flows, owners)
+            for alias in aliases_of(clusters, kept.alias)
+        ],
         [pattern for engine in ENGINES.values() for pattern in engine.control_topics],
         [pattern for engine in ENGINES.values() for pattern in engine.control_groups],
     )
 
 
 def guarded(
-    flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
+    clusters: Clusters, flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
 ) -> dict[str, dict[str, Any]]:
     """The flows that owners run, by name, each filled in and with what it leaves out."""
     whole = {flow["name"]: flow_of(flow) for flow in flows}
-    control = control_of(whole.values(), owners)
+    control = control_of(clusters, whole.values(), owners)
     return {
         name: dict(control.guarded(whole[name], engine_of(whole[name]).prefix(whole[name], owner)))
         for owner in owners
@@ -123,14 +131,15 @@ def guarded(
 
 
 def placed(
-    flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
+    clusters: Clusters, flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
 ) -> list[tuple[dict[str, Any], Engine, Owner]]:
     """The flows that an owner places on hosts, in the inventory's order.
 
+    :param clusters: ``kafka_clusters``.
     :param owners: every owner of the inventory.
     :returns: each flow, filled in and with what it leaves out, its engine and its owner.
     """
-    whole = guarded(flows, owners)
+    whole = guarded(clusters, flows, owners)
     by_flow = {flow: owner for owner in owners if owner.works for flow in owner.flows}
     return [
         (whole[flow["name"]], engine_of(flow), by_flow[flow["name"]])

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import regex
+from ..clusters import brokers_of
 from ..engine import Engine
 from ..engines import engine_of, flow_keys, flow_of
 from ..inventory import Inventory
@@ -81,14 +82,8 @@ def _judge_ends(found: Inventory, path: str, flow: Mapping[str, Any]) -> None:
             )
     if ends[0] == ends[1]:
         found.refuse(f"{path}.target: is the source itself; name another cluster")
-    elif shared := sorted(_brokers(found, ends[0]) & _brokers(found, ends[1])):
+    elif shared := set.intersection(*(brokers_of(found.clusters, end) for end in ends)):
         found.refuse(
-            f"{path}: '{ends[0]}' and '{ends[1]}' share the broker {shared[0]}, so they are "
+            f"{path}: '{ends[0]}' and '{ends[1]}' share the broker {min(shared)}, so they are "
             "one cluster; correct bootstrap_servers in kafka_clusters"
         )
-
-
-def _brokers(found: Inventory, alias: str) -> set[str]:
-    cluster = found.clusters.get(alias)
-    servers = cluster.get("bootstrap_servers") if isinstance(cluster, Mapping) else None
-    return {str(server).lower() for server in servers} if isinstance(servers, list) else set()

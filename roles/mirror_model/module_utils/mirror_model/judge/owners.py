@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import tuned
 from ..advisories import kafka_advisories
+from ..clusters import aliases_of
 from ..engines import ENGINES, engine_of, instance_keys
 from ..inventory import CONNECT_CLUSTERS, Inventory, Owner, connect_cluster_of, instance_of
 from ..kafka_names import line_of, release
@@ -208,7 +209,8 @@ def judge_placement(found: Inventory) -> None:
         if name not in found.flows or "group_id" not in engine_of(found.flows[name]).flow_keys:
             continue
         alias, group = engine_of(found.flows[name]).group(found.flows[name])
-        if (other := groups.setdefault((alias, group), name)) != name:
+        place = aliases_of(found.clusters, alias)[0], group
+        if (other := groups.setdefault(place, name)) != name:
             found.refuse(
                 f"{found.paths[name]}.group_id: '{group}' is also the group of flow '{other}' on "
                 f"'{alias}'; each flow needs its own"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import regex
+from ..clusters import aliases_of
 from ..control import Control
 from ..engines import control_of, engine_of
 from ..inventory import Inventory
@@ -25,7 +26,7 @@ def judge_topics(found: Inventory) -> None:
 
     And whichever flow takes what an owner keeps.
     """
-    control = control_of(found.flows.values(), found.owners)
+    control = control_of(found.clusters, found.flows.values(), found.owners)
     for owner in found.owners:
         for flow in found.flows_of(owner):
             _judge_control(found, flow, control, engine_of(flow).prefix(flow, owner))
@@ -102,10 +103,11 @@ def _judge_overlaps(found: Inventory, selections: Selections) -> None:
 def _judge_loops(found: Inventory, selections: Selections) -> None:
     """Only a topic that keeps its name goes round."""
     edges = [
-        flow
+        {**flow, **{s: aliases_of(found.clusters, flow[s])[0] for s in ("source", "target")}}
         for flow in (found.flows[name] for name in selections)
-        if flow["replication_policy"] == "identity" and flow["source"] != flow["target"]
+        if flow["replication_policy"] == "identity"
     ]
+    edges = [flow for flow in edges if flow["source"] != flow["target"]]
     for first in edges:
         for circle in _circles(edges, [first]):
             names = [flow["name"] for flow in circle]

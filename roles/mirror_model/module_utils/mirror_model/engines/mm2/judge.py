@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ... import kafka_names
+from ...clusters import aliases_of
 from ...connectors import judge as own_judge
 from ...connectors import judge_keys, names, settings
 from ...inventory import Inventory, Owner
@@ -65,7 +66,7 @@ def _judge_owner(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> None:
 def _judge_pairs(found: Inventory, flows: Sequence[Flow]) -> None:
     pairs: dict[tuple[str, str], str] = {}
     for flow in flows:
-        name, pair = flow["name"], (flow["source"], flow["target"])
+        name, pair = flow["name"], (flow["source"], aliases_of(found.clusters, flow["target"])[0])
         if found.owner(name) and (first := pairs.setdefault(pair, name)) != name:
             found.refuse(
                 f"{found.paths[name]}: '{first}' mirrors from {pair[0]} to {pair[1]} with "
