@@ -21,11 +21,14 @@ from kafka.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
     KafkaAdminClient,
     NewTopic,
     ResourcePatternFilter,
     ResourceType,
 )
+from kafka.errors import TopicAuthorizationFailedError
 from mirror_model import permissions
 from mirror_model.clusters import kafka_credentials
 from mirror_model.report import mirror_report_model
@@ -317,6 +320,49 @@ def test_nobody_but_the_workers_reads_how_they_are_configured(mm2: Lab) -> None:
     assert others() == []
     with pytest.raises(ReportError, match="may not read"):
         read_it()
+
+
+def may(admin: Any, step: str, topic: str) -> bool:
+    """Whether a broker would let somebody alter a topic; nothing is altered."""
+    steps: dict[str, Callable[[], Any]] = {
+        "create": lambda: admin.create_topics([NewTopic(topic, 1, 1)], validate_only=True),
+        "grow": lambda: admin.create_partitions({topic: 2}, validate_only=True),
+        "configure": lambda: admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "1"})],
+            validate_only=True, raise_on_unknown=False,
+        ),
+    }  # fmt: skip
+    try:
+        return "Authorization" not in str(steps[step]())
+    except TopicAuthorizationFailedError:
+        return False
+
+
+def test_no_mirror_alters_what_another_identity_keeps(brokers: tuple[Broker, Broker]) -> None:
+    """A mirror of every topic under the same names is kept out of the others' state."""
+    lab = Lab(*brokers, {"engine": "mm2", "topics": [".*"], "replication_policy": "identity"})
+    clusters = lab.clusters
+    clusters["west"]["identities"]["theirs"] = login("mirror")
+    theirs = {"connect-theirs": {"kafka": "west", "hosts": ["localhost"], "identity": "theirs"}}
+    every = permissions.mirror_permissions(clusters, lab.flows, lab.instances, theirs)
+    fill(lab, ["orders"], ["connect-theirs-offsets"])
+    who = login("nobody")
+    try:
+        lab.add(every)
+        with KafkaAdminClient(
+            bootstrap_servers=lab.west.sasl, security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=who["sasl_mechanism"], sasl_plain_username=who["username"],
+            sasl_plain_password=who["password"],
+        ) as mirror:  # fmt: skip
+            for step, own, kept in (
+                ("create", "fresh", "connect-theirs-status"),
+                ("grow", "orders", "connect-theirs-offsets"),
+                ("configure", "orders", "connect-theirs-offsets"),
+            ):
+                assert may(mirror, step, own), step
+                assert not may(mirror, step, kept), step
+    finally:
+        lab.clear()
 
 
 @pytest.mark.long  # the scenario default compares records with the same permissions

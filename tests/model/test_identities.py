@@ -97,15 +97,43 @@ def test_no_identity_may_alter_what_another_owner_keeps(teams: Site) -> None:
     ours = {name.replace("east", "north") for name in theirs}
     for principal, others in ((team, ours), (mirror, theirs)):
         for name in others:
-            assert (principal, "topic", name, "WRITE") in denied
+            for operation in ("WRITE", "CREATE", "ALTER", "ALTER_CONFIGS"):
+                assert (principal, "topic", name, operation) in denied
         for name in (theirs | ours) - others:
             assert not [row for row in denied if row[0] == principal and row[2] == name]
     assert (team, "topic", "mm2-configs.north.internal", "READ") in denied
     assert (mirror, "topic", "mm2-configs.east.internal", "READ") in denied
-    assert "--deny-principal User:team --operation Write" in "\n".join(
-        line for some in to_kafka_acls(permissions(teams), teams["clusters"]).values()
-        for line in some
-    )  # fmt: skip
+    commands = to_kafka_acls(permissions(teams), teams["clusters"])["west"]
+    [line] = [
+        line for line in commands
+        if "--deny-principal User:team" in line and "--topic mm2-offsets.north.internal" in line
+    ]  # fmt: skip
+    for operation in ("Write", "Create", "Alter", "AlterConfigs"):
+        assert f"--operation {operation} " in line
+
+
+def test_nothing_is_denied_that_nobody_is_allowed(teams: Site) -> None:
+    for flow in teams["flows"]:
+        flow["properties"] = {"sync.topic.configs.enabled": False}
+    found = {
+        (row["identity"], row["operation"]) for row in permissions(teams)
+        if row.get("deny") and row["name"] == "mm2-offsets.east.internal"
+    }  # fmt: skip
+    assert found == {("mirror", each) for each in ("WRITE", "CREATE", "ALTER")}
+
+
+def test_what_two_owners_keep_is_denied_to_neither(teams: Site) -> None:
+    """Connectors of two owners from one source keep their offset syncs in one topic."""
+    teams["flows"].append({
+        **teams.flow, "name": "more", "engine": "mm2-connect", "connect": "connect",
+        "topics": ["more.*"],
+    })  # fmt: skip
+    teams["connect_clusters"] = {"connect": {"kafka": "west", "hosts": ["mirror1"]}}
+    for name in ("mm2-offset-syncs.east.internal", "east.checkpoints.internal"):
+        assert not [
+            row for row in permissions(teams)
+            if row.get("deny") and row["name"] == name and row["identity"] in ("team", "mirror")
+        ]  # fmt: skip
 
 
 def test_mirrors_of_one_identity_are_denied_nothing(teams: Site) -> None:

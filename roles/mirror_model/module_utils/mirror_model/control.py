@@ -35,7 +35,13 @@ class Kept:
         if self.resource == "group":
             return {"READ": "it would let processes join the group"}
         orders = {"READ": "it would let orders be given to the workers"} if self.secret else {}
-        return {"WRITE": "it would let somebody alter the state", **orders}
+        return {
+            "WRITE": "it would let somebody alter the state",
+            "CREATE": "it would let somebody choose what becomes of the state",
+            "ALTER": "it would let somebody add partitions to the state",
+            "ALTER_CONFIGS": "it would let somebody have the state deleted",
+            **orders,
+        }
 
 
 @dataclass(frozen=True)

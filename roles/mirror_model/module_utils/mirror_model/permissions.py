@@ -4,7 +4,7 @@ Only what is needed, as measured with a broker that refuses everything else.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import acls
@@ -58,30 +58,41 @@ def mirror_permissions(
                     "flows": [flow["name"]], **row,
                 })  # fmt: skip
     needed = acls.least(rows)
+    return [*needed, *_kept_out(clusters, kept_by(map(flow_of, flows), owners), owners, needed)]
+
+
+def _kept_out(
+    clusters: Clusters, every: Iterable[Kept], owners: Iterable[Owner], rows: Sequence[Row]
+) -> list[Row]:
+    """What nobody may do to what others keep, and permissions on more than flows take allow.
+
+    Owners may keep one thing together: connectors of two Connect clusters from one source.
+    """
     as_whom = {owner.path: owner.identity for owner in owners}
-    return [
-        *needed,
-        *(
-            row
-            for kept in kept_by(map(flow_of, flows), owners)
-            for row in _denied(
-                [row for row in needed if row["cluster"] in aliases_of(clusters, kept.alias)],
-                kept,
-                principal_of(clusters, kept.alias, as_whom[kept.owner]),
-            )
-        ),
-    ]
+    first: dict[tuple[str, str, str], Kept] = {}
+    keepers: dict[tuple[str, str, str], set[str | None]] = {}
+    for kept in every:
+        place = aliases_of(clusters, kept.alias)[0], kept.resource, kept.name
+        first.setdefault(place, kept)
+        keeper = principal_of(clusters, kept.alias, as_whom[kept.owner])
+        keepers.setdefault(place, set()).add(keeper)
+    found: list[Row] = []
+    for place, kept in first.items():
+        there = aliases_of(clusters, kept.alias)
+        on_cluster = [row for row in rows if row["cluster"] in there]
+        found += _denied(on_cluster, kept, keepers[place])
+    return found
 
 
-def _denied(rows: Sequence[Row], kept: Kept, keeper: str | None) -> list[Row]:
-    """What nobody but its owner may do, and a permission on more than the flows take allows.
+def _denied(rows: Sequence[Row], kept: Kept, keepers: Collection[str | None]) -> list[Row]:
+    """What nobody but its owners may do, and a permission on more than the flows take allows.
 
     :param rows: the permissions on the cluster of what is kept.
-    :param keeper: the owner's principal; whoever is that as well is let be.
+    :param keepers: the owners' principals; whoever is one of them as well is let be.
     """
     found: dict[tuple[str, str], Row] = {}
     for row in rows:
-        if row["principal"] == keeper:
+        if row["principal"] in keepers:
             continue
         for operation, why in kept.reserved.items():
             denied = {
