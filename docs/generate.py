@@ -194,6 +194,10 @@ def model_pages() -> list[str]:
     ):
         lines += [f"Tuned defaults of the {title}:", ""]
         lines += properties_table(properties)
+    lines += [
+        "and `sync.topic.configs.enabled: false` for flows that keep names and have a pattern"
+    ]
+    lines += ["among their `topics` ([why](security.md#names-of-topics)).", ""]
     lines += ["### kafka_connect_clusters", ""]
     lines += ["A map of name to Connect cluster, named as an instance is.", ""]
     for title, keys in (

@@ -340,7 +340,10 @@ def may(admin: Any, step: str, topic: str) -> bool:
 
 def test_no_mirror_alters_what_another_identity_keeps(brokers: tuple[Broker, Broker]) -> None:
     """A mirror of every topic under the same names is kept out of the others' state."""
-    lab = Lab(*brokers, {"engine": "mm2", "topics": [".*"], "replication_policy": "identity"})
+    lab = Lab(*brokers, {
+        "engine": "mm2", "topics": [".*"], "replication_policy": "identity",
+        "properties": {"sync.topic.configs.enabled": True},
+    })  # fmt: skip
     clusters = lab.clusters
     clusters["west"]["identities"]["theirs"] = login("mirror")
     theirs = {"connect-theirs": {"kafka": "west", "hosts": ["localhost"], "identity": "theirs"}}

@@ -40,7 +40,8 @@ def teams(mm2_site: Site) -> Site:
     }  # fmt: skip
     mm2_site["clusters"]["west"]["identities"]["team"] = LOGIN
     for flow in mm2_site["flows"]:
-        flow |= {"topics": [".*"], "replication_policy": "identity", "consumer_groups": [".*"]}
+        flow |= {"topics": [".*"], "replication_policy": "identity", "consumer_groups": [".*"],
+                 "properties": {"sync.topic.configs.enabled": True}}  # fmt: skip
     mm2_site["instances"] = {
         "mirrormaker": {"hosts": ["mirror1"], "flows": ["orders"], "identity": "team"},
         "mirrormaker-clicks": {"hosts": ["mirror1"], "flows": ["clicks"]},
@@ -114,7 +115,7 @@ def test_no_identity_may_alter_what_another_owner_keeps(teams: Site) -> None:
 
 def test_nothing_is_denied_that_nobody_is_allowed(teams: Site) -> None:
     for flow in teams["flows"]:
-        flow["properties"] = {"sync.topic.configs.enabled": False}
+        flow["properties"] = {}
     found = {
         (row["identity"], row["operation"]) for row in permissions(teams)
         if row.get("deny") and row["name"] == "mm2-offsets.east.internal"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mirror_model import instances, kafka_names
+from mirror_model import instances, kafka_names, permissions
 from mirror_model import report as reports
 from mirror_model.connectors import names as mm2_names
 from mirror_model.connectors import settable
@@ -109,6 +109,30 @@ def test_the_report_knows_what_is_left_out_and_what_is_synced(mm2_site: Site) ->
     assert flow["groups_exclude"] == ["old-.*", "test"]
     assert flow["config_exclude"] == ["retention.*"]
     assert (flow["sync_topic_configs"], flow["checkpoint_seconds"]) == (False, 5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "topics", "properties", "synced"),
+    [
+        ("identity", ["orders", "p.*"], {}, False),
+        ("identity", ["orders", "payments.eu"], {}, True),
+        ("prefix", [".*"], {}, True),
+        ("identity", [".*"], {"sync.topic.configs.enabled": True}, True),
+        ("identity", [".*"], {"sync.topic.configs.enabled": None}, True),
+    ],
+)
+def test_a_name_that_somebody_may_choose_sets_no_topic_of_the_target(
+    mm2: Site, policy: str, topics: list[str], properties: dict[str, Any], synced: bool
+) -> None:
+    mm2.flow.update(replication_policy=policy, topics=topics, properties=properties)
+    key = "east->west.sync.topic.configs.enabled"
+    # Kafka's own default sets them.
+    assert str(rendered(mm2).get(key, True)).lower() == str(synced).lower()
+    assert reported(mm2)["sync_topic_configs"] is synced
+    rows = permissions.mirror_permissions(
+        mm2["clusters"], mm2["flows"], mm2["instances"], mm2["connect_clusters"]
+    )
+    assert any(row["operation"] == "ALTER_CONFIGS" for row in rows) is synced
 
 
 @pytest.mark.parametrize(("brokers", "factor"), [(None, 3), (1, 1), (2, 2), (9, 3)])

@@ -66,7 +66,7 @@ def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any
     found = layered(
         {
             key: value
-            for key, value in settings.FLOW_DEFAULTS.items()
+            for key, value in settings.flow_defaults(flow).items()
             if key in settable.connector_keys(line)
         },
         dict.fromkeys(settings.FLOW_FACTORS, factor),

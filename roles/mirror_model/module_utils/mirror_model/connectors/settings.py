@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .. import regex
 from ..inventory import Owner
 from ..keys import Flow, layered
 
@@ -58,9 +59,22 @@ MOST_REPLICAS = 3
 BASE_MIB, HELD = 384, 5
 
 
+def flow_defaults(flow: Flow) -> dict[str, Any]:
+    """What a flow's connectors are set to unless the inventory says otherwise.
+
+    Where names are kept, whoever makes a topic on the source chooses which topic of the target it
+    stands for, and MirrorMaker 2 would set one that the target has of its own as that is set. New
+    topics get the source's settings nevertheless, when MirrorMaker 2 creates them.
+    """
+    chosen_there = flow["replication_policy"] == "identity" and not all(
+        map(regex.is_literal, flow["topics"])
+    )
+    return FLOW_DEFAULTS | ({"sync.topic.configs.enabled": False} if chosen_there else {})
+
+
 def connector_value(flow: Flow, key: str) -> Any:
     """A connector property of :data:`FLOW_KAFKAS` as it takes effect; null means Kafka's."""
-    return layered(FLOW_DEFAULTS, flow["properties"]).get(key, FLOW_KAFKAS[key])
+    return layered(flow_defaults(flow), flow["properties"]).get(key, FLOW_KAFKAS[key])
 
 
 def listed(value: Any) -> list[str]:
