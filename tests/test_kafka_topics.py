@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kafka.admin import KafkaAdminClient
+from kafka.admin import KafkaAdminClient, NewTopic
 
 from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     Broker,
@@ -32,6 +32,24 @@ PLAY = (
     - kafka_topics:
         connection: {bootstrap_servers: "{{ kafka_clusters.east.bootstrap_servers }}"}
         topics: "{{ wanted }}"
+      register: done
+      ignore_errors: true
+"""
+    + KEEP_ANSWER
+)
+MIRRORED = (
+    """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ python }}"
+  roles: [kafka_topics]
+  tasks:
+    - kafka_mirrored_topics:
+        source: {bootstrap_servers: ["{{ source }}"]}
+        target: {bootstrap_servers: ["{{ target }}"]}
+        include: .*
       register: done
       ignore_errors: true
 """
@@ -93,3 +111,36 @@ def test_topics_are_made_grown_and_left_and_a_refused_one_keeps_none_from_it(
     assert "copies" in refused["msg"]
     assert "never removed" in refused["warnings"][0]
     assert sizes(broker) == {"orders": 2, "payments": 3}
+
+
+def test_a_name_that_the_target_refuses_keeps_no_other_from_being_mirrored(
+    broker: Broker,
+    start_broker: Callable[..., Broker],  # noqa: F811 (a fixture)
+    tmp_path: Path,
+) -> None:
+    """Whoever makes topics on the source would stop every run of the playbook by one."""
+    source = start_broker()
+    for bootstrap, names in ((source.bootstrap, ["a.b", "c-d", "z"]), (broker.bootstrap, ["a_b"])):
+        with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+            admin.create_topics([NewTopic(name, 1, 1) for name in names])
+    variables = {
+        "kafka_clusters": {"east": {"bootstrap_servers": [broker.bootstrap]}},
+        "kafka_topics_cluster": "east", "python": sys.executable, "source": source.bootstrap,
+        "target": broker.bootstrap,
+    }  # fmt: skip
+    (tmp_path / "play.yml").write_text(MIRRORED)
+    (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables))
+
+    def run(*options: str) -> dict[str, Any]:
+        arguments = ("-i", "localhost,", "-e", "@variables.yml", "play.yml", *options)
+        return answer(ansible_playbook(tmp_path, *arguments), tmp_path)
+
+    for options, created in ((("--check",), ["c-d", "z"]), ((), ["c-d", "z"]), ((), [])):
+        done = run(*options)
+        assert (done["created"], done["refused"]) == (created, ["a.b"]), done
+        assert not done.get("failed")
+        assert "a.b" in done["warnings"][0]
+        assert "a_b" in done["warnings"][0]
+        assert "topics_exclude" in done["warnings"][0]
+    assert {"a_b", "c-d", "z"} <= set(sizes(broker))
+    assert "a.b" not in sizes(broker)

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.kafka_admin_client import CONNECTION, ClusterError, admin_client
-from ansible.module_utils.kafka_topic_state import Topic, Wanted, config_text, reconcile, topics
+from ansible.module_utils.kafka_topic_state import (
+    Topic,
+    TopicRefusedError,
+    Wanted,
+    config_text,
+    reconcile,
+    topics,
+)
 
 DOCUMENTATION = r"""
 module: kafka_mirrored_topics
@@ -15,6 +22,9 @@ description:
     and creates on the target those that are missing, with the source's partition counts.
   - Topics with fewer partitions than the source are grown.
   - Nothing is shrunk, deleted or reconfigured.
+  - What the target can never take (a name that differs from another's in C(.) and C(_) alone, or
+    what a policy is against) is warned of and left out, for whoever makes topics on the source
+    chooses it.
 options:
   source:
     description: How to reach the source, as the filter C(kafka_python_client) returns it.
@@ -50,6 +60,7 @@ RETURN = r"""
 matched: {description: Source topics the mirror takes., type: list, returned: success}
 created: {description: Topics that were missing on the target., type: list, returned: success}
 grown: {description: Topics that got partitions., type: list, returned: success}
+refused: {description: Topics that the target can never take., type: list, returned: success}
 """
 
 
@@ -91,7 +102,7 @@ def main() -> None:
     )
     timeout = module.params["timeout"]
     configs = {name: config_text(value) for name, value in module.params["configs"].items()}
-    created, grown = [], []
+    created, grown, refused = [], [], []
     try:
         with admin_client(module.params["source"], timeout) as admin:
             source = topics(admin)
@@ -103,7 +114,12 @@ def main() -> None:
                 existing = target.get(topic.name)
                 # An existing topic keeps its replicas and configs: they are the target's own.
                 need = topic if existing is None else Wanted(topic.name, topic.partitions)
-                steps = reconcile(admin, existing, need, module.check_mode)
+                try:
+                    steps = reconcile(admin, existing, need, module.check_mode)
+                except TopicRefusedError as error:
+                    refused.append(topic.name)
+                    module.warn(f"{error}; list it in topics_exclude of the flow")
+                    continue
                 if steps.create:
                     created.append(topic.name)
                 elif steps.grow_to:
@@ -117,6 +133,7 @@ def main() -> None:
         matched=[topic.name for topic in wanted],
         created=created,
         grown=grown,
+        refused=refused,
     )
 
 

@@ -13,6 +13,10 @@ except ImportError:  # admin_client names the interpreter that lacks it
 from ansible.module_utils.kafka_admin_client import ClusterError
 
 
+class TopicRefusedError(ClusterError):
+    """The cluster takes no topic of this name or shape, whoever asks."""
+
+
 @dataclass(frozen=True)
 class Topic:
     """A topic as metadata shows it."""
@@ -159,6 +163,8 @@ def reconcile(admin: Any, topic: Topic | None, wanted: Wanted, check: bool) -> P
     :param wanted: the topic as it should be.
     :param check: let the broker judge the steps without doing them.
     :returns: the steps that were taken (or would be).
+    :raises TopicRefusedError: no such topic can be: its name collides with another, or a policy is
+        against it.
     :raises ClusterError: the broker refused a step; the message says which and why.
     """
     known = _configs(admin, wanted.name) if topic is not None and wanted.configs else {}
@@ -173,6 +179,8 @@ def reconcile(admin: Any, topic: Topic | None, wanted: Wanted, check: bool) -> P
         if again is None or again == topic:
             raise ClusterError(f"topic {wanted.name}: {reason(error)}") from error
         return reconcile(admin, again, wanted, check)
+    except (errors.InvalidTopicError, errors.PolicyViolationError) as error:
+        raise TopicRefusedError(f"topic {wanted.name}: {reason(error)}") from error
     except errors.KafkaError as error:
         raise ClusterError(f"topic {wanted.name}: {reason(error)}") from error
     return steps
