@@ -70,9 +70,13 @@ class Probe:
         wanted = {name: {"replication_factor": 1, **spec} for name, spec in topics.items()}
         self._admin(cluster).create_topics(wanted, wait_for_metadata=True)
 
+    def delete(self, cluster: str, topics: list[str]) -> None:
+        """Delete topics."""
+        self._admin(cluster).delete_topics(topics)
+
     def create_again(self, cluster: str, topics: dict[str, dict[str, Any]]) -> None:
         """Delete topics, which takes an old cluster a while, and create them."""
-        self._admin(cluster).delete_topics(list(topics))
+        self.delete(cluster, list(topics))
         deadline = time.monotonic() + DELETION_SECONDS
         while True:
             try:

@@ -314,8 +314,8 @@ TABLE: Mapping[str, Kind] = {
     "name_collides": Kind(
         "critical",
         "the target cannot create a topic beside one that differs in `.` and `_` alone",
-        "List the topic in `topics_exclude` and run `playbooks/mirrormaker.yml`, or delete it on "
-        "the source.",
+        "Delete it on the source, or run `playbooks/mirrormaker.yml` (or `kafka-connect.yml`), "
+        "which leaves it out unless the flow names it.",
     ),
     "name_too_long": Kind(
         "warning",

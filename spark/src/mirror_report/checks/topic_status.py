@@ -144,9 +144,8 @@ def impossible(
                     "name_collides",
                     f"{name}: {flow.target} cannot create {there} beside {other}, from which it "
                     "differs in '.' and '_' alone: its first record stops what is copied with it",
-                    f"List {name} in topics_exclude of flow {flow.name} and run "
-                    "playbooks/mirrormaker.yml, or delete it on "
-                    f"{flow.source} if nobody needs it",
+                    f"Delete it on {flow.source} if nobody needs it; or run the playbook of flow "
+                    f"{flow.name}'s mirror, which leaves it out unless topics names it",
                     flow=flow.name,
                     topic=name,
                 )

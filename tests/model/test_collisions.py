@@ -1,0 +1,38 @@
+"""Topics that the target cannot create are left out of flows that do not name them."""
+
+from __future__ import annotations
+
+from mirror_model.collisions import mirror_collisions, mirror_flows_without
+
+FLOWS = [
+    {"name": "orders", "topics": ["orders", "a.b"]},
+    {"name": "payments", "topics": [r"payments\..*"], "topics_exclude": ["payments.x"]},
+]
+
+
+def collides(flow: str, topic: str, kind: str = "name_collides") -> dict[str, str]:
+    return {"kind": kind, "flow": flow, "topic": topic}
+
+
+def test_only_what_collides_and_no_flow_names_itself_is_left_out() -> None:
+    found = mirror_collisions(
+        [
+            collides("payments", "payments.c.d"),
+            collides("payments", "payments.a.b"),
+            collides("payments", "payments.e", "name_too_long"),
+            collides("orders", "a.b"),
+            collides("of another owner", "a.b"),
+        ],
+        FLOWS,
+    )
+    assert found == {"payments": ["payments.a.b", "payments.c.d"]}
+    orders, payments = mirror_flows_without(FLOWS, found)
+    assert orders == FLOWS[0]
+    assert payments == {
+        **FLOWS[1], "topics_exclude": ["payments.x", "payments.a.b", "payments.c.d"],
+    }  # fmt: skip
+
+
+def test_nothing_is_left_out_where_nothing_was_checked() -> None:
+    assert mirror_collisions([], FLOWS) == {}
+    assert mirror_flows_without(FLOWS, {}) == FLOWS
