@@ -214,3 +214,27 @@ def mirrors(kafka: Kafka, connector: Any, pair: Any, source: Any) -> Callable[[s
             field.setAccessible(True)
             field.set(it, value)
     return method(kafka, it, "shouldReplicateTopic")
+
+
+def test_a_group_of_any_name_is_kept_out_and_no_other(kafka: Kafka, mm2_site: Site) -> None:
+    """Kafka splits lists at commas, and trims what it finds."""
+    chosen = ["a,b", "blanks , too ", r"back\slash,", "(é|x)"]
+    for place, group in enumerate(chosen):
+        mm2_site["flows"].append({
+            "name": f"f{place}", "engine": "mm1", "source": "west", "target": "north",
+            "topics": [f"t{place}"], "group_id": group,
+        })  # fmt: skip
+        mm2_site["instances"][f"mirrormaker-{place}"] = {
+            "hosts": ["mirror1"],
+            "flows": [f"f{place}"],
+        }
+    mm2_site.flow["consumer_groups"] = [".*"]
+    assert mm2_site.judge()["errors"] == []
+    groups = kafka.class_named(f"{MIRROR}.DefaultGroupFilter")()
+    groups.configure(kafka.map(Reader(kafka, mm2_site).connector("Checkpoint")))
+    for group in chosen:
+        assert not groups.shouldReplicateGroup(group), group
+    for group in ("a", "b", "blanks", "too", "x", "é", "back"):
+        assert groups.shouldReplicateGroup(group), group
+    for group in chosen:
+        assert any(re.fullmatch(each, group) for each in reported(mm2_site)["groups_exclude"])

@@ -80,13 +80,21 @@ class Names:
         ]
         return [
             *(rest for pattern in patterns for rest in regex.after(pattern, prefix)),
-            *(regex.exactly(name.removeprefix(prefix)) for name in others if name != prefix),
+            *(_entry(name.removeprefix(prefix)) for name in others if name != prefix),
         ]
 
     def claimed(self, alias: str, chosen: Sequence[str], prefix: str = "") -> dict[str, str]:
         """Names that a flow takes one by one and somebody keeps, and who."""
         kept = self.kept.get(alias, {})
         return {entry: kept[prefix + entry] for entry in chosen if prefix + entry in kept}
+
+
+def _entry(name: str) -> str:
+    """The regular expression of one name in a list, which Kafka splits at commas and trims."""
+    return "".join(
+        f"\\x{ord(char):02x}" if char == "," or char <= " " else regex.exactly(char)
+        for char in name
+    )
 
 
 @dataclass(frozen=True)
