@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from mirror_model.advisories import OTHER_PROCESSES, is_open, kafka_advisories
 from mirror_model.engines import ENGINES
+from mirror_model.judge import findings
 from mirror_model.kafka_names import release
 from mirror_model.keys import ModelError
 
 from tests.loading import ROOT
-from tests.model.conftest import ADVISORIES
+from tests.model.conftest import ADVISORIES, Site
 
 
 def about(version: str, process: str, *accept: str) -> list[tuple[str, bool]]:
@@ -93,8 +94,21 @@ def test_a_connect_worker_has_its_own() -> None:
     assert "CVE-2023-25194" in dict(about("3.3.2", "mm2-connect"))
     assert {by for by, refused in about("4.3.1", "mm2-connect") if not refused} == {
         entry["cve"] for entry in ADVISORIES
-        if entry.get("library") == "jetty" and entry["processes"] and not entry["fixed"]
+        if entry.get("library") in ("jetty", "jackson")
+        and entry["processes"] and not entry["fixed"]
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("hosts", "warned"), [(["mirror1"], False), (["mirror1", "mirror2"], True)]
+)
+def test_nodes_that_listen_to_each_other_are_open_to_what_jetty_is(
+    mm2_site: Site, hosts: list[str], warned: bool
+) -> None:
+    mm2_site.instance["hosts"] = hosts
+    said = findings(**mm2_site, advisories=ADVISORIES)
+    assert said["errors"] == []
+    assert any("CVE-2026-12611" in line for line in said["warnings"]) is warned
 
 
 LIBRARIES = {"lz4-java": "lz4-java", "jetty-server": "jetty", "jackson-databind": "jackson"}

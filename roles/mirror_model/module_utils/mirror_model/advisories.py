@@ -9,7 +9,7 @@ from .keys import ModelError
 
 # What is not Java runs no Kafka, and has releases of its own.
 LIBRARY = "kafka-python"
-OTHER_PROCESSES = ("broker", "client", LIBRARY)
+OTHER_PROCESSES = ("broker", "client", LIBRARY, "nodes")
 
 
 def is_open(version: str, fixed: Sequence[str], since: str = "0.0.0") -> bool:
@@ -37,7 +37,8 @@ def kafka_advisories(
 
     :param version: the release that is to run.
     :param process: an engine or one of :data:`OTHER_PROCESSES`; ``client`` is any other Java
-        client, ``kafka-python`` what the report and the modules connect with.
+        client, ``kafka-python`` what the report and the modules connect with, ``nodes`` the
+        server by which several hosts of one owner ask each other.
     :param accept: ``mirror_accept``; an accepted advisory is reported, not refused.
     :param advisories: the entries of ``files/advisories.yml``.
     :returns: maps of ``cve``, ``text`` (with the cure) and ``refused``, in the table's order.

@@ -52,6 +52,7 @@ class Engine:
     :param oldest: the first release in which it works.
     :param older: what it does wrong in older ones.
     :param last_line: the last release line that has it; empty: it goes on.
+    :param nodes: what advisories call its processes where several hosts listen to each other.
     :param flow_clients: prefixes of a flow's properties -> the side whose client gets them.
     """
 
@@ -83,5 +84,6 @@ class Engine:
     oldest: str = "0.0.0"
     older: str = ""
     last_line: str = ""
+    nodes: str = ""
     flow_clients: Mapping[str, str] = field(default_factory=dict)
     owners: OwnerKind = INSTANCES

@@ -236,9 +236,11 @@ def judge_versions(found: Inventory, advisories: Sequence[Mapping[str, Any]]) ->
                 f"{path}: {engine.title} of Kafka {version} {engine.older}; "
                 f"set it to {engine.oldest} or newer"
             )
-        for entry in kafka_advisories(version, engine.name, found.accept, advisories=advisories):
-            report = found.refuse if entry["refused"] else found.warn
-            report(f"{path}: {entry['text']}")
+        nodes = [engine.nodes] if engine.nodes and len(owner.hosts) > 1 else []
+        for process in (engine.name, *nodes):
+            for entry in kafka_advisories(version, process, found.accept, advisories=advisories):
+                report = found.refuse if entry["refused"] else found.warn
+                report(f"{path}: {entry['text']}")
 
 
 def judge_groups(found: Inventory, groups: Mapping[str, Any] | None) -> None:

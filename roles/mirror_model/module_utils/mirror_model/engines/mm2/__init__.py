@@ -34,6 +34,7 @@ ENGINE = Engine(
     kafka_version=settings.KAFKA_VERSION,
     oldest="3.8.0",
     older="translates group offsets wrongly",
+    nodes="nodes",
     several_flows=True,
     creates_topics=True,
     policies=tuple(settings.POLICIES),
