@@ -155,6 +155,24 @@ def test_a_name_that_becomes_too_long_is_left_out(engine: str) -> None:
     assert "would have 250 letters" in error
 
 
+@pytest.mark.parametrize("engine", ["mm2", "mm2-connect"])
+@pytest.mark.parametrize(
+    ("version", "warned"), [("3.8.1", True), ("3.9.2", True), ("4.3.1", False)]
+)
+def test_heartbeats_that_nothing_leaves_out_are_warned_of(
+    engine: str, version: str, warned: bool
+) -> None:
+    site = site_of(east_to_west(engine, "prefix", ["orders"]), theirs=WORKER_TOPICS[1])
+    owners = site["instances"].values() if engine == "mm2" else [
+        site["connect_clusters"]["connect-west"]
+    ]  # fmt: skip
+    for owner in owners:
+        owner["kafka_version"] = version
+    said = [line for line in site.judge()["warnings"] if "heartbeats" in line]
+    assert len(said) == warned
+    assert not warned or "use 4.3.1" in said[0]
+
+
 @pytest.mark.parametrize("engine", ["mm1", "mm2", "mm2-connect"])
 def test_another_owner_changes_no_mirror(engine: str) -> None:
     site = site_of(east_to_west(engine, "identity", [".*"]), theirs=WORKER_TOPICS[1])

@@ -60,6 +60,13 @@ def judge_names(
                 f"{path}.topics: MirrorMaker 2 never mirrors '{topic}', whose name is one of its "
                 f"own or of what came from '{flow['target']}'; remove it"
             )
+    if named.line == "3.9":
+        found.warn(
+            f"{owner.path}.kafka_version: MirrorMaker 2 takes along every topic whose name ends in "
+            "'heartbeats', whatever topics says, and one whose copy would have more than "
+            f"{regex.LONGEST_NAME} letters ends a task with all its partitions; use "
+            f"{settings.KAFKA_VERSION} where you do not trust whoever may make topics on the source"
+        )
     if flow["target"] in found.sound:
         _judge_acks(found, owner, flow)
     for key, value in settings.own_factors(flow, owner).items():
