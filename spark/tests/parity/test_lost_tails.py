@@ -29,16 +29,22 @@ from mirror_report.model import (
     TopicParity,
     TopicSnapshot,
 )
+from mirror_report.parity.plan import CompactedTopic, ComparedTopic, FlowSnapshot, Scan, scans
 from mirror_report.parity.plan.lost_tails import (
     OLDER,
     LastLook,
+    contents_wanted,
     epochs_wanted,
+    is_doubtful,
     kept,
+    last_scan,
     looked_at,
     looks,
     lost_from,
 )
 from mirror_report.parity.plan.topics import FlowPlan, plan_flow
+from mirror_report.parity.results import findings
+from mirror_report.parity.results import scans as results
 from mirror_report.parity.state import Manifest
 from mirror_report.parity.state.changes import read_up_to
 from mirror_report.parity.steps import look
@@ -159,6 +165,44 @@ def test_what_was_read_is_there_unless_it_is_told(steps: list[tuple[str, int]]) 
             last, read = LastLook("id", {0: following}, {0: epochs}), now[:following]
 
 
+@settings(max_examples=400, deadline=None)
+@given(STEPS)
+def test_what_was_read_of_a_compacted_log_is_there_unless_it_is_told(
+    steps: list[tuple[str, int]],
+) -> None:
+    partition = Partition()
+    last, read = LastLook("id", compacted=True), list[tuple[int, int]]()
+    for step, count in [*steps, ("look", 0)]:
+        if step == "elect":
+            partition.elect(count % 2)
+        elif step not in {"look", "silence"}:
+            getattr(partition, step)(count)
+        elif log := partition.look(last):
+            now = partition.leader.records
+            differs = [n for n, one in enumerate(read) if now[n : n + 1] != [one]]
+            lost = lost_from(last, 0, log)
+            assert (lost is not None or is_doubtful(last, 0, log)) == bool(differs)
+            assert lost is None or lost >= differs[0]
+            epochs, _ = kept(LastLook(), 0, log, len(now))
+            last, read = replace(last, read={0: len(now)}, epochs={0: epochs}), [*now]
+            last = replace(last, leaders={0: partition.epoch})
+
+
+def test_a_replica_made_after_cleaning_knows_fewer_epochs_and_lost_nothing() -> None:
+    last = LastLook("id", {0: 100}, {0: ((1, 50), (2, 90))}, leaders={0: 2}, compacted=True)
+
+    def found(end: int, *epochs: tuple[int, int]) -> tuple[int | None, bool]:
+        log = PartitionSnapshot(0, end, None, epochs[-1][0] if epochs else 4, epochs=epochs)
+        return lost_from(last, 0, log), is_doubtful(last, 0, log)
+
+    assert found(170, (0, 3), (2, 97), (3, 104), (4, 160)) == (None, False)
+    # A cleaner has removed all that the epochs 1 and 2 wrote, or the log never had it.
+    assert found(170, (0, 3), (3, 104), (4, 160)) == (None, True)
+    assert found(170, (0, 3), (2, 90), (3, 95), (4, 160)) == (95, False)
+    assert found(170) == (None, True)
+    assert found(95) == (95, True)
+
+
 def test_elections_alone_prove_nothing_and_are_asked_for_once() -> None:
     partition, last = Partition(), LastLook("id")
     partition.write(20)
@@ -230,13 +274,18 @@ LOSERS = {
 TOPICS = [f"{flow.name[0]}-{case}" for flow in FLOWS for case in LOSERS]
 
 
-def planned(world: World, flow: Flow, known: Manifest) -> tuple[FlowPlan, Manifest]:
-    """What a run plans, and what is known when it has read all of that."""
+def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]:
+    """What a run sees of both sides."""
     sides = {"source": world.source(flow), "target": world.target(flow)}
-    source, target = (
+    return [
         look.looked_at(world, now, looks(flow, side, known, {}, now))  # type: ignore[arg-type]
         for side, now in sides.items()
-    )
+    ]
+
+
+def planned(world: World, flow: Flow, known: Manifest) -> tuple[FlowPlan, Manifest]:
+    """What a run plans, and what is known when it has read all of that."""
+    source, target = observed(world, flow, known)
     found = plan_flow(flow, known, {}, source, target)
     ends = ((each.key, each.partition, each.end) for each in found.ranges)
     return found, read_up_to(replace(known, sides=found.begin), ends)
@@ -262,6 +311,77 @@ def test_each_run_holds_both_sides_against_what_it_read(
         lost = 15 if keeps_epochs else 19
         told = [("rewind", side, f"20 → {lost}")] if number == 2 else []
         assert [(each.kind, each.side, each.detail) for each in found.reopened] == told
+
+
+@pytest.mark.parametrize("side", ["source", "target", "no side"])
+def test_a_compacted_topic_that_lost_a_tail_is_scanned_at_once(side: str, tmp_path: Path) -> None:
+    flow, known = FLOWS[0], Manifest(60_000)
+    world = World(cast("SparkSession", None), tmp_path, flow)
+    logs = {"source": world.log(flow.source, "k-t"), "target": world.log(flow.target, "k-t")}
+    for log in logs.values():
+        log.configs["cleanup.policy"] = "compact"
+    for number in range(4):
+        if number == 2:
+            for name, log in logs.items():
+                log.elect(0, 15 if name == side else None)
+        world.write(flow.source, "k-t", 0, *[(b"%d" % n, b"", T0, None) for n in range(10)])
+        world.copy(flow, "k-t")
+        found, _ = planned(world, flow, known)
+        told = [("rewind", side, "20 → 15", True)] if number == 2 and side != "no side" else []
+        assert [
+            (each.kind, each.side, each.detail, each.regrown) for each in found.reopened
+        ] == told
+        assert bool(findings.of_plan(found, ())) == bool(told)
+        snapshot = FlowSnapshot(flow, {}, *observed(world, flow, known))
+        topic = CompactedTopic.seen(snapshot, "k-t", ["k-t"], {})
+        assert topic
+        known = results.keep(known, [ComparedTopic(topic)], str(number), new=number % 2 > 0)
+        assert Manifest.load(known.dump(), 60_000, tmp_path).scans == known.scans
+
+
+@pytest.mark.parametrize(
+    ("epochs", "waits"), [(((3, 9), (4, 90)), False), (((3, 9),), True), ((), True)],
+    ids=["told", "no answer", "no epochs"],
+)  # fmt: skip
+def test_a_compacted_topic_whose_new_leader_tells_nothing_is_scanned_at_once(
+    epochs: Any, waits: bool
+) -> None:
+    def topic(end: int, at_ms: int, leader: int, epochs: Any = ()) -> CompactedTopic:
+        logs = {0: PartitionSnapshot(0, end, end, leader, epochs=epochs)}
+        ours = TopicSnapshot("t", "id", logs, {"cleanup.policy": "compact"}, None)
+        return CompactedTopic(FLOWS[0], "t", (ours,), ours, {}, at_ms, {})
+
+    first = topic(90, 1, 3, ((3, 9),))
+    scan = Scan("1", 1, first.state(), {"verified": {"0": 9}}, logs=first.logs)
+    later = topic(120, 2, 4, epochs)
+    assert scans.due(scan, later, 1000) == waits
+    cluster = ClusterSnapshot("a", "a", 2, {"t": later.sources[0]})
+    last = {"t": last_scan("source", "t", scan.logs)}
+    assert looked_at(cluster, last, {}, {}).errors == {}
+    assert contents_wanted(cluster, last, {}) == ({}, {}), "a cleaner may have removed them"
+
+
+def test_what_an_earlier_release_kept_of_a_scan_accuses_nobody(tmp_path: Path) -> None:
+    flow, known = FLOWS[0], Manifest(60_000)
+    world = World(cast("SparkSession", None), tmp_path, flow)
+    world.log(flow.target, "k-t")
+    world.log(flow.source, "k-t").configs["cleanup.policy"] = "compact"
+    world.write(flow.source, "k-t", 0, (b"key", b"", T0, None))
+    scans = {"k": {"k-t": {"run_id": "1", "at_ms": 0, "state": []}}}
+    found, _ = planned(world, flow, replace(known, scans=scans | {"kept": scans["k"]}))
+    assert found.reopened == []
+
+
+def test_ends_that_another_leader_told_since_are_not_vouched_for() -> None:
+    def topic(end: int, epoch: int) -> CompactedTopic:
+        logs = {0: PartitionSnapshot(0, end, end, epoch, epochs=((epoch, 2),))}
+        ours = TopicSnapshot("t", "id", logs, {}, None)
+        return CompactedTopic(FLOWS[0], "t", (ours,), None, {}, 0, {})
+
+    first = topic(10, 3)
+    for leader, end in ((3, 20), (4, 10)):
+        seen = replace(topic(20, leader), first=first)
+        assert seen.logs == [["source", "t", "id", {"0": [end, 3, [[3, 2]]]}]]
 
 
 class Scenario:
@@ -340,6 +460,43 @@ def test_verified_records_that_a_target_lost_are_missing(scenario: Scenario, nam
 def test_another_leader_is_no_finding(scenario: Scenario, name: str) -> None:
     topic, findings = of(scenario.after, name)
     assert (topic.verified_records, findings) == (RECORDS + 3 * LOST, {})
+
+
+def test_a_tail_that_a_compacted_topic_lost_is_compared_again_in_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    flow = FLOWS[0]
+    world = World(spark, tmp_path, flow)
+    losers = {"k-calm": None, "k-source": flow.source, "k-target": flow.target}
+
+    def write(start: int, count: int) -> None:
+        keys = range(start, start + count)
+        for name in losers:
+            world.write(flow.source, name, 0, *[(b"%d" % n, b"v", T0 + n, None) for n in keys])
+            world.copy(flow, name)
+
+    for name in losers:
+        for alias in (flow.source, flow.target):
+            world.log(alias, name).configs["cleanup.policy"] = "compact"
+    write(0, RECORDS)
+    with no_kafka(world):
+        assert {topic.verified_records for topic in world.run().topics} == {RECORDS}
+        for name, loser in losers.items():
+            for alias in (flow.source, flow.target):
+                log = world.log(alias, name)
+                log.elect(0, RECORDS - LOST * (alias == loser))
+        write(RECORDS, 3 * LOST)
+        after, later = world.run(), world.run()
+    for run in (after, later):
+        assert {topic.topic: counts(topic) for topic in run.topics} == {
+            "k-calm": {},
+            # The mirror passed over what came instead, and what was lost is on the target still.
+            "k-source": {"missing": LOST} | ({"extra": LOST} if run is after else {}),
+            "k-target": {"missing": LOST},
+        }
+    told = [(each.topic, each.kind) for each in after.findings if each.kind == "rewind"]
+    assert sorted(told) == [("k-source", "rewind"), ("k-target", "rewind")]
+    assert "rewind" not in {each.kind for each in later.findings}
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ is of: a log that holds another epoch there is another one from some offset on. 
 epochs, single records are held against what they were.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -18,8 +18,10 @@ from mirror_report.model import (
     EpochsWanted,
     PartitionSnapshot,
     Place,
+    TopicSnapshot,
     another_topic,
 )
+from mirror_report.parity.plan import strategies
 from mirror_report.parity.state import (
     Manifest,
     Side,
@@ -39,12 +41,16 @@ class LastLook:
     """What is known of one side of a topic since it was looked at before.
 
     :param read: partition -> offset that reading goes on from.
+    :param leaders: of a compacted topic: the epochs of the leaders that told where it ends.
+    :param compacted: a cleaner may have removed any record of it but the latest of each key.
     """
 
     topic_id: str = ""
     read: Mapping[int, int] = field(default_factory=dict)
     epochs: Mapping[int, Epochs] = field(default_factory=dict)
     contents: Mapping[int, Contents] = field(default_factory=dict)
+    leaders: Mapping[int, int | None] = field(default_factory=dict)
+    compacted: bool = False
 
 
 def last_look(side: Side, state: SideState | None, recorded: Mapping[str, Any] | None) -> LastLook:
@@ -63,12 +69,29 @@ def last_look(side: Side, state: SideState | None, recorded: Mapping[str, Any] |
     )
 
 
+def last_scan(side: Side, origin: str, known: Iterable[Sequence[Any]]) -> LastLook:
+    """The last look at one side of a compacted topic, which scans and looks at new records take.
+
+    :param known: the logs of :class:`plan.scans.Scan`.
+    """
+    for of, name, topic_id, logs in known:
+        if (of, name) == (side, origin):
+            return LastLook(
+                topic_id,
+                {int(number): end for number, (end, _, _) in logs.items()},
+                epochs_of({number: epochs for number, (_, _, epochs) in logs.items()}),
+                leaders={int(number): leader for number, (_, leader, _) in logs.items()},
+                compacted=True,
+            )
+    return LastLook(compacted=True)
+
+
 def looks(
     flow: Flow, side: Side, manifest: Manifest, baseline: Mapping[str, Any], now: ClusterSnapshot
 ) -> dict[str, LastLook]:
     """The last look at each topic of one side of a flow that is still the same topic.
 
-    Compacted topics are left out: they are read as a whole each time.
+    Of a compacted one that was never scanned nothing counts as read before.
 
     :param baseline: the flow's.
     """
@@ -77,16 +100,27 @@ def looks(
         for (owner, of, origin), state in manifest.sides.items()
         if of == side
     }
-    recorded = baseline.get("topics", {})
+    recorded, scans = baseline.get("topics", {}), manifest.scans.get(flow.name, {})
     found = {}
     for name, topic in now.topics.items():
-        if "compact" in topic.configs.get("cleanup.policy", ""):
+        state = states.get((flow.name, name))
+        scan = scans.get(flow.target_topic(name) if side == "source" else name)
+        if strategies.is_compacted(topic) or (scan is not None and state is None):
+            look = last_scan(side, name, (scan or {}).get("logs", ()))
+            same = look.read and not another_topic(look.topic_id, topic.topic_id)
+            found[name] = look if same else _unread(topic)
             continue
         origin = name if side == "source" else flow.source_topic(name)
-        look = last_look(side, states.get((flow.name, name)), recorded.get(origin))
+        look = last_look(side, state, recorded.get(origin))
         same = not another_topic(look.topic_id, topic.topic_id)
         found[name] = look if same else LastLook(topic.topic_id)
     return found
+
+
+def _unread(topic: TopicSnapshot) -> LastLook:
+    """Of a compacted topic that is read from now on: only its newest record is asked for."""
+    ends = {number: log.end for number, log in topic.partitions.items()}
+    return LastLook(topic.topic_id, ends, compacted=True)
 
 
 def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Place, EpochsWanted]:
@@ -118,7 +152,7 @@ def contents_wanted(
     for name, look in last.items():
         for number, log in now.topics[name].partitions.items():
             place = (name, number)
-            if found.get(place, look.epochs.get(number)):
+            if look.compacted or found.get(place, look.epochs.get(number, ())):
                 continue
             read = range(log.log_start, min(log.end, look.read.get(number, 0)))
             seen = [offset for offset, _ in look.contents.get(number, ()) if offset in read]
@@ -138,11 +172,12 @@ def looked_at(
     """A snapshot with what was found of its logs.
 
     A topic is an error if a leader that it has since does not tell its epochs: what was read on
-    from there would be held against epochs that it is not of.
+    from there would be held against epochs that it is not of. A compacted one can be read as a
+    whole (:func:`is_doubtful`).
     """
     topics, errors = dict(now.topics), dict(now.errors)
     for name, number in sorted(epochs_wanted(now, last).keys() - epochs.keys()):
-        if last[name].epochs.get(number):
+        if last[name].epochs.get(number) and not last[name].compacted:
             topics.pop(name, None)
             errors[name] = f"the new leader of partition {number} does not tell its leader epochs"
     for name in last.keys() & topics.keys():
@@ -172,9 +207,24 @@ def lost_from(look: LastLook, number: int, log: PartitionSnapshot) -> int | None
         for offset, content in look.contents.get(number, ())
         if now.get(offset, content) != content
     )
-    parted = _parted(known, log.epochs, following) if known and log.epochs else following
+    part = _written_over if look.compacted else _parted
+    parted = part(known, log.epochs, following) if known and log.epochs else following
     at = min(parted, log.end, *differing)
     return at if at < following else None
+
+
+def is_doubtful(look: LastLook, number: int, log: PartitionSnapshot) -> bool:
+    """Whether nobody knows if a compacted partition that has another leader holds what was read.
+
+    The leader keeps no epochs, does not answer, or does not know the epoch of the newest record
+    that was read: it lacks it, or has been a replica only since a cleaner removed all of it.
+    """
+    leader, present = look.leaders.get(number), dict(log.epochs)
+    following = look.read.get(number, 0)
+    if leader is None or (log.leader_epoch or 0) <= leader or log.log_start >= following:
+        return False
+    writer = _writer(look.epochs.get(number, ()), following)
+    return max(present, default=-1) <= leader or writer not in present
 
 
 def _parted(known: Epochs, now: Epochs, following: int) -> int:
@@ -187,6 +237,24 @@ def _parted(known: Epochs, now: Epochs, following: int) -> int:
     present = dict(now)
     common = max((epoch for epoch, _ in known if epoch in present), default=-1)
     return min((start for epoch, start in chain(known, now) if epoch > common), default=following)
+
+
+def _written_over(known: Epochs, now: Epochs, following: int) -> int:
+    """Where a later leader wrote over what was read of a compacted log.
+
+    That an epoch is gone proves nothing there (:func:`is_doubtful`), and of one that is not the
+    beginning may be gone. No cleaner touches the newest record of a log.
+
+    :param following: as there.
+    """
+    writer = _writer(known, following)
+    later = (start for epoch, start in now if writer is not None and epoch > writer)
+    return min(later, default=following)
+
+
+def _writer(known: Epochs, following: int) -> int | None:
+    """The epoch of the newest record that was read."""
+    return max((epoch for epoch, start in known if start < following), default=None)
 
 
 def kept(

@@ -15,6 +15,7 @@ from mirror_report.config import Flow
 from mirror_report.model import PartitionSnapshot, Positions, TopicSnapshot, another_topic
 from mirror_report.parity import HOUR_MS
 from mirror_report.parity.plan import moments, strategies
+from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
 from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
@@ -39,6 +40,7 @@ class Scan:
     :param wrong: keys of the source that are wrong, both sides of each, as far as they are kept;
         rows of :data:`frames.new_records.WRONG_SCHEMA` with the class.
     :param uncompared: records that a look since could not compare.
+    :param logs: :attr:`CompactedTopic.logs` of what was read last, by a scan or a look.
     """
 
     run_id: str
@@ -56,6 +58,7 @@ class Scan:
     looked_at_ms: int = 0
     wrong: list[dict[str, Any]] = field(default_factory=list)
     uncompared: int = 0
+    logs: list[Any] = field(default_factory=list)
 
     @property
     def earlier(self) -> list[Moment]:
@@ -82,6 +85,7 @@ class CompactedTopic:
     :param recorded: the flow's topics in its baseline.
     :param last: what is known of it; ``None``: nothing.
     :param moments: earlier ones of it.
+    :param first: as this run observed it first, if it observed it again.
     """
 
     flow: Flow
@@ -93,6 +97,7 @@ class CompactedTopic:
     recorded: Mapping[str, Any]
     last: Scan | None = None
     moments: Sequence[Moment] = ()
+    first: CompactedTopic | None = None
 
     @classmethod
     def seen(
@@ -135,6 +140,22 @@ class CompactedTopic:
             for side, topic in self.sides()
         ]  # fmt: skip
 
+    @property
+    def logs(self) -> list[Any]:
+        """What tells its logs from what they were, rows of :func:`plan.lost_tails.last_scan`.
+
+        Of each partition the end that was read up to, the epoch of the leader that told it, and
+        the epochs by then; JSON types only.
+        """
+        begun = {(side, topic.name): topic for side, topic in (self.first or self).sides()}
+        return [
+            [side, topic.name, topic.topic_id, {
+                str(p): _known_log(p, log, topic.partitions.get(p, log))
+                for p, log in begun[side, topic.name].partitions.items()
+            }]
+            for side, topic in self.sides() if (side, topic.name) in begun
+        ]  # fmt: skip
+
     def ranges(self) -> list[Range]:
         """Everything both sides hold."""
         return [
@@ -171,7 +192,7 @@ class CompactedTopic:
         return replace(self, last=last, moments=moments.followed(known, self.source_ends()))
 
     def goes_on_from(self, last: Scan) -> bool:
-        """Whether its logs are those of a scan, and not shorter by now.
+        """Whether its logs are those of a scan, and as far as is known hold what they held.
 
         A run that confirms what it found has seen later ends than those it began with.
         """
@@ -182,6 +203,9 @@ class CompactedTopic:
             if now is None or another_topic(topic_id, now.topic_id):
                 return False
             if later and any(_end(now, int(p)) < end for p, end in ends.items()):
+                return False
+            look = last_scan(side, name, last.logs)
+            if later and any(is_doubtful(look, p, log) for p, log in now.partitions.items()):
                 return False
         return len(last.state) == len(seen)
 
@@ -417,6 +441,13 @@ def affordable(
 def _end(topic: TopicSnapshot, partition: int) -> int:
     log = topic.partitions.get(partition)
     return log.end if log else 0
+
+
+def _known_log(number: int, begun: PartitionSnapshot, now: PartitionSnapshot) -> list[Any]:
+    """What is known of a log that was read up to an end; only that of its leader is vouched for."""
+    end = now.end if now.leader_epoch == begun.leader_epoch else begun.end
+    epochs, _ = kept(LastLook(), number, begun, end)
+    return [end, begun.leader_epoch, [list(epoch) for epoch in epochs]]
 
 
 def _starts(topic: TopicSnapshot) -> dict[int, int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
-from mirror_report.parity.plan.lost_tails import LastLook, kept, last_look, lost_from
+from mirror_report.parity.plan.lost_tails import LastLook, kept, last_look, last_scan, lost_from
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state import (
     BASELINE_OFFSETS,
@@ -111,7 +111,17 @@ Change = str | Mapping[int, int]
 
 def changed(now: SideNow, manifest: Manifest) -> Change:
     """What became of a topic since it was read."""
-    look = last_look(now.side, manifest.sides.get(now.key), now.recorded)
+    return _since(now, last_look(now.side, manifest.sides.get(now.key), now.recorded))
+
+
+def changed_since_scan(now: SideNow, manifest: Manifest) -> list[Reopened]:
+    """What became of one side of a compacted topic since it was compared, if it was."""
+    scan = manifest.scans.get(now.flow, {}).get(now.topic, {})
+    look = last_scan(now.side, now.origin, scan.get("logs", ()))
+    return _reopened(now, look.read, _since(now, look))
+
+
+def _since(now: SideNow, look: LastLook) -> Change:
     if another_topic(look.topic_id, now.snapshot.topic_id):
         return look.topic_id
     return {
@@ -163,13 +173,13 @@ def plan_side(
             state = replace(state, gap=before.gap)
         done.removals += _removals(now, known, state) if known is not None else []
     done.begin[now.key] = state
-    done.reopened += _reopened(now, before, change)
+    done.reopened += _reopened(now, before.next if before else now.floor, change)
 
 
-def _reopened(now: SideNow, known: SideState | None, change: Change) -> list[Reopened]:
+def _reopened(now: SideNow, read: Mapping[int, int], change: Change) -> list[Reopened]:
     if isinstance(change, str):
         return [Reopened("topic_reset", *now.where, None, f"{change} → {now.snapshot.topic_id}")]
-    read, logs = known.next if known else now.floor, now.snapshot.partitions
+    logs = now.snapshot.partitions
     return [
         Reopened(
             "rewind", *now.where, partition, f"{read[partition]} → {at}",

@@ -8,7 +8,15 @@ from typing import Any
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Positions, Strategy
 from mirror_report.parity.plan import strategies
-from mirror_report.parity.plan.sides import Drop, Reopened, SideNow, SidePlan, changed, plan_side
+from mirror_report.parity.plan.sides import (
+    Drop,
+    Reopened,
+    SideNow,
+    SidePlan,
+    changed,
+    changed_since_scan,
+    plan_side,
+)
 from mirror_report.parity.state import (
     Manifest,
     Side,
@@ -155,8 +163,12 @@ def _plan_topic(
     if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
     done.topics.append(plan)
+    sides = _sides(flow, topic, feeds, manifest, target)
     if plan.judged:
-        _plan_sides(done, _sides(flow, topic, feeds, manifest, target), plan, manifest)
+        _plan_sides(done, sides, plan, manifest)
+    elif plan.strategy == "latest_by_key" and plan.skip is None:
+        for side in sides:
+            done.reopened += changed_since_scan(side, manifest)
 
 
 def _sides(

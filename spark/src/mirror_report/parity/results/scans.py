@@ -29,7 +29,10 @@ def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new
         else:
             scan = result(each.topic, run_id, each.rows, each.samples, last, unreported)
             scan = replace(scan, wrong=list(each.wrong), replaced=each.replaced)
-        scan = replace(scan, newer=each.newer, moments=[moment.dump() for moment in each.moments])
+        scan = replace(
+            scan, newer=each.newer, moments=[moment.dump() for moment in each.moments],
+            logs=each.topic.logs,
+        )  # fmt: skip
         kept = changes.with_topic(kept, flow, topic, asdict(scan))
     return replace(manifest, scans=kept)
 

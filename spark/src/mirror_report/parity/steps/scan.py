@@ -306,7 +306,13 @@ def _seen(
             # When it was observed first: nothing since then is vouched for.
             yield (
                 topic,
-                replace(now, taken_at_ms=topic.taken_at_ms, last=topic.last, moments=topic.moments),
+                replace(
+                    now,
+                    taken_at_ms=topic.taken_at_ms,
+                    last=topic.last,
+                    moments=topic.moments,
+                    first=topic.first or topic,
+                ),
             )
 
 
