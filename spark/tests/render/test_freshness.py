@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sample_reports import report, whole
+from sample_reports import parity, report, whole
 
 from mirror_report.checks.verdict import finding, verdict
 from mirror_report.model import Report, ReportError
@@ -35,6 +35,22 @@ def test_a_report_says_its_age_and_holds_for_three_intervals(
     }  # fmt: skip
     assert plain["age_seconds"] == (age or timedelta()).total_seconds()
     assert plain["valid_until"] == "2026-11-21T10:45:12Z"
+
+
+def test_it_says_how_old_the_oldest_scan_of_a_compacted_topic_is() -> None:
+    made_ms = int(MADE.timestamp() * 1000)
+    topics = [parity("t", scanned_at_ms=made_ms - hours * 3_600_000) for hours in (1, 5)]
+    for age, ago in ((None, "5 h 0 m ago (made now)"), (timedelta(hours=1), "6 h 0 m ago (made")):
+        plain = shown(whole(parity=[*topics, parity("plain")]), age)
+        assert f"; compacted topics compared as a whole {ago}" in plain["verdict"]["text"]
+    assert "scan_age=21600s;;;0" in nagios.summary(plain)
+    old = shown(whole(parity=topics), timedelta(days=13))
+    assert "as a whole 13 d 5 h ago (made 13 d 0 h ago) | " in nagios.summary(old)
+    lost = [finding("missing", "x" * 500, "look")]
+    plain = shown(whole(parity=topics, findings=lost, verdict=verdict(lost)), None)
+    sentence = nagios.summary(plain).partition(" | ")[0]
+    assert sentence.endswith("; compacted topics compared as a whole 5 h 0 m ago (made now)")
+    assert "as a whole" not in shown(whole(), None)["verdict"]["text"]
 
 
 def test_a_report_that_is_too_old_is_unknown_and_none_of_its_numbers_is_known() -> None:

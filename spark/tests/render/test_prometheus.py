@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from sample_reports import NOW, empty, partition_lag, report, whole
+from sample_reports import NOW, empty, parity, partition_lag, report, whole
 
 from mirror_report import metrics
 from mirror_report.config import Settings
@@ -80,7 +80,8 @@ def test_everything_written_is_read_back(base: Report) -> None:
 
 def test_names_and_labels_are_the_documented_ones() -> None:
     seen: dict[str, set[str]] = {}
-    whole_run = of_run(report(backlog_bytes=7, verdict=whole().verdict))
+    topics = [*report().parity, parity("table", scanned_at_ms=NOW)]
+    whole_run = of_run(report(backlog_bytes=7, verdict=whole().verdict, parity=topics))
     for name, labels in (*read(of_lag(report())), *read(whole_run)):
         seen.setdefault(name, set()).update(label for label, _ in labels)
     promised = {
@@ -132,6 +133,14 @@ def test_parity_topics_and_groups_are_reported() -> None:
     assert value(text, "kafka_mirror_parity_coverage_ratio", flow="orders") == 0.9474
     assert value(text, "kafka_mirror_group_readiness_ratio", group="group-skip") == 0.5
     assert value(text, "kafka_mirror_group_skip_records", group="dark") is None
+
+
+def test_each_compacted_topic_has_the_time_of_its_scan() -> None:
+    scanned = parity("table", scanned_at_ms=NOW)
+    text = of_run(report(parity=[scanned, parity("plain")]))
+    name = "kafka_mirror_parity_scanned_timestamp_seconds"
+    assert value(text, name, topic="table") == NOW / 1000
+    assert value(text, name, topic="plain") is None
 
 
 def test_names_of_anything_are_escaped() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.model import Finding, ReportError
-from mirror_report.render import figures
+from mirror_report.render import figures, rows
 
 INTERVALS = 3
 FORM = "%Y-%m-%dT%H:%M:%SZ"
@@ -33,6 +33,7 @@ def shown(
 ) -> dict[str, Any]:
     """A report document as it is now: its age in the verdict, and unknown once it is too old.
 
+    The verdict says as well how old the oldest scan of a compacted topic is.
     ``critical`` beats ``unknown`` here as everywhere: what an old report proved lost stays said.
 
     :param now: ``None``: the moment it was made.
@@ -55,8 +56,20 @@ def shown(
         plain["findings"] = [dataclasses.asdict(finding) for finding in found]
         plain["verdict"] = dataclasses.asdict(verdict(found))
     ago = f"{figures.seconds(age)} ago" if age >= 1 else "now"
-    text = f"{plain['verdict']['text']} (made {ago})"
+    text = f"{plain['verdict']['text']}{_scanned(report, now)} (made {ago})"
     return plain | {"verdict": plain["verdict"] | {"text": text}}
+
+
+def _scanned(report: Mapping[str, Any], now: datetime) -> str:
+    age = scan_age(report, now)
+    ago = "" if age is None else f"{figures.seconds(age)} ago"
+    return f"; compacted topics compared as a whole {ago}" if ago else ""
+
+
+def scan_age(report: Mapping[str, Any], now: datetime) -> float | None:
+    """Seconds since the compacted topic that waits longest was compared as a whole."""
+    at_ms = rows.oldest_scan(report)
+    return None if at_ms is None else max(0.0, now.timestamp() - at_ms / 1000)
 
 
 def _problem(age: float, late: bool, interval_seconds: float) -> Finding | None:

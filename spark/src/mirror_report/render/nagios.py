@@ -6,6 +6,7 @@ is not known is ``U``, never 0; of a report that is too old none is known.
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, TextIO
 
 from mirror_report.model import CLASSES
@@ -14,8 +15,8 @@ from mirror_report.render.json import Answer
 
 # Characters of the sentence; the whole line stays below the kilobyte old agents pass on.
 LONGEST = 400
-# Characters at the end of a sentence that is cut: they say how old the report is.
-END = 40
+# Characters at the end of a sentence that is cut: they say how old the report is, and its scans.
+END = 80
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
@@ -42,6 +43,10 @@ def summary(document: Mapping[str, Any]) -> str:
         values = dict.fromkeys(values)
     if document.get("age_seconds") is not None:
         values["age"] = f"{document['age_seconds']:.0f}s"
+        made = datetime.fromisoformat(document["generated_at"])
+        now = made + timedelta(seconds=document["age_seconds"])
+        if (scan_age := freshness.scan_age(document, now)) is not None:
+            values["scan_age"] = f"{scan_age:.0f}s"
     return line(
         document["verdict"]["severity"],
         document["verdict"]["text"],

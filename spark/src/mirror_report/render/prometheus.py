@@ -44,6 +44,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
         TOPIC,
         "Everything up to this time of records is verified.",
     ),
+    "kafka_mirror_parity_scanned_timestamp_seconds": (
+        TOPIC,
+        "When a compacted topic was last compared as a whole.",
+    ),
     "kafka_mirror_parity_coverage_ratio": ("flow", "Verified share of the records due."),
     "kafka_mirror_parity_backlog_bytes": ("", "Size of the records due and not read yet."),
     "kafka_mirror_parity_backlog_records": ("", "Records due and not read yet."),
@@ -146,10 +150,14 @@ def of_run(
         for name, count in row["counts"].items():
             yield "kafka_mirror_parity_records", labels | {"class": name}, count
         verified = None if row["status"] == "unknown" else row["verified_records"]
-        through = None if (at := row["verified_through_ms"]) is None else at / 1000
+        through, scanned = (
+            None if (at := row.get(name)) is None else at / 1000
+            for name in ("verified_through_ms", "scanned_at_ms")
+        )
         yield from (
             ("kafka_mirror_parity_verified_records", labels, verified),
             ("kafka_mirror_parity_verified_through_timestamp_seconds", labels, through),
+            ("kafka_mirror_parity_scanned_timestamp_seconds", labels, scanned),
             ("kafka_mirror_retention_breach_seconds", labels, row["breach_seconds"]),
         )
     for flow in document["flows"]:
