@@ -37,6 +37,11 @@ NO_TOMBSTONE = [record for record in COPY if record.offset in (2, 5)]
 LATEST = [record for record in FULL if record.offset in (2, 4, 5)]
 HEADER = (("h", b"1"),)
 Place = dict[str, Any]
+# Equal records that the source holds twice and the target once.
+SAME = [
+    Record("f", side, 0, at, (b"a", b"1", TIME, None))
+    for side, at in (("source", 2), ("source", 5), ("target", 3))
+]  # fmt: skip
 
 CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
     "nothing compacted": ([*FULL, *COPY], {"verified": 2, "absent": 1}),
@@ -68,10 +73,29 @@ CASES: dict[str, tuple[list[Record], dict[str, int]]] = {
         {"corrupt_headers": 1, "verified": 1, "absent": 1},
     ),
     "another time": (
-        [*FULL, *(altered(record, timestamp=1) if record.offset == 2 else record
+        [*FULL, *(altered(record, timestamp=TIME + 2500) if record.offset == 2 else record
                   for record in COPY)],
         {"altered_timestamp": 1, "verified": 1, "absent": 1},
     ),
+    "another time of a record that was lost": (
+        [*FULL, *(altered(record, timestamp=TIME + 2500) if record.offset == 2 else record
+                  for record in COPY)],
+        {"missing": 1, "verified": 1, "absent": 1},
+    ),
+    "another time of a later record than that which was lost": (
+        [*FULL, *(altered(record, timestamp=TIME + 2500) if record.offset == 2 else record
+                  for record in COPY)],
+        {"altered_timestamp": 1, "verified": 1, "absent": 1},
+    ),
+    "a former record of equal content": (
+        [*FULL, *(altered(record, value=b"2") if record.offset == 0 else record
+                  for record in COPY if record.offset != 2)],
+        {"missing": 1, "verified": 1, "absent": 1},
+    ),
+    "a former record, equal to the timestamp": (SAME, {"missing": 1}),
+    "a former record, as far as is known": (SAME, {"verified": 1}),
+    "a copy made after the record": (SAME, {"verified": 1}),
+    "mended by its own copy": ([*FULL, *COPY], {"verified": 2, "absent": 1}),
     "foreign key": (
         [*FULL, *COPY, *log("target", ("alien", "1"), start=9)],
         {"extra": 1, "verified": 2, "absent": 1},
@@ -125,6 +149,19 @@ RETAINED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Where retention was at work: which side's records lack their partner, and up to where."""
 
+ENDS = {
+    "a former record, equal to the timestamp": ((1, 2, 4, 5), (1, 3, 5, 6)),
+    "a former record, as far as is known": ((1, 4), (1, 6)),
+    "a copy made after the record": ((1, 3), (1, 5)),
+}
+"""Ends of the target at some moments, and of the source after them."""
+# Case -> offset of the record of ``a`` that the target was found to lack.
+LOST = {
+    "another time of a record that was lost": 2,
+    "another time of a later record than that which was lost": 0,
+    "mended by its own copy": 2,
+}
+
 
 @pytest.fixture(scope="module")
 def results(spark: SparkSession) -> dict[str, Any]:
@@ -150,6 +187,24 @@ def results(spark: SparkSession) -> dict[str, Any]:
         compare.with_lanes(placed(spark, records), kept),
         table(spark, latest_by_key.PLACES_SCHEMA, places),
     )
+    hashes = latest_by_key.with_keys(
+        compare.with_lanes(placed(spark, [replace(FULL[0], flow=flow) for case in LOST
+                                          for flow in (case, f"{KEPT} {case}")]), kept)
+    ).select(*latest_by_key.KEY)  # fmt: skip
+    keys = latest_by_key.with_history(
+        keys,
+        table(spark, latest_by_key.ENDS_SCHEMA, [
+            {"flow": flow, "topic": "t", "side": side, "origin": "t", "partition": 0,
+             "ends": list(ends)}
+            for case, both in ENDS.items() for flow in (case, f"{KEPT} {case}")
+            for side, ends in zip(("target", "source"), both, strict=True)
+        ]),
+        table(spark, latest_by_key.LOST_SCHEMA, [
+            {**row.asDict(), "lost_origin": "t", "lost_partition": 0,
+             "lost_offset": LOST[row["flow"].removeprefix(f"{KEPT} ")]}
+            for row in hashes.collect()
+        ]),
+    )  # fmt: skip
     collapsed = latest_by_key.with_retention(
         latest_by_key.collapse(latest_by_key.judge(keys)),
         table(spark, latest_by_key.RETAINED_SCHEMA, retained),
@@ -223,6 +278,12 @@ def test_numbers_are_of_keys_that_have_a_value(results: dict[str, Any]) -> None:
     assert sides("missing key") == (2, 1)
     assert sides("foreign key") == (2, 3)
     assert sides("stale although deleted") == (2, 3)
+
+
+def test_what_was_lost_and_has_come_is_counted(results: dict[str, Any]) -> None:
+    repaired = {row["flow"]: row["repaired"] for row in results["counts"] if row["repaired"]}
+    case = "mended by its own copy"
+    assert repaired == {case: 1, f"{KEPT} {case}": 1}
 
 
 def test_a_key_that_changed_while_it_was_read_is_in_flight(results: dict[str, Any]) -> None:

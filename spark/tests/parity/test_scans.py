@@ -316,6 +316,25 @@ def test_looks_add_what_is_lost_until_it_is_mended() -> None:
     assert (four.source_keys, four.at_ms, four.looked_at_ms) == (30, 1000 * HOUR, 1001 * HOUR)
 
 
+def test_a_comparison_knows_of_earlier_ends_and_of_what_was_lost() -> None:
+    def wrong(name: str, offset: int, **more: bool) -> dict[str, Any]:
+        return {**lost(name, offset), **more, "source": {
+            "origin": "t", "partition": 0, "offset": offset,
+        }}  # fmt: skip
+
+    keys = [
+        wrong("missing", 1), wrong("corrupt_value", 2), wrong("altered_timestamp", 3),
+        wrong("in_flight", 4), wrong("in_flight", 5, lost=True),
+    ]  # fmt: skip
+    last = replace(scan(verified=9), wrong=keys, moments=[EARLY.dump(), LATE.dump()])
+    now = replace(subject().after(last), moments=[EARLY, LATE, Moment(3, {}, {0: 70})])
+    assert [(row["side"], row["ends"]) for row in now.ends_seen()] == [
+        ("source", [12, 60]), ("target", [8, 40]),
+    ], "the source's of the newest are not known yet"  # fmt: skip
+    assert [(row["k1"], row["lost_offset"]) for row in now.lost()] == [(1, 1), (2, 2), (5, 5)]
+    assert subject().after(None).lost() == []
+
+
 def test_what_is_not_kept_one_by_one_stays_until_the_next_scan() -> None:
     many = scan(verified=9, missing=5000, extra=2)
     assert look(many, [], verified=3).total("missing") == 5000

@@ -28,6 +28,18 @@ RETAINED_SCHEMA = (
     "gone bigint, kept bigint"
 )
 
+# Per partition, ends at some earlier moments, the oldest first: of the target; and those that the
+# source had afterwards. Copies of what lies beyond these lie beyond those (:mod:`plan.moments`).
+ENDS_SCHEMA = (
+    "flow string, topic string, side string, origin string, partition int, ends array<bigint>"
+)
+
+# Latest records of the source that the target was found to lack.
+LOST_SCHEMA = (
+    "flow string, topic string, lane int, k1 bigint, k2 bigint, lost_origin string, "
+    "lost_partition int, lost_offset bigint"
+)
+
 
 def by_key(records: DataFrame, places: DataFrame) -> DataFrame:
     """The latest record of each key on both sides.
@@ -92,17 +104,53 @@ def with_keys(records: DataFrame) -> DataFrame:
     return records.withColumns({f"k{seed}": fingerprint.key_hash(seed) for seed in (1, 2)})
 
 
+def with_history(keys: DataFrame, ends: DataFrame, lost: DataFrame) -> DataFrame:
+    """Keys, with what is known of their latest records from earlier comparisons.
+
+    :param keys: with :data:`KEY`, source and target, as of :func:`by_key`.
+    :param ends: :data:`ENDS_SCHEMA`; ``lost``: :data:`LOST_SCHEMA`.
+    :returns: keys, former (the target had its record before the source had its own, so it is no
+        copy of that) and lost (the target was found to lack the record of the source).
+    """
+    found = keys.join(F.broadcast(lost), on=list(KEY), how="left")
+    for side in SIDES:
+        place = {name: f"{side}_{name}" for name in ("origin", "partition")}
+        known = ends.filter(F.col("side") == side).drop("side")
+        known = known.withColumnsRenamed({**place, "ends": f"{side}_ends"})
+        found = found.withColumns(
+            {column: F.col(f"{side}.{name}") for name, column in place.items()}
+        ).join(F.broadcast(known), on=["flow", "topic", *place.values()], how="left")
+    is_lost = F.lit(True)
+    for name in ("origin", "partition", "offset"):
+        is_lost = is_lost & (F.col(f"source.{name}") == F.col(f"lost_{name}"))
+    former = F.col("target").isNotNull() & (_moments_before("target") < _moments_before("source"))
+    return found.select(
+        *keys.columns, former.alias("former"), F.coalesce(is_lost, F.lit(False)).alias("lost")
+    )
+
+
+def _moments_before(side: str) -> Column:
+    """How many of the moments found a log that did not reach to a record yet."""
+    return F.size(
+        F.filter(
+            F.coalesce(f"{side}_ends", F.array().cast("array<bigint>")),
+            lambda end: end <= F.col(f"{side}.offset"),
+        )
+    )
+
+
 def judge(keys: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
     """What each key is, in a column ``class``.
 
     A key whose latest source record the mirror has not committed yet is in flight. One whose
-    tombstone did not arrive is missing as well as one whose value did not.
+    tombstone did not arrive is missing as well as one whose value did not, and one of which the
+    target has no more than a former record.
 
-    :param keys: :func:`by_key`.
+    :param keys: :func:`by_key`, :func:`with_history`.
     :param unreadable: :data:`KEY` of records that cannot be read, maybe the latest of their keys.
     """
     return with_unreadable(keys, unreadable).select(
-        *KEY, "source", "target", _class().alias("class")
+        *KEY, "source", "target", "lost", _class().alias("class")
     )
 
 
@@ -131,10 +179,18 @@ def _class() -> Column:
 
 
 def difference() -> Column:
-    """What two records that both have a value differ in."""
+    """What two records that both have a value differ in.
+
+    A mirror never makes a copy that is older than its record. So an older one of equal content is
+    a former record of the key, and the newer one is missing; and what was missing is not mended by
+    a record of another time.
+    """
+    is_older = F.col("target.compared_ms") < F.col("source.compared_ms")
     return (
         F.when(_differ("value_1", "value_2"), "corrupt_value")
         .when(_differ("headers_1"), "corrupt_headers")
+        .when(F.col("former"), "missing")
+        .when(_differ("compared_ms") & (is_older | F.col("lost")), "missing")
         .when(_differ("compared_ms"), "altered_timestamp")
         .when(F.col("source.replaced"), "unverifiable")
         .otherwise("verified")
@@ -157,12 +213,13 @@ def collapse(judged: DataFrame) -> DataFrame:
     """Keep every key that is wrong, and of all others their number.
 
     :param judged: :func:`judge`.
-    :returns: flow, topic, lane, class, k1, k2, source, target (null for what is not wrong), keys,
-        source_keys and target_keys (those that have a value), newest_ms (source), source_first and
-        target_first (lowest offsets).
+    :returns: flow, topic, lane, class, k1, k2, source, target, lost (null for what is not wrong),
+        keys, source_keys and target_keys (those that have a value), repaired (those that were lost
+        and are on the target by now), newest_ms (source), source_first and target_first (lowest
+        offsets).
     """
     wrong = F.col("class").isin(*WRONG_KEYS)
-    kept = ("k1", "k2", "source", "target")
+    kept = ("k1", "k2", "source", "target", "lost")
     return (
         judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
         .groupBy("flow", "topic", "lane", "class", *(f"{name}_wrong" for name in kept))
@@ -174,6 +231,7 @@ def collapse(judged: DataFrame) -> DataFrame:
                 )
                 for side in ("source", "target")
             ),
+            F.count_if(F.col("lost") & (F.col("class") == "verified")).alias("repaired"),
             F.max("source.timestamp_ms").alias("newest_ms"),
             *(F.min(f"{side}.offset").alias(f"{side}_first") for side in ("source", "target")),
         )
@@ -239,7 +297,7 @@ def without(collapsed: DataFrame, changed: DataFrame, *, new: bool = False) -> D
 def count(collapsed: DataFrame) -> DataFrame:
     """Numbers of :func:`collapse` by flow, topic, lane and class."""
     return collapsed.groupBy("flow", "topic", "lane", "class").agg(
-        *(F.sum(name).alias(name) for name in ("keys", "source_keys", "target_keys")),
+        *(F.sum(name).alias(name) for name in ("keys", "source_keys", "target_keys", "repaired")),
         F.max("newest_ms").alias("newest_ms"),
         *(F.min(name).alias(name) for name in ("source_first", "target_first")),
     )

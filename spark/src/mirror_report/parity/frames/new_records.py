@@ -52,14 +52,15 @@ def by_key(records: DataFrame, wrong: DataFrame, places: DataFrame) -> DataFrame
 def judge(keys: DataFrame, tombstones: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
     """What each key is; those of which the source has nothing new are left out.
 
-    :param keys: :func:`by_key`; ``unreadable``: as :func:`frames.latest_by_key.judge` takes it.
+    :param keys: :func:`by_key`, :func:`frames.latest_by_key.with_history`.
+    :param unreadable: as :func:`frames.latest_by_key.judge` takes it.
     :param tombstones: :data:`TOMBSTONES_SCHEMA`.
     :returns: what :func:`frames.latest_by_key.judge` does.
     """
     return (
         latest_by_key.with_unreadable(keys, unreadable)
         .join(F.broadcast(tombstones), on=["flow", "topic"], how="left")
-        .select(*KEY, "source", "target", _class().alias("class"))
+        .select(*KEY, "source", "target", "lost", _class().alias("class"))
         .filter(F.col("class").isNotNull())
     )
 
@@ -94,7 +95,7 @@ def wrong(collapsed: DataFrame, most: int) -> DataFrame:
     kept = F.col("k1").isNotNull() & F.col("source").isNotNull()
     return (
         collapsed.filter(kept & F.col("class").isin(*WRONG_KEYS, "in_flight"))
-        .select("flow", "topic", "lane", "class", "k1", "k2", "source", "target")
+        .select("flow", "topic", "lane", "class", "k1", "k2", "source", "target", "lost")
         .orderBy(F.col("class") != "in_flight")
         .limit(most)
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import PartitionSnapshot, Positions, TopicSnapshot, another_topic
-from mirror_report.parity import HOUR_MS
+from mirror_report.parity import HOUR_MS, LASTING
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
 from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
@@ -185,6 +185,34 @@ class CompactedTopic:
                 for p, log in topic.partitions.items()
             ]  # fmt: skip
         return rows
+
+    def ends_seen(self) -> list[dict[str, Any]]:
+        """Rows of :data:`frames.latest_by_key.ENDS_SCHEMA`: where it ended at its moments."""
+        known = [moment for moment in self.moments if moment.following]
+        return [
+            {
+                "flow": self.flow.name, "topic": self.topic, "side": side, "origin": topic.name,
+                "partition": p, "ends": [
+                    (moment.ends if side == "target" else moment.following.get(topic.name, {}))
+                    .get(p, 0)
+                    for moment in known
+                ],
+            }
+            for side, topic in self.sides() for p in topic.partitions
+        ]  # fmt: skip
+
+    def lost(self) -> list[dict[str, Any]]:
+        """Rows of :data:`frames.latest_by_key.LOST_SCHEMA`: what the target was found to lack."""
+        return [
+            {
+                "flow": self.flow.name, "topic": self.topic,
+                **{name: key[name] for name in ("lane", "k1", "k2")},
+                **{f"lost_{name}": key["source"][name]
+                   for name in ("origin", "partition", "offset")},
+            }
+            for key in (self.last.wrong if self.last else ())
+            if key["class"] in LASTING or key.get("lost")
+        ]  # fmt: skip
 
     def after(self, last: Scan | None) -> CompactedTopic:
         """It with what is known of it; what is known of other logs of its name says nothing."""

@@ -203,7 +203,8 @@ class Scanner:
             latest_by_key.PLACES_SCHEMA, (row for topic in topics for row in topic.places())
         )
         if not self.new:
-            return latest_by_key.judge(latest_by_key.by_key(timed, places), beyond)
+            keys = latest_by_key.by_key(timed, places)
+            return latest_by_key.judge(self._with_history(keys, topics), beyond)
         wrong = self._table(
             new_records.WRONG_SCHEMA, (row for topic in topics for row in _wrong_records(topic))
         )
@@ -215,7 +216,17 @@ class Scanner:
                 for topic in topics
             ),
         )  # fmt: skip
-        return new_records.judge(new_records.by_key(timed, wrong, places), tombstones, beyond)
+        keys = self._with_history(new_records.by_key(timed, wrong, places), topics)
+        return new_records.judge(keys, tombstones, beyond)
+
+    def _with_history(self, keys: DataFrame, topics: Sequence[CompactedTopic]) -> DataFrame:
+        ends = (row for topic in topics for row in topic.ends_seen())
+        lost = (row for topic in topics for row in topic.lost())
+        return latest_by_key.with_history(
+            keys,
+            self._table(latest_by_key.ENDS_SCHEMA, ends),
+            self._table(latest_by_key.LOST_SCHEMA, lost),
+        )
 
     def _wanted(self, topics: Iterable[CompactedTopic]) -> list[Range]:
         """What is to be read of some topics."""
