@@ -12,7 +12,7 @@ from parity_records import jars_directory
 
 from mirror_report.config import Budget, Flow
 from mirror_report.engines import MM2
-from mirror_report.model import ClusterSnapshot, ParityResult, Positions, TopicParity
+from mirror_report.model import ClusterSnapshot, Finding, ParityResult, Positions, TopicParity
 from mirror_report.observe import Snapshots
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -183,13 +183,18 @@ class Table:
         self.name = mirror.topic(f"table-{engine}", 2, **({"cleanup_policy": "compact"} | configs))
         self.positions: Positions = {self.name: {}}
         self.wrote = 0
+        self.told: list[Finding] = []
 
-    def write(self, keys: range, lost: tuple[int, ...] = (), *, value: bool = True) -> None:
-        """Write keys, each to the partition of its parity, and mirror all but those lost."""
+    def write(self, keys: range, lost: tuple[int, ...] = (), *, value: bytes | bool = True) -> None:
+        """Write keys, each to the partition of its parity, and mirror all but those lost.
+
+        :param value: of all of them; ``True``: each has another one; ``False``: tombstones.
+        """
         for key in keys:
             self.wrote += 1
             record: dict[str, Any] = {
-                "key": b"key-%d" % key, "value": b"%d" % self.wrote if value else None,
+                "key": b"key-%d" % key,
+                "value": (b"%d" % self.wrote if value is True else value) or None,
                 "partition": key % 2, "timestamp_ms": T0 + self.wrote,
             }  # fmt: skip
             self.mirror.producers[0].send(self.name, **record)
@@ -226,6 +231,7 @@ class Table:
     def run(self, meanwhile: Any = None, **budget: Any) -> TopicParity:
         """Compare."""
         found = self.mirror.run(Observed(self, meanwhile), **budget)
+        self.told = [finding for finding in found.findings if finding.topic == self.name]
         (topic,) = [topic for topic in found.topics if topic.topic == self.name]
         return topic
 
@@ -320,6 +326,34 @@ def test_a_lost_value_that_a_later_one_replaced_is_no_loss(mirror: Mirror, engin
     assert counts(found) == {"missing": 1}, "key 4 has its older values at best"
     table.write(range(4, 5), value=False)
     assert counts(table.run()) == {}
+
+
+@pytest.mark.long
+@ENGINES
+@pytest.mark.parametrize("looked", [True, False], ids=["a look first", "a scan first"])
+def test_a_lost_value_is_closed_by_its_own_record_alone(
+    mirror: Mirror, engine: str, looked: bool
+) -> None:
+    table = Table(mirror, engine)
+    table.write(range(10), value=b"alive")
+    assert table.run().verified_records == 10
+    table.write(range(5), lost=(3,), value=b"alive")
+    if looked:
+        assert counts(table.run()) == {"missing": 1}
+    assert counts(table.run(compacted_hours=0)) == {"missing": 1}, "the target has an older one"
+    mirror.producers[1].send(
+        table.name, key=b"key-3", value=b"alive", partition=1, timestamp_ms=T0 + 900_000
+    ).get(30)
+    for hours in (24, 0):
+        assert counts(table.run(compacted_hours=hours)) == {"missing": 1}, "another wrote it"
+        assert not [finding for finding in table.told if finding.kind == "repaired"]
+    (own,) = [record for record in mirror.read(0, table.name)
+              if record.key == b"key-3" and record.timestamp > T0 + 10]  # fmt: skip
+    mirror.write(own, partition=1)
+    mirror.producers[1].flush()
+    assert counts(table.run(compacted_hours=24 if looked else 0)) == {}
+    (repaired,) = [finding for finding in table.told if finding.kind == "repaired"]
+    assert (repaired.count, "equal to the timestamp" in repaired.message) == (1, True)
 
 
 @pytest.mark.long

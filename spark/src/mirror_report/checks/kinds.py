@@ -110,7 +110,8 @@ TABLE: Mapping[str, Kind] = {
     ),
     "repaired": Kind(
         "ok",
-        "records that were missing are on the target by now, equal to the timestamp; reported once",
+        "records that were missing are on the target by now, equal to the timestamp where "
+        "timestamps are compared; reported once",
         "Nothing, if the mirror was set back to them or they were written again on purpose. "
         "Otherwise find the other producer and take its WRITE permission away.",
     ),

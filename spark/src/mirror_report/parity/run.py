@@ -382,6 +382,7 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
             context.progress("deadline reached: compacted topics wait for the next run")
             return state
         state = state.with_unread(found.unread)
+        state = state.with_new(findings.repaired_keys(found.found()))
         state = _saved(
             context, state, scans.keep(state.manifest, found.found(), context.run_id, new=new)
         )

@@ -5,9 +5,17 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import Finding
-from mirror_report.parity.plan import CompactedTopic, FlowPlan, Reopened, TopicPlan, total_bytes
+from mirror_report.parity.plan import (
+    CompactedTopic,
+    ComparedTopic,
+    FlowPlan,
+    Reopened,
+    TopicPlan,
+    offset_syncs,
+    total_bytes,
+)
 from mirror_report.parity.results import losses
-from mirror_report.parity.state import Gap, Loss, Manifest
+from mirror_report.parity.state import Gap, Loss, Manifest, TopicKey
 
 # What a record that was missing may be instead of having arrived.
 INSTEAD = (
@@ -85,19 +93,37 @@ def repaired(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> 
         renamed = sum(max(0, _count(now, name) - _count(was, name)) for name in INSTEAD)
         count = _count(was, "missing") - _count(now, "missing") - renamed
         if count > 0:
-            found.append(_arrived(topic, count))
+            timed = topic.strategy != offset_syncs.STRATEGY
+            what = f"{count} records that were missing are on the target by now"
+            found.append(_arrived(topic.key, count, what, timed=timed))
     return found
+
+
+def repaired_keys(found: Iterable[ComparedTopic]) -> list[Finding]:
+    """Keys of compacted topics whose own record had not arrived and has since, reported once."""
+    return [
+        _arrived(
+            each.topic.key, count,
+            f"{count} keys whose latest record was missing have it on the target by now",
+            timed=each.topic.keeps_time,
+        )
+        for each in found
+        if (count := sum(row["repaired"] for row in each.rows))
+    ]  # fmt: skip
 
 
 def _count(numbers: Mapping[str, Any], name: str) -> int:
     return int(numbers.get(name, 0)) + int(numbers.get(f"accounted_{name}", 0))
 
 
-def _arrived(topic: TopicPlan, count: int) -> Finding:
+def _arrived(topic: TopicKey, count: int, what: str, *, timed: bool) -> Finding:
+    """Say what arrived.
+
+    :param timed: whether timestamps are compared.
+    """
+    equal = "to the timestamp" if timed else "but for their timestamps, which are not compared"
     return Finding(
-        "ok", "repaired", topic.flow, topic.topic, None, count,
-        f"{topic.flow}/{topic.topic}: {count} records that were missing are on the target by now, "
-        "equal to the timestamp",
+        "ok", "repaired", *topic, None, count, f"{'/'.join(topic)}: {what}, equal {equal}",
         "Nothing, if the mirror was set back to them or they were written again on purpose; else "
         "find out who else writes there",
     )  # fmt: skip
