@@ -39,11 +39,13 @@ def systemd(tmp_path, monkeypatch):
         (tmp_path / name).write_text(f"#!/bin/sh\ncat {tmp_path}/{name}.out\n")
         (tmp_path / name).chmod(0o755)
 
-    def prints(sub: str, restarts: int, *entries: dict[str, Any], pid: int = 0) -> None:
+    def prints(
+        sub: str, restarts: int, *entries: dict[str, Any], pid: int = 0, runs: int = 60
+    ) -> None:
         shown = {
             "LoadState": "loaded", "ActiveState": "active" if pid else "activating",
             "SubState": sub, "NRestarts": restarts, "MainPID": pid,
-            "ExecMainStartTimestampMonotonic": 1,
+            "ExecMainStartTimestampMonotonic": max(1, int((time.monotonic() - runs) * 1e6)),
         }  # fmt: skip
         lines = "".join(f"{key}={value}\n" for key, value in shown.items())
         (tmp_path / "systemctl.out").write_text(lines)
@@ -66,9 +68,31 @@ def test_a_start_is_lost_at_the_third_end_with_its_first_cause_and_status(system
     )
 
 
-def test_ends_of_an_earlier_start_are_not_of_this_one(systemd):
-    systemd("running", 7, pid=os.getpid())
-    assert UnitWatch.of("m.service").failed() == ""
+@pytest.mark.parametrize("runs", [0, 60, 100_000])
+def test_ends_before_the_watch_are_not_of_this_run(systemd, runs):
+    former = [ended(255, second) for second in range(57)]
+    systemd("running", 57, *former, pid=os.getpid(), runs=runs)
+    watch = UnitWatch.of("m.service")
+    assert watch.failed() == ""
+    systemd("auto-restart", 59, *former, *(ended(1, second) for second in (90, 91, 92)))
+    assert watch.failed() == "its process ended 3 times, exit status 1"
+
+
+def test_an_end_that_the_watch_begins_with_is_not_of_this_run(systemd):
+    systemd("auto-restart", 56, *(ended(255, second) for second in range(57)))
+    watch = UnitWatch.of("m.service")
+    systemd("running", 57, pid=os.getpid())
+    assert watch.failed() == ""
+    systemd("auto-restart", 59)
+    assert watch.failed() == "its process ended 3 times"
+
+
+def test_ends_between_a_restart_and_the_watch_are_of_this_run(systemd):
+    entries = [ended(1, second) for second in (1, 2, 3)]
+    systemd("running", 2, *entries[:2], pid=os.getpid())
+    watch = UnitWatch.of("m.service", 0)
+    systemd("auto-restart", 2, *entries)
+    assert watch.failed() == "its process ended 3 times, exit status 1"
 
 
 def test_without_a_unit_nothing_is_asked(monkeypatch):

@@ -34,8 +34,6 @@ from mirror_report.render import Answer, formats
 
 # As many processes of a unit may end before it counts as one that cannot run.
 ENDS = 3
-# What has run for so long was not started just now: earlier ends are not of this start.
-STEADY_SECONDS = 120
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -49,6 +47,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--unit", metavar="UNIT",
         help="systemd unit of the process on this host: give up when it has ended three times",
     )  # fmt: skip
+    ended_before(parser)
     parser.add_argument("--timeout", metavar="SECONDS", type=shared.positive, default=60.0)
     shared.json(parser, "result as one JSON object")
 
@@ -66,9 +65,17 @@ def answer(options: Namespace) -> Answer:
             hosts,
             options.timeout,
             shared.show_progress,
-            UnitWatch.of(options.unit),
+            UnitWatch.of(options.unit, options.ended_before),
         )
     )
+
+
+def ended_before(parser: ArgumentParser) -> None:
+    """Add ``--ended-before``."""
+    parser.add_argument(
+        "--ended-before", metavar="N", type=int,
+        help="ends of the process (NRestarts of its unit) that do not count (default: all so far)",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,22 +83,22 @@ class UnitWatch:
     """The unit of the flows' process on this host.
 
     :param name: ``None``: it is not known, and nothing is said of it.
-    :param before: how often its process had ended before it was started anew.
+    :param before: how often its process had ended before what is watched began.
     """
 
     name: str | None = None
     before: int = 0
 
     @classmethod
-    def of(cls, name: str | None) -> "UnitWatch":
+    def of(cls, name: str | None, before: int | None = None) -> "UnitWatch":
         """Begin to watch a unit.
 
+        :param before: ``None``: all ends so far were before the watch.
         :raises ReportError: systemd does not answer.
         """
         begun = units.state(name) if name else None
-        if begun and (begun.running_seconds or 0) > STEADY_SECONDS:
-            return cls(name, begun.restarts)
-        return cls(name)
+        so_far = begun.ends if begun else 0
+        return cls(name, so_far if before is None else before)
 
     def failed(self) -> str:
         """That its process has ended too often, how and why; empty: it has not."""
