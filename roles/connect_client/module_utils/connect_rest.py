@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -60,12 +60,14 @@ class Connect:
     :param context: how a worker's certificate is judged; ``None`` for plain HTTP on this host.
     :param login: the header that says who asks; SECRET.
     :param patience: seconds to wait for workers that start or rebalance.
+    :param lost: says why there is nothing to wait for; empty: there is.
     """
 
     urls: Sequence[str]
     context: ssl.SSLContext | None
     login: Mapping[str, str]
     patience: float
+    lost: Callable[[], str] = str
 
     def ask(self, method: str, path: str, body: Any = None, **query: str) -> Any:
         """Ask until it is answered.
@@ -73,7 +75,7 @@ class Connect:
         Workers that start answer 404 or 503, and all of them 409 while tasks move.
 
         :returns: what the answer holds.
-        :raises RestError: refused, or not answered in time.
+        :raises RestError: refused, not answered in time, or nothing to wait for.
         """
         deadline = time.monotonic() + self.patience
         while True:
@@ -93,7 +95,26 @@ class Connect:
                     f"{method} {path}: no worker of {', '.join(self.urls)} did it within "
                     f"{self.patience:.0f} s: {problem}"
                 )
-            time.sleep(PAUSE_SECONDS)
+            self.pause()
+
+    def connectors(self, expand: str) -> dict[str, Any]:
+        """Every connector of the cluster by its name.
+
+        :param expand: what to tell of each, ``info`` or ``status``.
+        :raises RestError: as for :meth:`ask`, or the answer is none of a worker's.
+        """
+        found = self.ask("GET", "/connectors", expand=expand)
+        with answer_of_a_worker():
+            return {str(name): {**entry} for name, entry in found.items()}
+
+    def pause(self) -> None:
+        """Wait a moment before the next question.
+
+        :raises RestError: there is nothing to wait for.
+        """
+        if why := self.lost():
+            raise RestError(why)
+        time.sleep(PAUSE_SECONDS)
 
     def _once(self, method: str, path: str, body: Any, query: Mapping[str, str]) -> Answer | str:
         """One answer of the first worker that gives one, or why none did."""
@@ -113,24 +134,7 @@ class Connect:
                 _NoRedirect(),
             )
             try:
-                with opener.open(request, timeout=REQUEST_SECONDS) as answer:
-                    return Answer(answer.status, _parsed(_content(url, answer)))
-            except urllib.error.HTTPError as error:
-                if error.code == UNAUTHORIZED:
-                    raise RestError(
-                        f"{url}: 401: the workers do not know the user with this password; correct "
-                        "rest.client, or what rest.users says of it. Workers learn passwords when "
-                        "they start: to change one, add a user with the new password, let "
-                        "rest.client name it in the next run, and remove the old user in a third",
-                        UNAUTHORIZED,
-                    ) from None  # fmt: skip
-                if error.code in REDIRECTS:
-                    raise RestError(
-                        f"{url}: {error.code}: a redirect, which is not followed, because the "
-                        "password would go with it; name the worker's own address",
-                        error.code,
-                    ) from None
-                return Answer(error.code, _parsed(_content(url, error)))
+                return _answered(url, opener, request)
             except ssl.SSLCertVerificationError as error:
                 raise RestError(_distrust(url, error), UNTRUSTED) from None
             except urllib.error.URLError as error:
@@ -139,7 +143,52 @@ class Connect:
                 problem = f"{url}: {error.reason}"
             except OSError as error:
                 problem = f"{url}: {error}"
+            except http.client.HTTPException as error:
+                problem = f"{url}: no answer of HTTP's ({type(error).__name__})"
         return problem
+
+
+def _answered(
+    url: str, opener: urllib.request.OpenerDirector, request: urllib.request.Request
+) -> Answer:
+    """What one worker answers.
+
+    :raises RestError: it does not know who asks, sends elsewhere, or does not come to an end.
+    """
+    try:
+        with opener.open(request, timeout=REQUEST_SECONDS) as answer:
+            return Answer(answer.status, _parsed(_content(url, answer)))
+    except urllib.error.HTTPError as error:
+        if error.code == UNAUTHORIZED:
+            raise RestError(
+                f"{url}: 401: the workers do not know the user with this password; correct "
+                "rest.client, or what rest.users says of it. Workers learn passwords when "
+                "they start: to change one, add a user with the new password, let "
+                "rest.client name it in the next run, and remove the old user in a third",
+                UNAUTHORIZED,
+            ) from None
+        if error.code in REDIRECTS:
+            raise RestError(
+                f"{url}: {error.code}: a redirect, which is not followed, because the "
+                "password would go with it; name the worker's own address",
+                error.code,
+            ) from None
+        return Answer(error.code, _parsed(_content(url, error)))
+
+
+@contextmanager
+def answer_of_a_worker() -> Iterator[None]:
+    """What is done with an answer inside the block needs it to be a worker's.
+
+    :raises RestError: it is made in another way.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RestError(
+            f"what is answered is no answer of a worker's ({type(error).__name__}: "
+            f"{str(error)[:100]}); make sure that the address is that of a worker of Kafka Connect"
+        ) from None
 
 
 def _distrust(url: str, error: ssl.SSLCertVerificationError) -> str:
@@ -153,6 +202,7 @@ def _content(url: str, answer: http.client.HTTPResponse | urllib.error.HTTPError
     """The content of an answer.
 
     :raises RestError: it is longer than :data:`MOST_BYTES`.
+    :raises http.client.IncompleteRead: it ends before its end.
     """
     content = answer.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -161,6 +211,8 @@ def _content(url: str, answer: http.client.HTTPResponse | urllib.error.HTTPError
             "sure that it is the worker's address",
             answer.status or 0,
         )
+    if getattr(answer, "length", 0):
+        raise http.client.IncompleteRead(content)
     return content
 
 
@@ -168,7 +220,7 @@ def _parsed(content: bytes) -> Any:
     text = content.decode("utf-8", "replace")
     try:
         return json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -196,13 +248,23 @@ def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
 
     :param given: ``urls``, ``ca``, ``certificate`` and ``key`` (PEM text), ``username``,
         ``password`` and ``patience``.
+    :raises RestError: no context can be made of the certificates.
     """
     login = {}
     if given["username"]:
         both = f"{given['username']}:{given['password'] or ''}".encode()
         login["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
-    context = None
-    if any(url.startswith("https://") for url in given["urls"]):
+    urls = [url.rstrip("/") for url in given["urls"]]
+    secured = any(url.startswith("https://") for url in urls)
+    yield Connect(urls, _context(given) if secured else None, login, given["patience"])
+
+
+def _context(given: Mapping[str, Any]) -> ssl.SSLContext:
+    """How certificates are judged, and which one is shown.
+
+    :raises RestError: what is given is no PEM text, or the key is another certificate's.
+    """
+    try:
         context = ssl.create_default_context(cadata=given["ca"] or None)
         if given["certificate"]:
             # Python reads them from a file alone: one of this process, in no directory.
@@ -210,4 +272,9 @@ def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
                 file.write(f"{given['key']}\n{given['certificate']}\n")
                 file.flush()
                 context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-    yield Connect([url.rstrip("/") for url in given["urls"]], context, login, given["patience"])
+    except (ssl.SSLError, ValueError) as error:
+        raise RestError(
+            f"rest.ssl_ca, rest.ssl_certificate or rest.ssl_key cannot be used ({error}); give "
+            "PEM text, and the key of that certificate"
+        ) from None
+    return context

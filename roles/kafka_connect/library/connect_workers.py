@@ -2,16 +2,16 @@
 """What runs on a Kafka Connect cluster, and whether all that ran before runs again."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.connect_rest import (
-    PAUSE_SECONDS,
     UNAUTHORIZED,
     Connect,
     RestError,
+    answer_of_a_worker,
     connected,
     first_cause,
 )
@@ -66,6 +66,13 @@ options:
     description: Seconds to wait for a worker that starts, and for what has to run.
     type: float
     default: 120
+  lost:
+    description:
+      - Command that is asked while something is waited for. What it prints is why there is nothing
+        to wait for.
+    type: list
+    elements: str
+    default: []
 author:
   - kafka-mirror maintainers (@kafka-mirror)
 """
@@ -99,23 +106,23 @@ failures:
 def states(connect: Connect) -> tuple[list[str], list[str]]:
     """What runs, and what has failed and why."""
     running, failed = [], []
-    listed = connect.ask("GET", "/connectors", expand="status") or {}
-    for name, entry in sorted(listed.items()):
-        status = entry["status"]
-        parts = [(name, status["connector"])]
-        parts += [(f"{name}/{task['id']}", task) for task in status["tasks"]]
-        for what, state in parts:
-            if state["state"] == "RUNNING":
-                running.append(what)
-            elif state["state"] == "FAILED":
-                failed.append(f"{what}: {first_cause(state.get('trace', ''))}")
+    with answer_of_a_worker():
+        for name, entry in sorted(connect.connectors("status").items()):
+            status = entry["status"]
+            parts = [(name, status["connector"])]
+            parts += [(f"{name}/{task['id']}", task) for task in status["tasks"]]
+            for what, state in parts:
+                if state["state"] == "RUNNING":
+                    running.append(what)
+                elif state["state"] == "FAILED":
+                    failed.append(f"{what}: {first_cause(state.get('trace', ''))}")
     return running, failed
 
 
 def wait(connect: Connect, again: Collection[str], patience: float) -> tuple[list[str], list[str]]:
     """States once all that ran before runs again.
 
-    :raises RestError: some of it does not, in time.
+    :raises RestError: some of it does not, in time, or there is nothing to wait for.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -128,7 +135,7 @@ def wait(connect: Connect, again: Collection[str], patience: float) -> tuple[lis
                 f"{', '.join(lacking)} ran before the restart and does not now"
                 + "".join(f"; {each}" for each in failed)
             )
-        time.sleep(PAUSE_SECONDS)
+        connect.pause()
 
 
 def require_closed(connect: Connect) -> None:
@@ -150,13 +157,15 @@ def require_closed(connect: Connect) -> None:
             )
 
 
-def look(given: Mapping[str, Any]) -> dict[str, Any]:
+def look(given: Mapping[str, Any], lost: Callable[[], str]) -> dict[str, Any]:
     """What the module answers.
 
     :param given: its parameters.
+    :param lost: says why there is nothing to wait for; empty: there is.
     :raises RestError: no worker answers, or it is not as it has to be.
     """
-    with connected(given) as connect:
+    with connected(given) as asked:
+        connect = replace(asked, lost=lost)
         try:
             running, failed = states(connect)
         except RestError as error:
@@ -184,11 +193,17 @@ def main() -> None:
             "closed": {"type": "bool", "default": False},
             "again": {"type": "list", "elements": "str", "default": []},
             "patience": {"type": "float", "default": 120},
+            "lost": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
+
+    def lost() -> str:
+        status, said, _ = module.run_command(module.params["lost"] or ["true"])
+        return "" if status else str(said).strip()
+
     try:
-        module.exit_json(changed=False, **look(module.params))
+        module.exit_json(changed=False, **look(module.params, lost))
     except RestError as error:
         module.fail_json(msg=str(error), open=error.status == OPEN)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.connect_rest import (
-    PAUSE_SECONDS,
     Connect,
     RestError,
+    answer_of_a_worker,
     connected,
     first_cause,
 )
@@ -185,17 +185,21 @@ def path(name: str, *rest: str) -> str:
 
 def found(connect: Connect) -> dict[str, Found]:
     """Every connector of the cluster."""
-    listed = connect.ask("GET", "/connectors", expand="info") or {}
-    states = connect.ask("GET", "/connectors", expand="status") or {}
-    connectors = {}
-    for name, entry in listed.items():
-        status = states.get(name, {}).get("status", {})
-        own = status.get("connector", {})
-        connectors[name] = Found(
-            name, entry["info"]["config"], own.get("state", "UNASSIGNED"), own.get("trace", ""),
-            status.get("tasks", []),
-        )  # fmt: skip
-    return connectors
+    listed, states = connect.connectors("info"), connect.connectors("status")
+    with answer_of_a_worker():
+        return {
+            name: found_of(name, entry["info"], states.get(name, {}).get("status", {}))
+            for name, entry in listed.items()
+        }
+
+
+def found_of(name: str, info: Mapping[str, Any], status: Mapping[str, Any]) -> Found:
+    """A connector by what Connect tells of it."""
+    own = status.get("connector", {})
+    tasks = [{**task, "id": task["id"], "state": task["state"]} for task in status.get("tasks", [])]
+    return Found(
+        name, {**info["config"]}, own.get("state", "UNASSIGNED"), own.get("trace", ""), tasks
+    )
 
 
 def release(text: str) -> tuple[int, ...]:
@@ -205,13 +209,14 @@ def release(text: str) -> tuple[int, ...]:
 
 def version_of(connect: Connect, given: Mapping[str, Any]) -> str:
     """The release of the workers, if it and its plug-ins will do."""
-    version = str(connect.ask("GET", "/")["version"])
+    with answer_of_a_worker():
+        version = str(connect.ask("GET", "/")["version"])
+        plugins = {plugin["class"] for plugin in connect.ask("GET", "/connector-plugins")}
     if release(version) < release(given["oldest"]):
         raise RestError(
             f"the workers run Kafka {version}: MirrorMaker 2 works from {given['oldest']} on; "
             "upgrade them first"
         )
-    plugins = {plugin["class"] for plugin in connect.ask("GET", "/connector-plugins")}
     needed = {wanted["config"]["connector.class"] for wanted in given["connectors"]}
     if lacking := sorted(needed - plugins):
         raise RestError(
@@ -269,7 +274,7 @@ def settled(given: Mapping[str, Any], there: Mapping[str, Found]) -> list[dict[s
 def masked(config: Mapping[str, str] | None) -> dict[str, str]:
     """A configuration to be shown: no value that may be a secret, unless it is a reference."""
     return {
-        key: HIDDEN if SECRET.search(key) and not value.startswith("${") else value
+        key: HIDDEN if SECRET.search(key) and not str(value).startswith("${") else value
         for key, value in sorted((config or {}).items())
     }
 
@@ -281,11 +286,12 @@ def validate(connect: Connect, name: str, config: Mapping[str, str]) -> None:
     """
     plugin = urllib.parse.quote(config["connector.class"].rpartition(".")[2])
     answer = connect.ask("PUT", f"/connector-plugins/{plugin}/config/validate", dict(config))
-    errors = [
-        f"{each['value']['name']}: {' '.join(each['value']['errors'])}"
-        for each in answer["configs"]
-        if each["value"]["errors"]
-    ]
+    with answer_of_a_worker():
+        errors = [
+            f"{each['value']['name']}: {' '.join(each['value']['errors'])}"
+            for each in answer["configs"]
+            if each["value"]["errors"]
+        ]
     if errors:
         raise RestError(f"{name}: {'; '.join(errors)}")
 
@@ -354,7 +360,7 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
             since = since or now
             if now - since >= STEADY_SECONDS or not done.changed:
                 return there
-        time.sleep(PAUSE_SECONDS)
+        connect.pause()
 
 
 def _unlike(each: Found, wanted: str) -> list[str]:
