@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mirror_report import units
+from mirror_report.cli import main
 from mirror_report.commands.confirm import UnitWatch
 from mirror_report.commands.units import answer, look
 from mirror_report.model import Cause, ReportError
@@ -93,6 +94,15 @@ def test_ends_between_a_restart_and_the_watch_are_of_this_run(systemd):
     watch = UnitWatch.of("m.service", 0)
     systemd("auto-restart", 2, *entries)
     assert watch.failed() == "its process ended 3 times, exit status 1"
+
+
+def test_units_say_of_one_that_is_lost_why_and_of_others_nothing(systemd, capsys):
+    entries = [ended(1, second) for second in (1, 2, 3)]
+    systemd("auto-restart", 2, *entries)
+    assert main(["units", "--ended", "m.service", "--ended-before", "0"]) == 0
+    assert capsys.readouterr().out == "its process ended 3 times, exit status 1\n"
+    assert main(["units", "--ended", "m.service", "--ended-before", "1"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_without_a_unit_nothing_is_asked(monkeypatch):

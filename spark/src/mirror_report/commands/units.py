@@ -14,6 +14,7 @@ from typing import Any
 
 from mirror_report import units
 from mirror_report.checks import causes, processes
+from mirror_report.commands.confirm import UnitWatch, ended_before
 from mirror_report.config import Flow, Settings
 from mirror_report.config.load import parse
 from mirror_report.model import Ended, Finding, PartitionLag, ReportError, UnitRecord
@@ -34,6 +35,11 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--logins", action="store_true", help="log in to the clusters as the mirrors do"
     )
+    parser.add_argument(
+        "--ended", metavar="UNIT",
+        help="say alone whether the process of this unit has ended three times, and why",
+    )  # fmt: skip
+    ended_before(parser)
 
 
 def answer(options: Namespace) -> Answer:
@@ -41,6 +47,9 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: nothing can be written.
     """
+    if options.ended:
+        lost = UnitWatch.of(options.ended, options.ended_before).failed()
+        return formats.lines(*([lost] if lost else []))
     before = units.read(units.RECORD) or ()
     former = {record.name: record for record in before}
     records = [_looked_at(name, former.get(name), logins=options.logins) for name in units.ours()]
