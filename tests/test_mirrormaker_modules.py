@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -36,11 +38,14 @@ def test_the_version_of_systemd_is_read_from_its_first_line():
 
 def test_a_unit_without_the_marker_belongs_to_someone_else(tmp_path):
     unit = tmp_path / "mirrormaker.service"
-    assert state.unit_file_state(unit) == {"exists": False, "ours": False}
+    found = state.unit_file_state(unit)
+    assert (found["exists"], found["ours"]) == (False, False)
     unit.write_text("[Service]\nExecStart=/bin/true\n")
-    assert state.unit_file_state(unit) == {"exists": True, "ours": False}
+    found = state.unit_file_state(unit)
+    assert (found["exists"], found["ours"]) == (True, False)
     unit.write_text(f"{state.UNIT_MARKER}\n[Service]\n")
-    assert state.unit_file_state(unit) == {"exists": True, "ours": True}
+    found = state.unit_file_state(unit)
+    assert (found["exists"], found["ours"]) == (True, True)
 
 
 def test_the_unit_template_carries_the_marker():
@@ -106,6 +111,36 @@ def test_what_was_confirmed_comes_back_whole_and_nothing_else_stays(configured):
     assert (back["changed"], back["present"], back["client"]) == (True, True, '{"a": 1}')
     assert contents(folder) == before
     assert not run("restored")["changed"]
+
+
+def test_files_that_come_back_are_no_newer_than_they_were(configured):
+    folder, run = configured
+    os.utime(folder / "p.properties", ns=(10**18, 10**18))
+    run("kept")
+    (folder / "p.properties").write_text("new")
+    run("restored")
+    assert (folder / "p.properties").stat().st_mtime_ns == 10**18
+
+
+def test_what_a_former_release_kept_comes_back(configured):
+    folder, run = configured
+    run("kept")
+    kept = folder / "last-good.json"
+    document = json.loads(kept.read_text())
+    for entry in filter(None, document["files"].values()):
+        del entry["modified"]
+    kept.write_text(json.dumps(document))
+    (folder / "p.properties").write_text("new")
+    assert run("restored")["restored"]
+    assert (folder / "p.properties").read_text() == "old"
+    assert not run("restored")["restored"]
+
+
+def test_a_unit_file_says_what_its_process_is_started_with(tmp_path):
+    unit = tmp_path / "m.service"
+    assert state.unit_file_state(unit)["fingerprint"] == ""
+    unit.write_text("[Service]\nEnvironment=MM_FINGERPRINT=abc\nExecStart=/bin/true\n")
+    assert state.unit_file_state(unit)["fingerprint"] == "abc"
 
 
 def test_without_a_confirmed_configuration_nothing_is_touched(configured):

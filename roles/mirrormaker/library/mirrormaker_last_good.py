@@ -4,6 +4,7 @@
 import base64
 import grp
 import json
+import os
 import pwd
 import stat
 from collections.abc import Iterable, Mapping
@@ -28,7 +29,8 @@ description:
   - With O(state=kept) copies files and credentials, with modes and owners, into one file that only
     root reads. Call it once the process that was started with them is confirmed.
   - With O(state=restored) they are again what they were then, and files that were not among them
-    are removed. A process that was started with them has to be started again by the caller.
+    are removed. They are no newer than they were, so a process that was started with them before is
+    not outdated. One that was started with others has to be started again by the caller.
 options:
   path:
     description: File that keeps them.
@@ -82,7 +84,8 @@ client:
   type: str
 """
 
-# One file: content in Base64, mode, owner and group by name. ``None``: there was none.
+# One file: content in Base64, mode, owner and group by name, when it was written in nanoseconds
+# (not kept by former releases). ``None``: there was none.
 Kept = dict[str, Any] | None
 
 
@@ -98,7 +101,14 @@ def kept_of(path: Path) -> Kept:
         "mode": stat.S_IMODE(status.st_mode),
         "owner": pwd.getpwuid(status.st_uid).pw_name,
         "group": grp.getgrgid(status.st_gid).gr_name,
+        "modified": status.st_mtime_ns,
     }
+
+
+def like(one: Kept, other: Kept) -> bool:
+    """Whether two files are the same, whenever they were written."""
+    when = {"modified": 0}
+    return one == other or (one is not None and other is not None and one | when == other | when)
 
 
 def bring_back(path: Path, kept: Kept) -> None:
@@ -114,6 +124,9 @@ def bring_back(path: Path, kept: Kept) -> None:
         if owner is None or group is None:
             raise PathError(f"{path}: {kept['owner']} or {kept['group']} is not there any more")
         entry.write(base64.b64decode(kept["content"]), kept["mode"], owner, group)
+        # A process that was started with it is not older than it.
+        if (when := kept.get("modified")) is not None:
+            os.utime(path.name, ns=(when, when), dir_fd=entry.directory, follow_symlinks=False)
 
 
 def all_files(files: Iterable[str], credentials: Path) -> list[str]:
@@ -141,7 +154,7 @@ def restore(given: Mapping[str, Any]) -> dict[str, Any]:
         return {"changed": False, "present": False, "restored": False, "client": ""}
     kept = document["files"]
     names = dict.fromkeys([*kept, *all_files(given["files"], Path(given["credentials"]))])
-    unlike = [name for name in names if kept_of(Path(name)) != kept.get(name)]
+    unlike = [name for name in names if not like(kept_of(Path(name)), kept.get(name))]
     for name in unlike:
         bring_back(Path(name), kept.get(name))
     return {

@@ -52,11 +52,13 @@ process:
   returned: always
   type: dict
 directory:
-  description: exists, empty, ownership (null if the marker is missing), identity (null if unknown).
+  description:
+    - exists, empty, ownership (null if the marker is missing), identity (null if unknown),
+      last_good (whether a configuration is kept to go back to).
   returned: always
   type: dict
 unit_file:
-  description: exists, ours (written by this role).
+  description: exists, ours (written by this role), fingerprint of what it starts.
   returned: always
   type: dict
 user_exists:
@@ -147,14 +149,17 @@ def directory_state(directory: Path) -> dict[str, Any]:
         "empty": exists and not any(directory.iterdir()),
         "ownership": read_object(directory / "ownership.json"),
         "identity": read_object(directory / "identity.json"),
+        "last_good": (directory / "last-good.json").is_file(),
     }
 
 
-def unit_file_state(unit_file: Path) -> dict[str, bool]:
-    """Say whether there is a unit file and whether this role wrote it."""
+def unit_file_state(unit_file: Path) -> dict[str, Any]:
+    """Say whether there is a unit file, whether this role wrote it, and what it starts."""
     exists = unit_file.is_file()
-    ours = exists and UNIT_MARKER in unit_file.read_text(encoding="utf-8", errors="replace")
-    return {"exists": exists, "ours": ours}
+    text = unit_file.read_text(encoding="utf-8", errors="replace") if exists else ""
+    written = re.search(r"^Environment=MM_FINGERPRINT=(\w+)$", text, re.MULTILINE)
+    fingerprint = written.group(1) if written else ""
+    return {"exists": exists, "ours": UNIT_MARKER in text, "fingerprint": fingerprint}
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+../../support/test_wrong_change.py
