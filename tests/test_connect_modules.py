@@ -170,6 +170,14 @@ def worker(
     process.wait(30)
 
 
+def wait_for(done: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(1)
+
+
 def running(tasks: int = 1) -> dict[str, Any]:
     """How the module shows a connector all of whose tasks run."""
     return {"state": "RUNNING", "tasks": ["RUNNING"] * tasks}
@@ -222,7 +230,14 @@ def test_connectors_of_others_are_left_alone_and_own_ones_that_are_not_declared_
     with worker.connectors(orders, payments):
         worker.ask("/connectors/foreign/config", "PUT", FOREIGN)
         one = worker.keep(orders)
-        assert (one["changed"], one["undeclared"]) == (False, ["payments-source"])
+        assert (one["changed"], one["undeclared"]) == (False, {"payments-source": running()})
+        (warning,) = map(str, one["warnings"])
+        assert "connector payments-source still mirrors, and no flow" in warning
+        assert "DELETE /connectors/payments-source at a worker" in warning
+        worker.ask("/connectors/payments-source/pause", "PUT")
+        wait_for(lambda: worker.keep(orders)["undeclared"]["payments-source"]["state"] == "PAUSED")
+        (warning,) = map(str, worker.keep(orders, check=True)["warnings"])
+        assert "connector payments-source is still there, PAUSED, and no flow" in warning
         gone = worker.keep(orders, payments, {**orders, "name": "foreign"}, state="absent")
         assert gone["changed"]
         assert worker.ask("/connectors") == ["foreign"]
@@ -262,7 +277,10 @@ def test_another_name_is_refused_unless_it_is_accepted(worker: Worker) -> None:
         assert "source: orders-source in connectors of flow orders" in refused["msg"]
         assert worker.ask("/connectors") == ["orders-source"]
         accepted = worker.keep(renamed, accept_new_names=["orders"])
-        assert (accepted["sent"], accepted["undeclared"]) == (["orders-copy"], ["orders-source"])
+        assert (accepted["sent"], accepted["undeclared"]) == (
+            ["orders-copy"],
+            {"orders-source": running()},
+        )
 
 
 def test_workers_without_the_plug_in_or_too_old_are_refused(worker: Worker) -> None:

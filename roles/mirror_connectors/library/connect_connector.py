@@ -25,8 +25,8 @@ description:
   - Creates connectors, changes those whose configuration differs, and brings each into its state.
     A configuration is sent only if it differs, because Connect restarts the tasks of what it is
     sent.
-  - It owns what carries its mark. Other connectors are left alone, and own ones that are declared
-    no more are named.
+  - It owns what carries its mark. Other connectors are left alone, and it warns of own ones that
+    are declared no more, with what they do.
   - Waits until connectors and tasks run. What has failed is restarted once. What was changed has
     to run for five seconds.
 options:
@@ -118,9 +118,9 @@ restarted:
   returned: always
   type: list
 undeclared:
-  description: Names of own connectors that are declared no more; they go on.
+  description: Own connectors that are declared no more, by name, with their states; they go on.
   returned: always
-  type: list
+  type: dict
 """
 
 ALIASES = ("source.cluster.alias", "target.cluster.alias")
@@ -396,7 +396,7 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
             sent = [] if given["state"] == "absent" else list(wanted)
             return {
                 "changed": bool(sent), "version": "", "sent": sent, "restarted": [], "states": {},
-                "undeclared": [], "diff": [difference(name, None, wanted[name]) for name in sent],
+                "undeclared": {}, "diff": [difference(name, None, wanted[name]) for name in sent],
             }  # fmt: skip
         version = version_of(connect, given)
         before = found(connect)
@@ -411,11 +411,11 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         "sent": done.sent,
         "restarted": done.restarted,
         "states": {name: there[name].shown for name in after if name in there},
-        "undeclared": sorted(
-            each.name
-            for each in there.values()
-            if given["mark"] in each.config and each.name not in after
-        ),
+        "undeclared": {
+            name: each.shown
+            for name, each in sorted(there.items())
+            if given["mark"] in each.config and name not in after
+        },
         "diff": [
             difference(
                 name, before[name].config if name in before else None,
@@ -445,6 +445,20 @@ def answers(connect: Connect) -> bool:
     return True
 
 
+def still_there(name: str, shown: Mapping[str, Any]) -> str:
+    """What is said of an own connector that is declared no more.
+
+    :param shown: its state and its tasks'.
+    """
+    runs = shown["state"] == "RUNNING" and "RUNNING" in shown["tasks"]
+    does = "still mirrors" if runs else f"is still there, {shown['state']}"
+    return (
+        f"connector {name} {does}, and no flow of the inventory names it any more: nobody watches "
+        f"what it mirrors, and it may arrive twice. Put its flow back into mirror_flows, or "
+        f"DELETE {path(name)} at a worker"
+    )
+
+
 def main() -> None:
     """Run as an Ansible module."""
     module = AnsibleModule(
@@ -469,9 +483,12 @@ def main() -> None:
         supports_check_mode=True,
     )  # fmt: skip
     try:
-        module.exit_json(**keep(module.params, check=module.check_mode))
+        answer = keep(module.params, check=module.check_mode)
     except RestError as error:
         module.fail_json(msg=str(error))
+    for name, shown in answer["undeclared"].items():
+        module.warn(still_there(name, shown))
+    module.exit_json(**answer)
 
 
 if __name__ == "__main__":
