@@ -24,7 +24,7 @@ TRENDS = {"catches_up"}
 LATER = {
     "losses", "retention_bytes", "sized", "doubted", "certain", "foreign", "looks",
     "leader_epochs", "last_records", "replaced", "newer", "moments", "looked_at_ms", "wrong",
-    "uncompared", "open_buckets", "slices", "below_records",
+    "uncompared", "open_buckets", "slices", "below_records", "logs",
 }  # fmt: skip
 """Keys of the state that came later than what is stored: it is read without them."""
 MEASURED = re.compile(r"seconds$|rate$|bytes$|\.parquet$")
