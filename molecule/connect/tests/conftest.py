@@ -17,7 +17,13 @@ from labkit.rest import Rest  # noqa: E402
 from labkit.site import Variables  # noqa: E402
 
 # What takes minutes, and is proved for the other engines in `make test`.
-LONG = {"test_35_faults.py", "test_66_open_worker.py", "test_72_names.py", "test_two_hosts.py"}
+LONG = {
+    "test_35_faults.py",
+    "test_47_going_back.py",
+    "test_66_open_worker.py",
+    "test_72_names.py",
+    "test_two_hosts.py",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
