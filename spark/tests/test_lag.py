@@ -396,6 +396,20 @@ def test_a_mirror_that_nobody_runs_is_a_finding_also_if_nothing_waits() -> None:
     assert lag_findings.judge(FLOW, [], EMPTY, CLUSTERS) == []
 
 
+def test_nobody_says_that_nothing_waits_while_the_lag_is_unknown() -> None:
+    known = PartitionLag("orders", "t", 0, "IDLE", 0, 9, 9, 0, 0.0)
+    unknown = PartitionLag("orders", "u", 0, "UNKNOWN", None, None, None, None, None)
+    for rows in ([unknown], [known, unknown]):
+        found = {one.kind: one.message for one in lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)}
+        assert found.keys() == {"unknown_lag", "not_running"}
+        assert "nothing waits" not in found["not_running"]
+        assert "not known" in found["not_running"]
+        assert "group g has no member" in found["not_running"]
+    waiting = replace(known, state="STOPPED", lag_records=7)
+    kinds = [one.kind for one in lag_findings.judge(FLOW, [waiting, unknown], EMPTY, CLUSTERS)]
+    assert kinds == ["stopped", "unknown_lag"], "it is said once that nobody mirrors"
+
+
 def test_good_states_are_no_finding() -> None:
     rows = [PartitionLag("orders", "t", 0, state, 0, 9, 9, 0, 0.0) for state in ("OK", "IDLE")]
     assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []

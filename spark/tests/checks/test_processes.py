@@ -111,6 +111,35 @@ def test_what_no_inventory_names_any_more_and_runs_is_told(recorded):
     assert found_in(recorded(other, dead, instances=None)) == []
 
 
+@pytest.mark.parametrize(
+    ("hosts", "active", "kinds", "told"),
+    [
+        (("here", "there"), "inactive", [], ["not_running"]),
+        (("here", "there"), "failed", ["lagging"], ["not_running"]),
+        (("here", "there"), "active", [], []),
+        # systemd starts it again: what ends again and again is told as that
+        (("here", "there"), "activating", [], []),
+        # nobody mirrors at all, which is said already
+        (("here", "there"), "inactive", ["stopped"], []),
+        (("here", "there"), "inactive", ["not_running"], []),
+        # of a mirror on one host its group tells
+        (("here",), "inactive", [], []),
+    ],
+)
+def test_a_process_that_rests_here_is_told_while_another_host_mirrors(
+    recorded, hosts, active, kinds, told
+):
+    settings = recorded(UnitRecord("mirrormaker", active, "dead", time.time()))
+    flow = dataclasses.replace(FLOW, hosts=hosts)
+    of_flow = [finding(kind, "", "", flow="orders") for kind in kinds]
+    found = processes_of(settings, (flow,), of_flow)
+    assert [each.kind for each in found] == told
+    assert all("not running on this host" in each.message for each in found)
+    # A unit that was left where the inventory has none is meant to rest.
+    elsewhere = dataclasses.replace(settings, instances=())
+    assert "not_running" not in {one.kind for one in processes_of(elsewhere, (flow,), of_flow)}
+
+
 def test_a_record_that_is_not_renewed_is_not_known(recorded):
     now = dataclasses.replace(HANGING, at=time.time())
     assert found_in(recorded(now), "stalled") == ["hindered"]

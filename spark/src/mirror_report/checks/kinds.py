@@ -177,8 +177,8 @@ TABLE: Mapping[str, Kind] = {
     ),
     "not_running": Kind(
         "warning",
-        "nothing waits, and no process of the mirror is at work; or a connector is paused, stopped "
-        "or gone",
+        "nothing is known to wait, and no process of the mirror is at work, or none on this host "
+        "while others are; or a connector is paused, stopped or gone",
         "If it was not stopped on purpose, run `journalctl -u <instance> -n 100` on the mirror's "
         "host, or the finding's request to Kafka Connect.",
     ),

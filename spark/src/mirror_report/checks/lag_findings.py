@@ -22,7 +22,7 @@ SHOWN = 3
 def judge(
     flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
 ) -> list[Finding]:
-    """One finding per topic and bad state, or one if a stopped mirror has nothing to do.
+    """One finding per topic and bad state, and one if nobody mirrors and nothing waits.
 
     Losses have a module of their own.
 
@@ -40,11 +40,15 @@ def judge(
         for (topic, state), some in by_topic.items()
     ]
     if not group.members and rows and not any(row.lag_records for row in rows):
+        known = all(row.lag_records is not None for row in rows)
+        what = (
+            "nothing waits, and nobody would mirror it" if known
+            else "whether records wait is not known, and nobody would mirror them"
+        )  # fmt: skip
         found.append(
             finding(
                 "not_running",
-                f"nothing waits, and nobody would mirror it: group {flow.group_id} has no member "
-                f"(state {group.state})",
+                f"{what}: group {flow.group_id} has no member (state {group.state})",
                 remedies.start(flow),
                 flow=flow.name,
             )

@@ -125,6 +125,35 @@ def _stands_still(
     ]
 
 
+def resting(
+    flow: Flow, records: Sequence[UnitRecord], instances: Collection[str], kinds: Collection[str]
+) -> list[Finding]:
+    """The flow's process does not run on this host, while one on another does its work.
+
+    :param instances: of this host, by the inventory.
+    :param kinds: of what was found of the flow.
+    """
+    record = next((each for each in records if each.name == flow.instance), None)
+    if (
+        record is None
+        or record.active not in {"inactive", "failed"}
+        or record.name not in instances
+        or len(flow.hosts) < 2
+        or {"stopped", "not_running"} & {*kinds}
+    ):
+        return []
+    return [
+        finding(
+            "not_running",
+            f"{record.name}.service is not running on this host ({record.active}): the mirror's "
+            "work rests on its other hosts",
+            f"If it was not stopped on purpose: {remedies.journal(flow)}; "
+            f"{remedies.service(flow, 'start')}",
+            flow=flow.name,
+        )
+    ]
+
+
 def undeclared(records: Sequence[UnitRecord], instances: Collection[str]) -> list[Finding]:
     """Mirrors that run on this host, and that the inventory does not have there any more.
 

@@ -75,19 +75,20 @@ def processes_of(
     oldest = time.time() - FRESH_INTERVALS * max(settings.lag_interval_seconds, MINUTE)
     if records is None or any(record.at < oldest for record in records):
         return processes.not_recorded(settings.units_file)
+    kinds = {flow.name: [one.kind for one in found if one.flow == flow.name] for flow in flows}
     of_flows = [
         each
         for flow in flows
         for each in processes.judge(
-            flow,
-            records,
-            [one.kind for one in found if one.flow == flow.name],
-            [row for row in rows if row.flow == flow.name],
+            flow, records, kinds[flow.name], [row for row in rows if row.flow == flow.name]
         )
     ]
-    if settings.instances is None:
+    if (here := settings.instances) is None:
         return of_flows
-    return [*of_flows, *processes.undeclared(records, settings.instances)]
+    resting = [
+        each for flow in flows for each in processes.resting(flow, records, here, kinds[flow.name])
+    ]
+    return [*of_flows, *resting, *processes.undeclared(records, here)]
 
 
 def _looked_at(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRecord:
