@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mirror_report import engines
 from mirror_report.checks import failover, groups
 from mirror_report.checks.images import image
-from mirror_report.config import Cluster, Flow
+from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
+from mirror_report.kafka.connection import ClusterError, UnreadableError
 from mirror_report.kafka.records import Seen
 from mirror_report.kafka.tails import Tail
 from mirror_report.model import (
@@ -538,3 +539,36 @@ def test_copies_agree_in_content_and_time_unless_a_broker_stamps_them(
     record: Seen, other: Seen, same: bool
 ) -> None:
     assert record.same_as(other) is same
+
+
+# What cannot be read
+
+
+class Own:
+    """The target's client, of a mirror whose own topics hold one batch each."""
+
+    cluster = WEST
+
+    def snapshot(self, _: Any, names: Any, *, settings: bool) -> ClusterSnapshot:
+        """Topics with a record."""
+        assert not settings
+        return cluster(*(topic(name, log(1)) for name in names))
+
+
+@pytest.mark.parametrize("name", ["syncs", "checkpoints"])
+def test_what_a_damaged_batch_of_the_mirror_may_hold_is_unknown_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def catch_up(_: Any, __: Any, reads: Any, ___: float) -> dict[str, ClusterError]:
+        for read, tail, _ in reads:
+            tail.next = {0: 0 if read.name == name else 1}
+        return {name: UnreadableError(f"{name} cannot be read")}
+
+    monkeypatch.setattr(offset_syncs, "catch_up", catch_up)
+    own: Any = Own()
+    read = offset_syncs.translation(own, Credentials(), FLOW, {}, ())
+    assert [problem.kind for problem in read.problems] == ["unreadable"]
+    assert (read.syncs is None, read.checkpoints is None) == (name == "syncs", name != "syncs")
+    if name == "syncs":
+        # An older sync may be contradicted by one of those.
+        assert states(judged(group(150, 150), translation=read)) == ("unknown", None, None, 0.0)

@@ -19,6 +19,7 @@ from mirror_report.model import (
     OffsetSync,
     PartitionSnapshot,
     Place,
+    ReportError,
     TopicSnapshot,
     WorkerState,
 )
@@ -245,7 +246,7 @@ def test_connector_that_is_gone_is_a_warning() -> None:
     assert (found.severity, found.kind) == ("warning", "not_running")
     assert "connector orders is not there" in found.message
     # Of a topic of states that could not be read nothing is known; that is said elsewhere.
-    unread = replace(gone, workers=(), problems=("cluster west: may not read connect-status",))
+    unread = replace(gone, workers=(), problems=(ReportError("may not read connect-status"),))
     assert workers.judge(ON_CONNECT, unread, ALIVE) == []
     # It is about to be created for the first time.
     assert workers.judge(ON_CONNECT, MirrorStatus({}), ALIVE) == []

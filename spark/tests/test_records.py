@@ -33,6 +33,8 @@ class Log:
     # Whether kafka-python has begun to take the batch apart that it cannot read.
     broken: "Exception | None" = None
     begun = True
+    # The topic that holds it; by default the one that is read first.
+    breaks: "str | None" = None
 
     def __init__(self, **options: Any) -> None:
         Log.opened = self
@@ -69,7 +71,7 @@ class Log:
         if self.refuses:
             raise TopicAuthorizationFailedError("t")
         first = next(iter(self.at))
-        if self.broken and first not in self.paused:
+        if self.broken and first not in self.paused and self.breaks in (None, first.topic):
             self._fetcher._next_partition_records = (
                 SimpleNamespace(topic_partition=first) if self.begun else None
             )
@@ -100,6 +102,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> type[Log]:
     monkeypatch.setattr(Log, "refuses", False)
     monkeypatch.setattr(Log, "broken", None)
     monkeypatch.setattr(Log, "begun", True)
+    monkeypatch.setattr(Log, "breaks", None)
     return Log
 
 
@@ -211,6 +214,25 @@ def test_batch_of_an_unknown_partition_is_no_fault_of_the_cluster(
     log.broken, log.begun = error, False
     with pytest.raises(UnreadableError, match=type(error).__name__):
         records.oldest_waiting(EAST, Credentials(), {("t", 0): (1, 5), ("t", 1): (1, 5)})
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["its partition is known", "it is not"])
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+def test_batch_of_a_topic_of_the_mirror_that_cannot_be_read_fails_that_topic_alone(
+    log: type[Log], error: Exception, begun: bool
+) -> None:
+    tails = {name: Tail(next={0: 1}) for name in ("t", "u")}
+    reads = [
+        (TopicSnapshot(name, "id", {0: PartitionSnapshot(0, 5, 5)}, {}, None), tail,
+         lambda record: ("k", record.offset))
+        for name, tail in tails.items()
+    ]  # fmt: skip
+    log.broken, log.begun, log.breaks = error, begun, "t"
+    failed = catch_up(EAST, Credentials(), reads, 5)
+    assert failed.keys() == {"t"}
+    assert (failed["t"].kind, str(error) in failed["t"].message) == ("unreadable", True)
+    assert (tails["t"].next, tails["t"].latest) == ({0: 1}, {}), "the next run asks again"
+    assert (tails["u"].next, tails["u"].latest) == ({0: 5}, {"k": 2})
 
 
 def test_codec_that_is_not_installed_is_named(

@@ -109,6 +109,12 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "preflight.takeover": lambda c: preflight.takeover(
         c.flow, c.copied, {}, GroupSnapshot("g", "Empty", ())
     ),
+    "processes.resting": lambda c: processes.resting(
+        replace(c.flow, instance="mirrormaker", hosts=("here", "there")),
+        [UnitRecord("mirrormaker", "inactive", "dead")],
+        ["mirrormaker"],
+        [],
+    ),
     "processes.judge": lambda c: processes.judge(
         replace(c.flow, instance="mirrormaker"),
         [UnitRecord("mirrormaker", "active", "running", 0.0, 9.0, cause=Cause("login_refused"))],

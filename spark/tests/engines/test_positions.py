@@ -27,7 +27,7 @@ class Asked:
             return {}, {}
 
         monkeypatch.setattr(positions, "own_topics", own_topics)
-        monkeypatch.setattr(positions, "catch_up", lambda *_: None)
+        monkeypatch.setattr(positions, "catch_up", lambda *_: {})
         for name in ("committed", "consumers", "workers"):
             monkeypatch.setattr(positions.groups, name, self.of_group(name))
 

@@ -133,7 +133,8 @@ def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartit
     return finding(
         "group_unknown",
         f"whether group {group} would skip records of {rows[0].topic} on {flow.target} is not "
-        f"known ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log",
+        f"known ({_numbers(rows)}): its position lies between two offset syncs, or beyond a log, "
+        "or not all syncs could be read",
         f"mirror-report groups --flow {flow.name} checks again"
         + (
             f". To be safe before it moves, with a few records read again: "

@@ -77,12 +77,13 @@ class Scene:
         return through and topic not in self.shared
 
     def image(self, group: str, topic: str, number: int, offset: int) -> Image | None:
-        """Where an offset of the source is on the target; ``None``: a side is not known."""
+        """Where an offset of the source is on the target; ``None``: not all is known of it."""
         here, there = self.partitions(topic, number)
-        if here is None or there is None or offset > here.end:
+        known = self.translation.syncs
+        if here is None or there is None or offset > here.end or known is None:
             return None
         offset = max(offset, here.log_start)
-        syncs = self.translation.syncs.get((topic, number), ())
+        syncs = known.get((topic, number), ())
         found = image(offset, syncs, here, there)
         if offset == here.end and self.through(topic, number):
             found = found.at_end(there)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mirror_report.checks import control, failover
 from mirror_report.checks.groups import Probe, Scene, parities, places, unproved
-from mirror_report.checks.verdict import failure, finding, verdict
+from mirror_report.checks.verdict import failure, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
@@ -177,17 +177,10 @@ def observe_groups(
         **{name: "not_synced" for name in wanted if not flow.syncs(name)},
     }
     rows += [GroupParity(flow.name, name, without[name], None, None, None, ()) for name in without]
-    action = (
-        f"Grant the identity READ on the topics of {flow.target} that docs/report/permissions.md "
-        "lists"
-    )
     findings = [
         *failover.judge(flow, settings.clusters[flow.target], rows),
         *(failure(error, flow.name) for error in refused.values()),
-        *(
-            finding("permission", problem, action, flow=flow.name)
-            for problem in translated.problems
-        ),
+        *(failure(problem, flow.name) for problem in translated.problems),
         *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
     ]
     return FlowGroups(

@@ -20,7 +20,7 @@ from mirror_report.checks import (
 from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
-from mirror_report.checks.verdict import failure, finding
+from mirror_report.checks.verdict import failure
 from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka import guarded
@@ -123,17 +123,13 @@ class _Measurement:
             evidence=evidence, history=past, baseline=self.known["baseline"], warn=warn,
         )  # fmt: skip
         status = self._status()
-        action = (
-            f"Grant the identity READ on the topics of {flow.target} that "
-            "docs/report/permissions.md lists"
-        )
         self.findings.extend([
             *loss_checks.judge(flow, losses, cluster),
             *lag_findings.judge(flow, rows, observed.group, self.settings.clusters),
             *lag_findings.hung(flow, transactions, cluster, warn),
             *lag_findings.heartbeat(flow, status, warn, cluster),
             *workers.judge(flow, mirror, observed.group),
-            *(finding("permission", text, action, flow=flow.name) for text in mirror.problems),
+            *(failure(problem, flow.name) for problem in mirror.problems),
             *control.foreign(flow, mirror.foreign, time.time_ns() // 1_000_000),
         ])  # fmt: skip
         self._remember(history, len(lines), past, drained, rows)

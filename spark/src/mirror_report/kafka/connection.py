@@ -57,7 +57,9 @@ class DeniedError(ClusterError):
 
 
 class UnreadableError(ClusterError):
-    """The cluster answers, and this client cannot read the records it sends."""
+    """The cluster answers, and what it sends of a topic cannot be read."""
+
+    kind = "unreadable"
 
 
 class _Captured(logging.Handler):

@@ -132,7 +132,9 @@ def since(
     tail = Tail.load(before) if before else Tail()
     tail.fit(topic, time.time_ns() // 1_000_000)
     skip_old(tail, topic)
-    catch_up(client.cluster, credentials, [(topic, tail, _every(tail))], timeout_seconds)
+    reads = [(topic, tail, _every(tail))]
+    for problem in catch_up(client.cluster, credentials, reads, timeout_seconds).values():
+        raise problem
     found = by_partition(tail)
     tail.latest = {}
     return found, tail.dump()
@@ -176,18 +178,14 @@ def translation(
         else:
             skip_old(tail, topic)
             reads.append((topic, tail, history(tail)))
-    catch_up(client.cluster, credentials, reads, timeout_seconds)
+    problems |= catch_up(client.cluster, credentials, reads, timeout_seconds)
     _forget(flow, tails, recreated)
-    checkpoints = tails.get(flow.checkpoints_topic)
-    behind = flow.checkpoints_topic in problems or (
-        checkpoints is not None
-        and flow.checkpoints_topic in readable
-        and checkpoints.left(readable[flow.checkpoints_topic]) > 0
-    )
+    behind = {*problems, *(topic.name for topic, tail, _ in reads if tail.left(topic) > 0)}
+    syncs, checkpoints = (tails.get(n) for n in (flow.offset_syncs_topic, flow.checkpoints_topic))
     return Translation(
-        by_partition(tails.get(flow.offset_syncs_topic, Tail())),
-        None if behind else _checkpoints(flow, checkpoints),
-        tuple(problem.message for problem in problems.values()),
+        None if flow.offset_syncs_topic in behind else by_partition(syncs or Tail()),
+        None if flow.checkpoints_topic in behind else _checkpoints(flow, checkpoints),
+        tuple(problems.values()),
         # The lag's own reading tells of the syncs.
         foreign_records(tails, [flow.checkpoints_topic]),
     )

@@ -103,15 +103,18 @@ def _from_own_topics(
         tails.setdefault(name, Tail()).fit(topic, time.time_ns() // 1_000_000)
         if name == flow.offset_syncs_topic:
             offset_syncs.skip_old(tails[name], topic)
-    catch_up(
+    problems |= catch_up(
         client.cluster,
         credentials,
         [(topic, tails[name], decoders[name]) for name, topic in readable.items()],
         timeout_seconds,
     )
+    # Of any partition the newest position may lie in what cannot be read.
+    if flow.offset_topic in problems:
+        raise problems[flow.offset_topic]
     left = {name: tails[name].left(topic) for name, topic in readable.items()}
     for name in (flow.offset_topic, flow.status_topic):
-        if left.get(name):
+        if left.get(name) and name not in problems:
             raise ClusterError(
                 f"cluster {client.cluster.alias}: {left[name]} records of {name} were not read "
                 f"within {timeout_seconds:.0f} s",
@@ -125,7 +128,7 @@ def _from_own_topics(
         committed_at_ms,
         offset_syncs.newest_by_partition(complete.get(flow.offset_syncs_topic, Tail())),
         _workers(complete.get(flow.status_topic, Tail())),
-        tuple(problem.message for problem in problems.values()),
+        tuple(problems.values()),
         foreign_records(tails, readable),
     )
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 from kafka import TopicPartition
 
 from mirror_report.config import Cluster, Credentials
-from mirror_report.kafka.connection import ClusterError, DeniedError
+from mirror_report.kafka.connection import ClusterError, DeniedError, UnreadableError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.records import consumer
-from mirror_report.model import ForeignRecords, TopicSnapshot, another_topic
+from mirror_report.kafka.records import consumer, polled
+from mirror_report.model import ForeignRecords, Place, TopicSnapshot, another_topic
 
 READ_SECONDS = 120.0
 # Half of Kafka's default of ``delete.retention.ms``.
@@ -115,9 +115,9 @@ def own_topics(
     """
     seen = client.snapshot(None, names, settings=False)
     problems: dict[str, ClusterError] = {
-        name: (DeniedError if name in seen.refused else ClusterError)(
-            f"cluster {client.cluster.alias}: {why}"
-        )
+        name: DeniedError(f"cluster {client.cluster.alias}: {why}", _grant(name))
+        if name in seen.refused
+        else UnreadableError(f"cluster {client.cluster.alias}: {why}", _describe(name))
         for name, why in seen.errors.items()
     }
     readable = {
@@ -129,7 +129,7 @@ def own_topics(
         name: DeniedError(
             f"cluster {client.cluster.alias}: identity {client.cluster.identity} "
             f"({client.cluster.username or 'anonymous'}) may not read {name}",
-            f"Grant it READ on topic {name}",
+            _grant(name),
         )
         for name in seen.topics
         if name not in readable
@@ -137,39 +137,84 @@ def own_topics(
     return readable, problems
 
 
+def _grant(name: str) -> str:
+    return f"Grant it READ on topic {name}"
+
+
+def _describe(name: str) -> str:
+    return f"kafka-topics.sh --describe --topic {name} shows whether its partitions have leaders"
+
+
 def catch_up(
     cluster: Cluster,
     credentials: Credentials,
     tails: Sequence[tuple[TopicSnapshot, Tail, Decode]],
     timeout_seconds: float,
-) -> None:
+) -> dict[str, ClusterError]:
     """Read compacted topics on to their ends, or as far as the time allows.
 
     :param tails: each topic, what was read of it (fitted to it), and how to decode its records.
+    :returns: topic -> why no more of it can be read: a batch is damaged, or of a codec that is not
+        there. What is newest of it by then may be old.
     :raises ClusterError: they may not be read. A record that is not of its format is passed over.
     """
+    try:
+        failed = _read(cluster, credentials, tails, timeout_seconds)
+    except UnreadableError as error:
+        # Which topic it is shows when each is read alone.
+        if len(tails) > 1:
+            single = [catch_up(cluster, credentials, [one], timeout_seconds) for one in tails]
+            return {name: why for some in single for name, why in some.items()}
+        return {topic.name: _unreadable(cluster, topic.name, error.message)
+                for topic, _, _ in tails}  # fmt: skip
+    next_offsets = {topic.name: tail.next for topic, tail, _ in tails}
+    return {
+        name: _unreadable(
+            cluster, name, f"partition {number} from offset {next_offsets[name][number]}, {why}"
+        )
+        for (name, number), why in failed.items()
+    }
+
+
+def _unreadable(cluster: Cluster, name: str, why: str) -> UnreadableError:
+    return UnreadableError(
+        f"cluster {cluster.alias}: {name}, in which the mirror keeps its state: {why}",
+        "Install the package that the message names; if it names none, ask the broker's log about "
+        "that partition. Leave the topic itself as it is: it holds what the mirror needs",
+    )
+
+
+def _read(
+    cluster: Cluster,
+    credentials: Credentials,
+    tails: Sequence[tuple[TopicSnapshot, Tail, Decode]],
+    timeout_seconds: float,
+) -> dict[Place, str]:
+    """Partitions that could not be read to their ends, and why."""
     waiting = {
         TopicPartition(topic.name, number): (log.high_watermark or 0, tail, decode)
         for topic, tail, decode in tails
         for number, log in topic.partitions.items()
         if tail.next[number] < (log.high_watermark or 0)
     }
+    failed: dict[Place, str] = {}
     if not waiting:
-        return
+        return failed
     starts = {at: tail.next[at.partition] for at, (_, tail, _) in waiting.items()}
     deadline = time.monotonic() + timeout_seconds
     names = ", ".join(sorted({at.topic for at in waiting}))
     with consumer(cluster, credentials, "tail", starts, names, max_poll_records=10_000) as opened:
         while waiting and time.monotonic() < deadline:
-            for at, batch in opened.poll(timeout_ms=200).items():
+            for at, batch in polled(opened, failed).items():
                 if at in waiting:
                     _, tail, decode = waiting[at]
                     _take(batch, tail, decode)
             for at, (end, tail, _) in list(waiting.items()):
                 tail.next[at.partition] = opened.position(at)
-                if tail.next[at.partition] >= end:
+                if tail.next[at.partition] >= end or (at.topic, at.partition) in failed:
                     del waiting[at]
             opened.pause(*(set(opened.assignment()) - set(waiting)))
+    return failed
 
 
 def _take(batch: Sequence[Any], tail: Tail, decode: Decode) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.errors import ReportError
 from mirror_report.model.mirror import ForeignRecords, OffsetSync
 
 # Group, topic of the source, and partition.
@@ -15,16 +16,17 @@ GroupPlace = tuple[str, str, int]
 class Translation:
     """What a mirror keeps to find a group's position on the target.
 
-    :param syncs: offset syncs of a source partition, oldest first, thinned out with age.
+    :param syncs: offset syncs of a source partition, oldest first, thinned out with age; ``None``:
+        they could not be read to their end, so a newer one may contradict them.
     :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
         target, and when it was written; ``None``: they could not be read to their end.
     :param problems: what could not be read, and why.
     :param foreign: what somebody else wrote there.
     """
 
-    syncs: Mapping[Place, Sequence[OffsetSync]] = field(default_factory=dict)
+    syncs: Mapping[Place, Sequence[OffsetSync]] | None = field(default_factory=dict)
     checkpoints: Mapping[GroupPlace, OffsetSync] | None = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    problems: tuple[ReportError, ...] = ()
     foreign: tuple[ForeignRecords, ...] = ()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.errors import ReportError
 
 
 @dataclass(frozen=True)
@@ -65,5 +66,5 @@ class MirrorStatus:
     committed_at_ms: Mapping[Place, int] = field(default_factory=dict)
     syncs: Mapping[Place, OffsetSync] = field(default_factory=dict)
     workers: tuple[WorkerState, ...] = ()
-    problems: tuple[str, ...] = ()
+    problems: tuple[ReportError, ...] = ()
     foreign: tuple[ForeignRecords, ...] = ()
