@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror_report import engines
-from mirror_report.checks import failover, groups
+from mirror_report.checks import elections, failover, groups
 from mirror_report.checks.images import image
 from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
@@ -20,11 +20,13 @@ from mirror_report.kafka.records import Seen
 from mirror_report.kafka.tails import Tail
 from mirror_report.model import (
     ClusterSnapshot,
+    Epochs,
     Finding,
     GroupOffsets,
     GroupParity,
     OffsetSync,
     PartitionSnapshot,
+    Place,
     TopicSnapshot,
     Translation,
 )
@@ -539,6 +541,88 @@ def test_copies_agree_in_content_and_time_unless_a_broker_stamps_them(
     record: Seen, other: Seen, same: bool
 ) -> None:
     assert record.same_as(other) is same
+
+
+# Logs that lost their newest records and grew past them
+
+
+def seen(leader: int, at_ms: int, *, end: int = 400) -> ClusterSnapshot:
+    led = replace(log(end), leader_epoch=leader)
+    return replace(cluster(topic("t", led)), taken_at_ms=at_ms)
+
+
+def looked(*looks: tuple[int, int, Epochs | None]) -> elections.Elections:
+    """What several looks know of a log: leader epoch, time, and what its leader tells of epochs."""
+    known: dict[Place, elections.Elections] = {}
+    for leader, at_ms, told in looks:
+        now = seen(leader, at_ms)
+        found = {place: told for place in elections.wanted(now, known) if told is not None}
+        noted = elections.noted(now, elections.load(elections.dump(known)), found)
+        known = elections.load(json.loads(json.dumps(elections.dump(noted))))
+    return known["t", 0]
+
+
+DAY = 24 * 3_600_000
+LOOKED = (3, NOW - DAY, None)
+
+
+def exact(
+    source: elections.Elections | None, target: elections.Elections | None = None
+) -> list[tuple[int | None, bool]]:
+    """Where offsets 100 and 200 are, which have syncs."""
+    around = scene(
+        checkpoint=None,
+        source_elections={} if source is None else {("t", 0): source},
+        target_elections={} if target is None else {("east.t", 0): target},
+    )
+    images = [around.image("billing", "t", 0, offset) for offset in (100, 200)]
+    return [(one.offset, one.exact) for one in images if one is not None]
+
+
+def test_a_sync_proves_its_place_while_its_log_has_one_leader() -> None:
+    assert exact(looked(LOOKED, (3, NOW, None))) == [(100, True), (200, True)]
+
+
+def test_a_sync_of_a_tail_that_was_lost_proves_nothing() -> None:
+    # The mirror was past it and did not step back: no sync says so.
+    lost = looked(LOOKED, (4, NOW, ((4, 150),)))
+    assert exact(lost) == [(100, True), (101, False)]
+    assert exact(None, lost) == [(100, True), (101, False)]
+    # What was written since is about what is there.
+    assert lost.allow(200, NOW + elections.SLACK_MS + 1)
+    assert not lost.allow(200, NOW)
+    # A clean election begins at the end of the log.
+    assert exact(looked(LOOKED, (4, NOW, ((4, 400),)))) == [(100, True), (200, True)]
+    checkpoint = scene(checkpoint=(190, 190), source_elections={("t", 0): lost})
+    (found,) = [checkpoint.image("billing", "t", 0, 195)]
+    assert found is not None
+    assert found.offset == 101, "nor does a checkpoint there"
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [(3, NOW, None)],
+        [LOOKED, (4, NOW, None)],
+        [LOOKED, (4, NOW, ())],
+    ],
+    ids=["looked at for the first time", "its leader does not tell", "its log keeps no epochs"],
+)
+def test_a_sync_is_a_bound_where_an_election_may_have_gone_unseen(looks: Any) -> None:
+    assert exact(looked(*looks)) == [(100, False), (200, False)]
+    assert exact(None, looked(*looks)) == [(100, False), (200, False)]
+    unproved = scene(checkpoint=None, source_elections={("t", 0): looked(*looks)})
+    few = image(102, syncs([(100, 100), (105, 101)]), log(400), log(450), NOW)
+    assert (few.offset, few.exact, few.at_most) == (101, False, 101)
+    (probe,) = groups.unproved(unproved, [group(100, 100)]).values()
+    assert (probe.ours[0], probe.theirs) == (100, (100, 120)), "its record decides"
+
+
+def test_what_is_kept_of_elections_is_bounded() -> None:
+    many = [(n, NOW - DAY + n, ((n, 10 * n),)) for n in range(4, 40)]
+    known = looked(LOOKED, *many)
+    assert (known.epoch, len(known.begun), known.begun[0][0]) == (39, elections.KEPT, 40)
+    assert looked(LOOKED, *many, (40, NOW, ((40, 5),))).begun == ((5, NOW),)
 
 
 # What cannot be read

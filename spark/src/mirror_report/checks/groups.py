@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mirror_report.checks.elections import SLACK_MS, Elections
 from mirror_report.checks.images import Image, holds, image
 from mirror_report.config import Flow
 from mirror_report.model import (
@@ -25,6 +26,9 @@ WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
 
+# Of a log that is not looked at.
+UNKNOWN = Elections(-1, -SLACK_MS - 1)
+
 # Offsets read on either side of where a record should be, and before an end.
 AROUND = 20
 
@@ -40,6 +44,7 @@ class Scene:
         partitions the mirror was through with before -> their log end then.
     :param shared: topics of the source whose copy others feed too: what those wrote lies between.
     :param proofs: places found by comparing records, instead of by syncs.
+    :param source_elections: of the source's logs, ``target_elections``: of the target's.
     :param bound: records that may be read again in one partition; ``None``: any number.
     :param late: of the last report.
     """
@@ -51,6 +56,8 @@ class Scene:
     drained: Mapping[Place, int] = field(default_factory=dict)
     shared: Collection[str] = ()
     proofs: Mapping[GroupPlace, int] = field(default_factory=dict)
+    source_elections: Mapping[Place, Elections] = field(default_factory=dict)
+    target_elections: Mapping[Place, Elections] = field(default_factory=dict)
     bound: int | None = None
     late: Late = field(default_factory=dict)
 
@@ -83,8 +90,16 @@ class Scene:
         if here is None or there is None or offset > here.end or known is None:
             return None
         offset = max(offset, here.log_start)
-        syncs = known.get((topic, number), ())
-        found = image(offset, syncs, here, there)
+        ours = self.source_elections.get((topic, number), UNKNOWN)
+        theirs = self.target_elections.get((self.flow.target_topic(topic), number), UNKNOWN)
+        syncs = [
+            sync
+            for sync in known.get((topic, number), ())
+            if ours.allow(sync.upstream, sync.timestamp_ms)
+            and theirs.allow(sync.downstream, sync.timestamp_ms)
+        ]
+        proves_from_ms = max(ours.proves_from_ms, theirs.proves_from_ms)
+        found = image(offset, syncs, here, there, proves_from_ms)
         if offset == here.end and self.through(topic, number):
             found = found.at_end(there)
         if found.exact:
@@ -96,6 +111,9 @@ class Scene:
         if (
             checkpoint is None
             or checkpoint.upstream > offset
+            # It is of what comes before its offsets.
+            or not ours.allow(checkpoint.upstream - 1, checkpoint.timestamp_ms)
+            or not theirs.allow(checkpoint.downstream - 1, checkpoint.timestamp_ms)
             or not holds(checkpoint, syncs, there)
         ):
             return found

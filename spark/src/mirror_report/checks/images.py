@@ -52,6 +52,7 @@ def image(
     syncs: Sequence[OffsetSync],
     here: PartitionSnapshot,
     there: PartitionSnapshot,
+    proves_from_ms: int = -1,
 ) -> Image:
     """Translate one offset.
 
@@ -62,6 +63,8 @@ def image(
     :param offset: next one to read, within the source's log.
     :param syncs: of the partition, oldest first.
     :param here: the source's partition, ``there``: the target's, asked before the source's.
+    :param proves_from_ms: a sync that was written by then proves no place: a side may have lost its
+        newest records since, and nobody would have seen it.
     """
     fitting = [sync for sync in syncs if sync.upstream < here.end and sync.downstream < there.end]
     below = [sync for sync in fitting if sync.upstream <= offset]
@@ -71,13 +74,17 @@ def image(
         return Image(None, False, at_most)
     last = below[-1]
     passed = offset - last.upstream
+    proves = all(sync.timestamp_ms > proves_from_ms for sync in (last, *above[:1]))
     if passed == 0:
-        return Image(last.downstream, True, last.downstream, last.downstream)
+        place = Image(last.downstream, True, last.downstream, last.downstream)
+        return place if last.timestamp_ms > proves_from_ms else replace(
+            place, exact=False, at_most=at_most, candidate=place.offset, estimate=place.offset
+        )  # fmt: skip
     translated, candidate = last.downstream + 1, last.downstream + passed
     even = above and above[0].upstream - last.upstream == above[0].downstream - last.downstream
     return Image(
-        translated, translated >= at_most, max(translated, at_most), translated, candidate,
-        candidate if even else None,
+        translated, proves and translated >= at_most, max(translated, at_most), translated,
+        candidate, candidate if even else None,
     )  # fmt: skip
 
 

@@ -3,24 +3,25 @@
 import dataclasses
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from mirror_report.checks import control, failover
+from mirror_report.checks import control, elections, failover
 from mirror_report.checks.groups import Probe, Scene, parities, places, unproved
 from mirror_report.checks.verdict import failure, verdict
 from mirror_report.commands import shared
 from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka import groups as group_client
-from mirror_report.kafka import guarded
+from mirror_report.kafka import guarded, leader_epochs
 from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.kafka.offset_syncs import translation
 from mirror_report.kafka.records import PARTITIONS, WAITING_SECONDS, Seen, fetch
 from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.model import (
+    ClusterSnapshot,
     Finding,
     GroupOffsets,
     GroupParity,
@@ -170,6 +171,14 @@ def observe_groups(
             for key, (position, since_ms) in before.get("late", {}).items()
         },
     )
+    former = before.get("elections", {})
+    scene = dataclasses.replace(
+        scene,
+        source_elections=_elections(source, scene.source, former.get("source", {}), replaced),
+        target_elections=_elections(
+            target, scene.target, former.get("target", {}), map(flow.target_topic, replaced)
+        ),
+    )
     proofs = _proofs(settings, flow, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
     without: dict[str, GroupState] = {
@@ -189,9 +198,30 @@ def observe_groups(
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},
             "ids": {**known_ids, **ids},
+            "elections": {
+                "source": elections.dump(scene.source_elections),
+                "target": elections.dump(scene.target_elections),
+            },
             "late": late,
         },
     )
+
+
+def _elections(
+    client: ClusterClient,
+    now: ClusterSnapshot,
+    before: Mapping[str, Any],
+    replaced: Iterable[str],
+) -> dict[Place, elections.Elections]:
+    """What is known of the leaders of some logs.
+
+    :param before: what the last observation knew; ``replaced``: topics that are others since.
+    """
+    others = {*replaced}
+    known = {place: log for place, log in elections.load(before).items() if place[0] not in others}
+    wanted = elections.wanted(now, known)
+    found = leader_epochs.of_logs(client, wanted) if wanted else {}
+    return elections.noted(now, known, found)
 
 
 def _others(settings: Settings, flow: Flow, topic: str) -> bool:
