@@ -19,13 +19,15 @@ from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 # ``*_gap``: records of that side had expired before they were ever read; ``*_gone``: digested
 # records of the bucket can no longer be read; ``allowed_from_ms``: where records of the target are
 # gone, retention allows that for those with an earlier timestamp (null: not known);
-# ``target_most``: so many may have left the target at most (null: nobody knows); ``known_*``:
-# already reported.
+# ``target_most``: so many may have left the target before they were ever read at most (null: nobody
+# knows); ``target_own``: so many of those that were digested; ``target_unread``: so many offsets of
+# the lane left it since, before they were digested; ``known_*``: already reported.
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
     "unread boolean, source_gap boolean, target_gap boolean, source_gone boolean, "
     "target_gone boolean, "
-    "allowed_from_ms bigint, target_most bigint, known_missing bigint, "
+    "allowed_from_ms bigint, target_most bigint, target_own bigint, target_unread bigint, "
+    "known_missing bigint, "
     + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
 )
 

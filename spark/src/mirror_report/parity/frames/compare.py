@@ -27,10 +27,10 @@ KEEPS_ORDER = f"lane <> {WHOLE_TOPIC}"
 # below which a record may have been copied before the baseline. Of the target:
 # ``first``, the first digested, ``older``, below which records may be copies of what the source had
 # lost when it was first read, and ``gap``, likewise of what left the source unread later on. Null:
-# there is no such offset.
+# there is no such offset. Of both: ``following``, the first that is not digested (null: all are).
 POSITIONS_SCHEMA = (
     "flow string, side string, origin string, partition int, position bigint, boundary bigint, "
-    "required bigint, first bigint, older bigint, gap bigint"
+    "required bigint, first bigint, older bigint, gap bigint, following bigint"
 )
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")

@@ -100,7 +100,7 @@ def _with_left(known: DataFrame, *, gaps: bool) -> DataFrame:
     """Say of each bucket how many of its records may have left the target before they were read.
 
     All in all no more than offsets left it. What the target lacks in earlier buckets, and is not
-    known to be lost, is among these.
+    known to be lost, is among these, and what counts as gone in later ones.
     """
     if not gaps:
         return derived(known, {"target_left": "cast(null as bigint)"})
@@ -114,7 +114,12 @@ def _with_left(known: DataFrame, *, gaps: bool) -> DataFrame:
         "coalesce(sum(lacks) over (partition by flow, topic, lane order by bucket"
         " rows between unbounded preceding and 1 preceding), 0L)"
     )
-    left = f"greatest(coalesce({of_lane}, 0L) - {before}, 0L)"
+    after = (
+        "coalesce(sum(if(known_pair = pair, least(lacks, expired + deleted_early + unverifiable),"
+        " 0L)) over (partition by flow, topic, lane order by bucket"
+        " rows between 1 following and unbounded following), 0L)"
+    )
+    left = f"greatest(coalesce({of_lane}, 0L) - {before} - {after}, 0L)"
     return derived(
         derived(known, {"lacks": lacks}),
         {"target_left": f"if(target_left is null, cast(null as bigint), {left})"},

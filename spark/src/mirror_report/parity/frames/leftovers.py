@@ -19,6 +19,9 @@ from mirror_report.parity.frames import fingerprint, reach
 from mirror_report.parity.frames.compare import WHOLE_TOPIC
 from mirror_report.parity.frames.pairing import ACROSS, DISPLACED, DOUBTFUL, pair
 
+# Of the records of a side, those that are in the digests of their bucket.
+DIGESTED = ("digested_source", "digested_target")
+
 
 def leftovers(
     records: DataFrame,
@@ -43,6 +46,7 @@ def leftovers(
         that saw it), born (looks that were over before it was written), n_source, n_target,
         :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
         :data:`frames.judge.BESIDE`,
+        digested_source and digested_target (of n_source and n_target, what digests hold),
         balance (source records less target records, as far as explained), unseen
         (leftovers whose partner may have been among what is gone), source and target (sample
         structs, null for what matches).
@@ -52,9 +56,8 @@ def leftovers(
         (F.col("source_gap") | F.col("source_gone")).alias("source_hidden"),
         (F.col("target_gap") | F.col("target_gone")).alias("target_hidden"),
         "allowed_from_ms",
-        "target_most",
-        "known_missing",
-        "unread",
+        F.col("n_target").alias("target_digests"),
+        *("target_most", "target_own", "target_unread", "known_missing", "unread"),
     )
     hashed = reach.looked_at(_hashed(records, hashes()), looks)
     wrong = _wrong_alone(_with_counts(_late(_groups(hashed, candidates, positions))))
@@ -91,8 +94,8 @@ def _wrong_alone(counted: DataFrame) -> DataFrame:
     """What matches becomes one row per bucket and stretch: the rest grows with what is wrong."""
     wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
-    sums = ("n_source", "n_target", "n_older", "n_gap", "in_flight", "explained", "lost",
-            "optional", "foreign", "duplicate", "reordered")  # fmt: skip
+    sums = ("n_source", "n_target", *DIGESTED, "n_older", "n_gap", "in_flight", "explained",
+            "lost", "optional", "foreign", "duplicate", "reordered")  # fmt: skip
     of_group = ("source", "target", "looks")
     anchor = reach.anchor(~wrong)
     one_log = F.when(F.col("source_log") == F.col("other_log"), F.col("source_log"))
@@ -124,6 +127,8 @@ def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
         "n_below": F.count_if("below"),
         "n_source": F.count_if(on_source),
         "n_target": F.count_if(on_target),
+        "digested_source": F.count_if(on_source & F.col("digested")),
+        "digested_target": F.count_if(on_target & F.col("digested")),
         "n_optional": F.count_if(F.col("below") & (F.col("offset") < F.col("required"))),
         "n_sought": F.count_if((F.col("side") == "target") & ~F.col("counts")),
         "n_older": F.count_if(on_target & (F.col("offset") < F.col("older"))),
@@ -178,6 +183,7 @@ def _placed(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
                 "below": on_source & (F.col("offset") < end),
                 "sample": sample,
                 "counts": F.col("offset") >= F.coalesce("first", F.lit(0)),
+                "digested": F.coalesce(F.col("offset") < F.col("following"), F.lit(True)),
             }
         )
     )
@@ -225,17 +231,15 @@ def _late(groups: DataFrame) -> DataFrame:
 def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
     """What is left to pair: where records are gone, the partner of a leftover may be among them.
 
-    Among those of the target no more than have left it, the first of the source.
+    Among those of the target no more than have left it, the first of the source: of a bucket those
+    that were digested for it, and of all buckets together those that left before they were.
     """
     source_seen, target_seen = ~F.col("source_hidden"), ~F.col("target_hidden")
     bucket = Window.partitionBy(*BUCKET)
     in_order = bucket.orderBy(F.col("source.offset").asc_nulls_last(), "source.partition", "h1")
-    all_lost = F.sum("lost").over(bucket)
     before = F.sum("lost").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    not_known = F.greatest(all_lost - F.coalesce("known_missing", F.lit(0)), F.lit(0))
-    most = F.least(F.coalesce("target_most", all_lost), not_known)
-    gone = F.least("lost", F.greatest(most - F.coalesce(before, F.lit(0)), F.lit(0)))
-    joined = wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner")
+    gone = F.least("lost", F.greatest(F.col("most") - F.coalesce(before, F.lit(0)), F.lit(0)))
+    joined = _with_most(wrong.join(F.broadcast(hidden), on=list(BUCKET), how="inner"))
     counted = joined.withColumn("gone", F.when(F.col("target_hidden"), gone).otherwise(0))
     return counted.withColumns(
         {
@@ -248,7 +252,39 @@ def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
             "foreign": _where(source_seen, "foreign"),
             "reordered": _where(source_seen & target_seen, "reordered"),
         }
-    ).drop("gone", "target_most", "known_missing")  # fmt: skip
+    ).drop("gone", "most")  # fmt: skip
+
+
+def _with_most(joined: DataFrame) -> DataFrame:
+    """Say of each bucket how many of what it lost may be among what left the target at most.
+
+    What left before it was digested is of one bucket alone: the earliest ones have it first.
+    """
+    bucket = Window.partitionBy(*BUCKET)
+    nothing, all_lost = F.lit(0), F.sum("lost").over(bucket)
+    own = F.greatest(F.col("target_digests") - F.sum("digested_target").over(bucket), nothing)
+    known = F.col("target_most") + F.least(F.coalesce("target_own", nothing), own)
+    earlier = (
+        Window.partitionBy("flow", "topic", "lane")
+        .orderBy("bucket")
+        .rangeBetween(Window.unboundedPreceding, -1)
+    )
+    not_known = F.greatest(all_lost - F.coalesce("known_missing", nothing), nothing)
+    # A bucket counts once, in whichever of its rows.
+    first = F.row_number().over(bucket.orderBy("h1", "h2", "look")) == 1
+    more = F.greatest(F.col("not_known") - F.coalesce("known", "not_known"), nothing)
+    counted_once = F.sum(F.when(F.col("first"), F.col("more"))).over(earlier)
+    unread = F.coalesce("target_unread", nothing) - F.coalesce(counted_once, nothing)
+    most = F.coalesce(
+        F.col("known") + F.least("more", F.greatest(unread, nothing)), F.col("not_known")
+    )
+    return (
+        joined.withColumns({"known": known, "not_known": not_known, "first": first})
+        .withColumn("more", F.when(F.col("target_hidden"), more).otherwise(nothing))
+        .withColumn("most", F.least(most, "not_known"))
+        .drop("known", "not_known", "first", "more")
+        .drop("target_digests", "target_most", "target_own", "target_unread", "known_missing")
+    )
 
 
 def _waiting(paired: DataFrame) -> DataFrame:

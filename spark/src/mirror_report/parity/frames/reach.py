@@ -89,7 +89,10 @@ def by_look(groups: DataFrame) -> DataFrame:
     """
     group = Window.partitionBy(*BUCKET, "h1", "h2", "stretch").orderBy("nth")
     so_far = group.rowsBetween(Window.unboundedPreceding, 0)
-    whole = ("n_source", "n_target", "in_flight", "explained", "duplicate", "reordered")
+    whole = (
+        "n_source", "n_target", "digested_source", "digested_target", "in_flight", "explained",
+        "duplicate", "reordered",
+    )  # fmt: skip
     first = F.coalesce("nth", F.lit(0)) == 0
     parts = (
         groups.select("*", F.posexplode_outer("looks").alias("nth", "seen"))

@@ -159,25 +159,31 @@ class Differences:
                 found[f"{side}_gone"] = (*key, side) in gone
             left = row["target_left"] if found["target_gap"] else 0
             nobody_knows = left is None or (*key, "target") in beyond
-            found["target_most"] = None if nobody_knows else left + self._left(row, starts)
+            found["target_most"] = None if nobody_knows else left
+            found["target_own"] = self._left(row, starts)
+            found["target_unread"] = self._left_unread(row, starts)
             yield found
 
     def _left(self, row: Mapping[str, Any], starts: Mapping[Key, int]) -> int:
-        """How many digested records of a bucket, and newer ones, have left the target at most."""
-        flow, topic = row["flow"], row["topic"]
-        target = self.manifest.sides.get((flow, "target", topic))
-        following = target.next if target else {}
-        digested: int = sum(
+        """How many digested records of a bucket have left the target at most.
+
+        Between them there may be others that left: what is still read of the bucket says more.
+        """
+        return sum(
             min(int(extent["n"]), max(0, starts.get(partition_key(extent), 0) - extent["off_min"]))
             for extent in self.extents[bucket_key(row)]
             if extent["side"] == "target"
         )
-        newer: int = sum(
+
+    def _left_unread(self, row: Mapping[str, Any], starts: Mapping[Key, int]) -> int:
+        """How many offsets of a bucket's lane have left the target before they were digested."""
+        flow, topic = row["flow"], row["topic"]
+        target = self.manifest.sides.get((flow, "target", topic))
+        return sum(
             max(0, starts.get((flow, "target", topic, partition), 0) - offset)
-            for partition, offset in following.items()
+            for partition, offset in (target.next if target else {}).items()
             if row["lane"] < 0 or row["lane"] == partition
         )
-        return digested + newer
 
     def _untouched(self, rows: Rows) -> Iterator[Mapping[str, Any]]:
         """Buckets of which records may have been copied before the baseline."""

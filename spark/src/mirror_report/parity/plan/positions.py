@@ -47,9 +47,10 @@ def position_rows(
             some = [
                 {
                     "partition": p, "first": begun.first.get(p), "older": begun.older.get(p),
-                    "gap": begun.gap.get(p),
+                    "gap": begun.gap.get(p), "following": begun.next.get(p),
                 }
-                for p in begun.sought.keys() | begun.older.keys() | begun.gap.keys()
+                for p in begun.next.keys() | begun.sought.keys() | begun.older.keys()
+                | begun.gap.keys()
             ]  # fmt: skip
         rows += [{"flow": flow, "side": side, "origin": origin} | row for row in some]
     return rows
@@ -72,6 +73,7 @@ def _of_source(
             "partition": partition,
             "position": committed.get(partition, first),
             "required": begun.required.get(partition),
+            "following": begun.next.get(partition),
         }
         for partition, first in begun.first.items()
     ]
