@@ -359,7 +359,7 @@ class Step:
         each look; none: there was one.
     :param untold: numbers of the steps whose report was not written.
     :param hidden: what it cannot read, and ``allowed_from_ms`` why, as in
-        :data:`classify.CANDIDATES_SCHEMA`.
+        :data:`classify.CANDIDATES_SCHEMA`; ``left``: how much of each bucket, by its columns there.
     """
 
     records: list[Record]
@@ -368,6 +368,7 @@ class Step:
     seen: list[Record] | None = None
     hidden: tuple[str, ...] = ()
     allowed_from_ms: int | None = None
+    left: Mapping[str, int] = field(default_factory=dict)
     required: Mapping[int, int] = field(default_factory=dict)
     first: int | None = None
     older: int | None = None
@@ -516,7 +517,73 @@ def scenarios() -> dict[str, list[Step]]:
         for n, (record, minute) in enumerate(zip(target[:4], (5, 5, 9 * MINUTE, 9 * MINUTE),
                                               strict=True))
     ]  # fmt: skip
+    of_second = [record for record in target if record.bucket == MINUTE]
+    lost_first = [
+        Record("f", "source", 0, 80 + n, (b"k", b"lost %d" % n, 60 + n, None)) for n in range(3)
+    ]
+    swapped = Step([*in_line(), *in_line(1, 0, *range(2, 30), lane="target")], {0: 99})
+    # A late record of each minute comes when the source has removed the first ten of all.
+    lates = [
+        Record("f", side, 0, 90 + minute, (b"k", b"late %d" % minute, minute * MINUTE + 50, None))
+        for side in ("source", "target") for minute in range(3)
+    ]  # fmt: skip
+    rest = [record for record in source if record.offset >= 5]
+
+    def gone_since(*damaged: Record) -> list[Step]:
+        return [
+            Step([*source, *damaged], {0: 99, 1: 99}),
+            Step([*source, *damaged, *lates], {0: 99, 1: 99}, seen=[*rest, *damaged, *lates],
+                 hidden=("source_gone",)),
+        ]  # fmt: skip
+
     return {
+        "lost and then gone": gone_since(*target[5:]),
+        f"{KEPT}-lost and then gone": gone_since(*same[5:]),
+        "corrupt and then gone": gone_since(
+            altered(target[0], value=b"?"), altered(target[1], headers=(("h", b""),)), *target[2:]
+        ),
+        f"{KEPT}-moved and then gone": gone_since(*moved),
+        f"{KEPT}-swapped, and others since": [
+            swapped, replace(swapped, records=[*swapped.records, *lates])
+        ],
+        f"{KEPT}-swapped and then gone": [
+            swapped,
+            replace(swapped, records=[*swapped.records, *lates],
+                    seen=[*swapped.records[5:], *lates], hidden=("source_gone",)),
+        ],
+        "lost, gone, and some of it written again": [
+            *gone_since(*target[5:]),
+            Step([*source, *target[2:], *lates], {0: 99, 1: 99},
+                 seen=[*rest, *target[2:], *lates], hidden=("source_gone",)),
+        ],
+        "lost, mended and then gone": [
+            *gone_since(*target[5:])[:1],
+            Step([*source, *target, *lates], {0: 99, 1: 99}, seen=[*rest, *target, *lates],
+                 hidden=("source_gone",)),
+        ],
+        "corrupt and then gone on the target": [
+            Step([*source, altered(target[0], value=b"?"), *target[1:]], {0: 99, 1: 99}),
+            Step([*source, altered(target[0], value=b"?"), *target[1:], *lates[:-1]],
+                 {0: 99, 1: 99}, seen=[*source, *target[10:], *lates[:-1]],
+                 hidden=("target_gone",), left={"target_most": 0, "target_own": 10},
+                 allowed_from_ms=gap),
+        ],
+        "left between others": [
+            Step([*source, *target[4:]], at, seen=[*source, *target[5:]], hidden=("target_gone",),
+                 left={"target_most": 0, "target_own": 5}, allowed_from_ms=gap)
+        ],
+        "left since, before it was read": [
+            Step([*source, *target[6:]], at, hidden=("target_gone",),
+                 left={"target_most": 0, "target_own": 0, "target_unread": 3}, allowed_from_ms=gap)
+        ],
+        "left of a minute that was classified before": [
+            Step([*source, *(r for r in target if r not in of_second[:3])], at,
+                 {"target_gap": gap, "target_left": '{"-1": 3}'}, hidden=("target_gap",),
+                 allowed_from_ms=gap),
+            Step([*source, *lost_first, *(r for r in target if r not in of_second[:3])],
+                 {0: 99, 1: 99}, {"target_gap": gap, "target_left": '{"-1": 3}'},
+                 hidden=("target_gap",), allowed_from_ms=gap),
+        ],
         **{kind: [Step([*source, *damage(target)], at)]
            for kind, (damage, _) in FAULTS_BY_NAME.items()},
         **{name: [Step([*in_line(), *in_line(*written, lane="target")], {0: 30})] * 2
@@ -660,6 +727,7 @@ def compared(
                     for name in ("source_gap", "target_gap", "source_gone", "target_gone")
                 },
                 "allowed_from_ms": steps[row["flow"]].allowed_from_ms,
+                **steps[row["flow"]].left,
             }
             for row in judged(earlier).filter("candidate").collect()
         ],
@@ -748,6 +816,36 @@ def test_of_equal_content_only_what_lies_where_a_copy_may_lie_is_one(
     assert {n: outcome.after[n] for n in ("unverifiable", *CLASSES) if outcome.after[n]} == (
         BEATS[kind][1]
     )
+
+
+LASTS = {
+    "lost and then gone": {"missing": 5},
+    f"{KEPT}-lost and then gone": {"missing": 5},
+    "corrupt and then gone": {"corrupt_value": 1, "corrupt_headers": 1},
+    f"{KEPT}-moved and then gone": {"moved": 1, "unverifiable": 1},
+    f"{KEPT}-swapped, and others since": {"reordered": 1},
+    f"{KEPT}-swapped and then gone": {"reordered": 1},
+    "lost, gone, and some of it written again": {"missing": 2, "unverifiable": 2},
+    "lost, mended and then gone": {},
+    "corrupt and then gone on the target": {
+        "corrupt_value": 1,
+        "missing": 1,
+        "expired": 7,
+        "unverifiable": 6,
+    },
+    "left between others": {"missing": 4, "expired": 1, "unverifiable": 1},
+    "left since, before it was read": {"missing": 3, "expired": 3},
+    "left of a minute that was classified before": {"missing": 3, "expired": 3},
+}
+"""What is said in the end of what was known to be lost, or left the target."""
+
+
+@pytest.mark.parametrize("name", LASTS)
+def test_what_was_lost_stays_and_no_more_expires_than_left(
+    outcomes: dict[str, list[Outcome]], name: str
+) -> None:
+    last = outcomes[name][-1].after
+    assert {n: last[n] for n in ("unverifiable", *CLASSES) if last[n]} == LASTS[name]
 
 
 def test_what_the_next_run_would_say_is_foretold(outcomes: dict[str, list[Outcome]]) -> None:

@@ -126,6 +126,32 @@ def test_what_a_new_baseline_drops_was_named_by_the_command(tmp_path: Path) -> N
     assert losses.settle(run, before, former.manifest, planned("t"), former)[1] == []
 
 
+def judged(lane: int = -1, **found: int) -> dict[str, Any]:
+    """A bucket of topic t, or what was found in it."""
+    names = dict.fromkeys((*losses.KINDS, "unverifiable", "replaced"), 0)
+    return {"flow": "east", "topic": "t", "lane": lane, **names, **found}
+
+
+def test_what_is_unverifiable_by_now_is_said_once_whatever_the_width_of_its_bucket() -> None:
+    plan = planned("t", "u").topics
+    again = [
+        (judged(missing=10), judged(missing=6, unverifiable=4)),
+        (judged(corrupt_value=2, replaced=1, unverifiable=1), judged(unverifiable=2)),
+        # It was mended, or is called by another name.
+        (judged(missing=3), judged(moved=3)),
+        # Of a topic without lanes it was reported once.
+        (judged(reordered=1), judged(unverifiable=1)),
+        (judged(0, reordered=1), judged(unverifiable=1)),
+    ]
+    found = losses.out_of_sight(again, plan)
+    assert {(loss.topic, loss.kind): loss.count for loss in found} == {
+        ("t", "missing"): 4, ("t", "corrupt_value"): 2, ("t", "reordered"): 1,
+    }  # fmt: skip
+    said = losses.said_once(found[0], losses.REMOVED)
+    assert (said.severity, said.kind, said.count) == ("critical", "missing", 4)
+    assert "so this is said once" in said.message
+
+
 @pytest.mark.parametrize("flow", [None, "east"])
 def test_a_state_that_is_started_again_says_what_the_last_report_knew(
     tmp_path: Path, flow: str | None

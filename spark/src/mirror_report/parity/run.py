@@ -250,8 +250,6 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
     state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
     state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
-    hidden = losses.out_of_sight(before, state.manifest, state.plan.judged)
-    state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
     manifest = state.manifest
     sealed = seal.seal(
         context, storage, manifest, compared.digests, final,
@@ -323,6 +321,8 @@ def _classify(
         plan=replace(plan, spent=found.spent),
         left=left + found.left,
     )
+    hidden = losses.out_of_sight(found.again, plan.judged)
+    state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
     return state.with_findings(observed.findings).with_unread(found.unread), found.samples
 
 

@@ -7,11 +7,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
-from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES
+from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING, SAMPLES
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, WHOLE_TOPIC
 from mirror_report.parity.frames.judge import BESIDE
-from mirror_report.parity.frames.leftovers import total
+from mirror_report.parity.frames.leftovers import DIGESTED, total
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 
 # Buckets to classify. ``disordered``: the digests hold the same records in another order;
@@ -21,7 +21,8 @@ from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 # gone, retention allows that for those with an earlier timestamp (null: not known);
 # ``target_most``: so many may have left the target before they were ever read at most (null: nobody
 # knows); ``target_own``: so many of those that were digested; ``target_unread``: so many offsets of
-# the lane left it since, before they were digested; ``known_*``: already reported.
+# the lane left it since, before they were digested; ``known_*``: already reported; ``was_*``: what
+# lasts of what earlier runs have found.
 CANDIDATES_SCHEMA = (
     f"{BUCKET_SCHEMA}, pair string, n_source bigint, n_target bigint, disordered boolean, "
     "unread boolean, source_gap boolean, target_gap boolean, source_gone boolean, "
@@ -29,12 +30,14 @@ CANDIDATES_SCHEMA = (
     "allowed_from_ms bigint, target_most bigint, target_own bigint, target_unread bigint, "
     "known_missing bigint, "
     + ", ".join(f"known_{name} bigint" for name in ACCOUNTABLE)
+    + ", "
+    + ", ".join(f"was_{name} bigint" for name in (*LASTING, BY_LANE))
 )
 
 PAIRS = tuple(name for name in STAGES if name != DISPLACED)
 # Classes a record can be seen to be of; ``unverifiable`` is what cannot be seen.
 COUNTS = ("missing", "duplicate", *PAIRS, "reordered", "extra", "deleted_early", "expired")
-_SUMS = ("n_source", "n_target", *COUNTS, *BESIDE, "balance", "unseen")
+_SUMS = ("n_source", "n_target", *DIGESTED, *COUNTS, *BESIDE, "balance", "unseen")
 
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +50,9 @@ def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
         # By what was digested: if that is there by now, it was mended.
         "known_missing": min(bucket["missing"], lacks),
         **{f"known_{name}": bucket[f"accounted_{name}"] for name in ACCOUNTABLE},
+        **{f"was_{name}": bucket[name] for name in LASTING},
+        # Else it is reported once.
+        f"was_{BY_LANE}": bucket[BY_LANE] if bucket["lane"] != WHOLE_TOPIC else 0,
     }
 
 
@@ -56,6 +62,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     Where records of a side are gone, its absence proves nothing: such leftovers are
     ``unverifiable``, and so is any difference of the digests that the readable rest does not
     explain. Where the digests hold the same records in another order, one is out of order at least.
+    What an earlier run found of records that are gone stays, for nobody can see that it was mended.
 
     :param left: :func:`frames.leftovers.leftovers`.
     :returns: :data:`frames.judge.RESULTS_SCHEMA`.
@@ -64,7 +71,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     found = candidates.join(seen, on=list(BUCKET), how="left").fillna(
         0, subset=[f"seen_{name}" for name in _SUMS]
     )
-    counts = _counts()
+    counts = _with_unseen_losses(_counts())
     # Records newer than the digests were seen: the next run has to classify this bucket again.
     newer = ~_gone() & (
         (F.col("seen_n_source") != F.col("n_source"))
@@ -102,6 +109,41 @@ def _counts() -> dict[str, Column]:
         .when(_gone(), unexplained)
         .otherwise(F.col("seen_unseen")),
     }
+
+
+def _with_unseen_losses(counts: Mapping[str, Column]) -> dict[str, Column]:
+    """With what earlier runs found of records that no side shows any more.
+
+    What of it the counts of the digests contradict is unverifiable: it may have been mended.
+    """
+    nothing = F.lit(0)
+    gone = {
+        side: F.when(
+            F.col(f"{side}_gone"),
+            F.greatest(F.col(f"n_{side}") - F.col(f"seen_digested_{side}"), nothing),
+        ).otherwise(nothing)
+        for side in ("source", "target")
+    }
+    found, left = dict(counts), gone["source"] + gone["target"]
+    kept = doubted = nothing
+    for name in (*LASTING, BY_LANE):
+        was, seen = F.coalesce(f"was_{name}", nothing), counts[name]
+        of_source = name in ("missing", "deleted_early")
+        unseen = F.least(
+            F.greatest(was - seen, nothing), F.least(left, gone["source"]) if of_source else left
+        )
+        lasts = unseen
+        if name == "missing":
+            lacks = F.greatest(F.coalesce("known_missing", nothing) - seen, nothing)
+            lasts = F.least(unseen, lacks)
+        found[name] = seen + lasts
+        left, kept, doubted = left - unseen, kept + lasts, doubted + unseen - lasts
+    # What it was called without being known.
+    for name in ("unverifiable", "expired"):
+        taken = F.least(kept, counts[name])
+        found[name], kept = counts[name] - taken, kept - taken
+    found["unverifiable"] = F.greatest(found["unverifiable"], doubted)
+    return found
 
 
 def looks_of_losses(left: DataFrame) -> DataFrame:

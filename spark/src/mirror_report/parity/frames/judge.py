@@ -69,6 +69,8 @@ def judge(
         is ``accounted_*`` afterwards.
     """
     known = _with_results(buckets, topics, results, run_id, unreported)
+    # Whatever came since, digests that cannot tell the order do not say that it is mended.
+    known = derived(known, {"equal": f"equal and not ({KEEPS_ORDER} and {BY_LANE} > 0)"})
     return _with_status(_with_counts(_with_candidates(_with_due(_with_left(known, gaps=gaps)))))
 
 
@@ -138,7 +140,7 @@ def _with_due(known: DataFrame) -> DataFrame:
     )
     # A loss that was found before some of the target left unread is none of these.
     left_unread = (
-        "n_target = 0 and bucket <= target_gap and not settled"
+        "n_target = 0 and bucket <= target_gap and not settled and missing = 0"
         " and n_source <= coalesce(target_left, n_source)"
     )
     state = derived(

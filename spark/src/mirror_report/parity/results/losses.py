@@ -17,7 +17,7 @@ from mirror_report.config import Flow
 from mirror_report.model import Finding, TopicParity
 from mirror_report.parity import BY_LANE, LASTING
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import RunPlan, TopicPlan, scans, spread
+from mirror_report.parity.plan import RunPlan, TopicPlan, scans
 from mirror_report.parity.plan.run_plan import Superseded
 from mirror_report.parity.results import retention
 from mirror_report.parity.state import Loss, Manifest, TopicKey, changes, files
@@ -29,8 +29,8 @@ OF_SOURCE = {
     "truncated": "records left the source before they were mirrored",
     "possible_loss": "records may have left the source before they were mirrored",
 }
-# Why a loss cannot be told from what expired any more.
-REMOVED = "the source has removed them, and they are compared with others of a longer time"
+# Why nobody can tell any more whether a loss was mended.
+REMOVED = "the records are gone, and what came since may have mended it"
 _TEXTS = {**TEXTS, **OF_SOURCE}
 
 
@@ -182,26 +182,26 @@ def lasting(loss: Loss, flow: Flow, why: str) -> Finding:
     )  # fmt: skip
 
 
-def out_of_sight(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> list[Loss]:
-    """Losses of topics by hours that are unverifiable by now, because the source removed them.
+def out_of_sight(
+    again: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], topics: Iterable[TopicPlan]
+) -> list[Loss]:
+    """Losses that are unverifiable by now, because records are gone and the rest is no proof.
 
-    A bucket is classified again whenever it grows, and an hour holds many that are old.
-
-    :param before: numbers of the last comparison; ``after``: of this one.
+    :param again: buckets that were classified again: as judged before, and as found now.
     """
-    found = []
-    for topic in (topic for topic in topics if spread.reason(after, topic)):
-        was, now = (
-            each.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
-            for each in (before, after)
-        )
-        left = now.get("unverifiable", 0) - was.get("unverifiable", 0)
-        for kind in KINDS:
-            count = min(left, was.get(kind, 0) - now.get(kind, 0))
-            if count > 0:
-                found.append(Loss(*topic.key, topic.origins[0], kind, count, 0))
-                left -= count
-    return found
+    counts: dict[TopicKey, Counter[str]] = {}
+    for was, now in again:
+        left = now["unverifiable"] - max(0, was["unverifiable"] - was["replaced"])
+        for kind in KINDS if was["lane"] >= 0 else LASTING:
+            count = max(0, min(left, was[kind] - now[kind]))
+            counts.setdefault((was["flow"], was["topic"]), Counter())[kind] += count
+            left -= count
+    return [
+        Loss(*topic.key, topic.origins[0], kind, count, 0)
+        for topic in topics
+        for kind, count in counts.get(topic.key, {}).items()
+        if count
+    ]
 
 
 def said_once(loss: Loss, why: str = "what was kept of the topic no longer counts") -> Finding:

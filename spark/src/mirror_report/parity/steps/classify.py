@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import BUCKET, bucket_key
+from mirror_report.parity import BUCKET, BY_LANE, LASTING, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, classify, compare, digest, reach, sql
 from mirror_report.parity.frames.leftovers import leftovers
@@ -37,6 +37,10 @@ from mirror_report.parity.state import Manifest, TopicKey
 MAX_CANDIDATES = 2_000
 
 
+# A bucket as judged, and its row of :data:`frames.judge.RESULTS_SCHEMA` now.
+Again = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Classified:
     """What was found.
@@ -45,6 +49,7 @@ class Classified:
     :param samples: rows of :func:`frames.classify.samples`.
     :param looks: numbers of those that losses rest on, by topic (:func:`plan.copies.need`).
     :param left: buckets that wait for a later run.
+    :param again: buckets that were known to have lost records, as judged before and as found now.
     """
 
     results: str | None
@@ -53,6 +58,7 @@ class Classified:
     unread: Unread = field(default_factory=Unread)
     spent: Spent = field(default_factory=Spent)
     left: int = 0
+    again: Sequence[Again] = ()
 
 
 def differing(judged: DataFrame) -> tuple[Rows, int]:
@@ -130,6 +136,7 @@ class Classifier:
         self.differences = differences
         self.spent = plan.spent
         self.looks: dict[TopicKey, set[int]] = {}
+        self.again: list[Again] = []
         self.reader = Reader(
             context.settings, storage.session, context.progress, differences.manifest.unreadable,
             plan.topic_id,
@@ -153,11 +160,14 @@ class Classifier:
             found.append(self.storage.results(name))
             samples += some
             done += self.reader.readable(batch)
+            self.again += self._again(self.reader.readable(batch), name)
         chosen = compare.some_buckets(self.storage.session, done)
         kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
         results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
         left = _unsettled(rows) - _unsettled(done)
-        return Classified(results, samples, self.looks, self.reader.unread, self.spent, left)
+        return Classified(
+            results, samples, self.looks, self.reader.unread, self.spent, left, self.again
+        )
 
     def _affords(self, batch: Rows) -> bool:
         return self.spent.allows(self.context.settings.budget, self.differences.digested(batch))
@@ -202,6 +212,19 @@ class Classifier:
                 return known_as, [row.asDict() for row in classify.samples(left).collect()]
             finally:
                 left.unpersist()
+
+    def _again(self, rows: Rows, name: str) -> list[Again]:
+        """Buckets that were known to have lost records, with what was found of them now.
+
+        :param name: of the results.
+        """
+        known = [row for row in rows if any(row[kind] for kind in (*LASTING, BY_LANE))]
+        if not known:
+            return []
+        chosen = compare.some_buckets(self.storage.session, known)
+        found = self.storage.results(name).join(chosen, on=list(BUCKET), how="left_semi")
+        now = {bucket_key(row.asDict()): row.asDict() for row in found.collect()}
+        return [(row, now[bucket_key(row)]) for row in known if bucket_key(row) in now]
 
     def _left_over(self, rows: Rows) -> tuple[DataFrame, DataFrame]:
         """Candidates of :mod:`frames.classify`, and what is left over of their records."""
