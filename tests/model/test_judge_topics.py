@@ -15,6 +15,13 @@ def test_two_flows_mirror_a_topic_twice(site: Site) -> None:
     refused(site, "mirror_flows[more].topics", "'payments.eu'", "'orders'", "arrive twice")
 
 
+def test_two_flows_mirror_a_topic_twice_by_another_alias(site: Site) -> None:
+    site["clusters"]["west2"] = {"bootstrap_servers": ["west2:9092", "west1:9092"]}
+    site["flows"].append({**site.flow, "name": "more", "target": "west2", "group_id": "more"})
+    site["instances"]["mirrormaker-more"] = {"hosts": ["mirror2"], "flows": ["more"]}
+    refused(site, "mirror_flows[more].topics", "'orders'", "arrive twice")
+
+
 @pytest.mark.parametrize(
     "change",
     [{"topics": ["orders2"]}, {"topics": ["payments"]}, {"target": "north"},

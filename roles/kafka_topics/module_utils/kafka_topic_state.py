@@ -13,7 +13,7 @@ except ImportError:  # admin_client names the interpreter that lacks it
 from ansible.module_utils.kafka_admin_client import ClusterError
 
 
-class TopicRefusedError(ClusterError):
+class TopicRefusedError(ClusterError):  # type: ignore[misc]  # Ansible's name of its module
     """The cluster takes no topic of this name or shape, whoever asks."""
 
 

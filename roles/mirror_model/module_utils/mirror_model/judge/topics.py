@@ -13,6 +13,7 @@ from ..keys import Flow
 
 # Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
+SIDES = ("source", "target")
 # Topics of other systems: a name that a pattern may match, and whose such names are.
 OTHERS = {
     "_schemas": ("_schemas", "Schema Registry"),
@@ -89,8 +90,12 @@ def _judge_others(found: Inventory, selections: Selections) -> None:
 
 
 def _judge_overlaps(found: Inventory, selections: Selections) -> None:
+    ways = {
+        name: [aliases_of(found.clusters, found.flows[name][side])[0] for side in SIDES]
+        for name in selections
+    }
     for first, other in itertools.combinations((found.flows[name] for name in selections), 2):
-        if (first["source"], first["target"]) != (other["source"], other["target"]):
+        if ways[first["name"]] != ways[other["name"]]:
             continue
         if topic := regex.common_topic([selections[first["name"]], selections[other["name"]]]):
             found.refuse(
