@@ -99,7 +99,7 @@ def test_a_topic_of_a_mirror_that_is_too_long_to_read_at_once_is_left_as_it_is(
 ) -> None:
     log = TopicSnapshot("offsets", "id", {0: PartitionSnapshot(0, 9, 9)}, {}, 1)
     monkeypatch.setattr(positions, "own_topics", lambda *_: ({"offsets": log}, {}))
-    monkeypatch.setattr(positions, "catch_up", lambda *_: None)
+    monkeypatch.setattr(positions, "catch_up", lambda *_: {})
     client: Any = SimpleNamespace(cluster=SimpleNamespace(alias="west"))
     with pytest.raises(ReportError, match="9 records of offsets were not read") as raised:
         positions._from_own_topics(client, Credentials(), FLOW, {}, 1)

@@ -581,6 +581,7 @@ def exact(
 
 def test_a_sync_proves_its_place_while_its_log_has_one_leader() -> None:
     assert exact(looked(LOOKED, (3, NOW, None))) == [(100, True), (200, True)]
+    assert exact(looked((0, NOW, None))) == [(100, True), (200, True)], "there was no other before"
 
 
 def test_a_sync_of_a_tail_that_was_lost_proves_nothing() -> None:

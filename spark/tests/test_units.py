@@ -188,7 +188,7 @@ def test_a_unit_that_cannot_be_looked_at_hides_no_other(systemd, tmp_path, monke
         (tmp_path / "journalctl").read_text().replace("cat", "case $* in *bad*) exit 1;; esac; cat")
     )
     (tmp_path / "journalctl").write_text(journal)
-    answer(argparse.Namespace(record=True, logins=False))
+    answer(argparse.Namespace(record=True, logins=False, ended=None))
     bad, good = units.read(units.RECORD) or ()
     assert bad.problem == "journalctl does not answer (CalledProcessError) on bad.service"
     assert (good.problem, good.cause) == ("", Cause("login_refused", "source1:9092"))

@@ -82,7 +82,8 @@ def noted(
         before = known.get(place)
         if before is None or log.leader_epoch is None or before.epoch < 0:
             epoch = -1 if log.leader_epoch is None else log.leader_epoch
-            noted[place] = Elections(epoch, at_ms)
+            # A log with its first leader has seen no election.
+            noted[place] = Elections(epoch, at_ms if epoch else 0)
         elif log.leader_epoch > before.epoch:
             newer = [start for epoch, start in found.get(place, ()) if epoch > before.epoch]
             told = replace(before, epoch=log.leader_epoch) if place in found else before
