@@ -20,8 +20,8 @@ SECURITY = ROOT / "docs/security.md"
 # What is typed after these is a number, a name that the configuration has to know, or one of
 # several words.
 NO_PATHS = {
-    "command", "deadline", "flow", "format", "max_bytes", "max_lag", "max_records", "member_host",
-    "side", "timeout", "topic", "unit",
+    "command", "deadline", "ended", "ended_before", "flow", "format", "max_bytes", "max_lag",
+    "max_records", "member_host", "side", "timeout", "topic", "unit",
 }  # fmt: skip
 WITHOUT_RIGHTS = {"show", "compare"}
 
