@@ -20,8 +20,7 @@ from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
 )
 from tests.playing import KEEP_ANSWER, ansible_playbook, answer
 
-PLAY = (
-    """
+BEGIN = """
 - hosts: localhost
   connection: local
   gather_facts: false
@@ -29,6 +28,10 @@ PLAY = (
     ansible_python_interpreter: "{{ python }}"
   roles: [kafka_topics]
   tasks:
+"""
+PLAY = (
+    BEGIN
+    + """
     - kafka_topics:
         connection: {bootstrap_servers: "{{ kafka_clusters.east.bootstrap_servers }}"}
         topics: "{{ wanted }}"
@@ -38,14 +41,8 @@ PLAY = (
     + KEEP_ANSWER
 )
 MIRRORED = (
-    """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ python }}"
-  roles: [kafka_topics]
-  tasks:
+    BEGIN
+    + """
     - kafka_mirrored_topics:
         source: {bootstrap_servers: ["{{ source }}"]}
         target: {bootstrap_servers: ["{{ target }}"]}

@@ -27,6 +27,8 @@ SHOWN = {
     "secrets": "__mirrormaker_secrets | list",
     "client": "__mirrormaker_client_settings.credentials | list",
     "contents": "__mirrormaker_contents",
+    "refusals": "__mirrormaker_check_errors",
+    "warnings": "__mirrormaker_check_warnings",
     "written": "__mirrormaker_contents | list",
 }
 
@@ -73,6 +75,15 @@ MM2_IDENTITY = {
     "replication_factor": 2,
 }
 
+
+def collides(flow: str, topic: str) -> dict[str, str]:
+    said = {"message": f"west cannot create {topic}", "action": "Delete it"}
+    return {"kind": "name_collides", "severity": "critical", "flow": flow, "topic": topic} | said
+
+
+WIDE = {**MM2[0], "topics": [r"pay\..*"]}
+COLLIDING = [collides("orders", "pay.a.b"), collides("clicks", "clicks")]
+
 # One host per case: its flows, what it remembers, what the check said.
 CASES: dict[str, dict[str, Any]] = {
     "mm1": {"flows": MM1, "checked": answer("orders:east", east="E")},
@@ -114,6 +125,11 @@ CASES: dict[str, dict[str, Any]] = {
         "ownership": {"owner": "role mirrormaker", "created_user": True, "releases": ["3.9.2"]},
     },
     "newer-systemd": {"flows": MM1, "systemd": 257},
+    "colliding": {
+        "flows": [WIDE, MM2[1]],
+        "checked": {"stdout": json.dumps({"findings": COLLIDING, "flows": []})},
+    },
+    "wide": {"flows": [WIDE, MM2[1]]},
     "quiet": {
         "flows": MM2,
         "level": "OFF",
@@ -356,3 +372,17 @@ def test_what_refers_to_credentials_is_for_the_service_alone(computed: Computed)
                 assert (entry["group"], entry["mode"]) == ("mirrormaker", "0640"), path
     properties = computed["mm2-checked"]["contents"]["/etc/mirrormaker/mm2.properties"]
     assert "east.mirror.jaas" in properties["content"]
+
+
+def test_a_topic_that_collides_is_left_out_where_no_flow_names_it(computed: Computed) -> None:
+    path = "/etc/mirrormaker/mm2.properties"
+    texts = [computed[case]["contents"][path]["content"] for case in ("wide", "colliding")]
+    before, now = ({line for line in text.splitlines() if line[:1] != "#"} for text in texts)
+    (excluded,) = [line for line in now - before if "topics.exclude" in line]
+    assert excluded.startswith("east->west.topics.exclude=")
+    assert r"pay\\.a\\.b" in excluded
+    assert computed["colliding"]["refusals"] == [COLLIDING[1]]
+    assert computed["colliding"]["warnings"] == [
+        "west cannot create pay.a.b. It is left out until it is gone"
+    ]
+    assert computed["wide"]["refusals"] == []

@@ -12,33 +12,40 @@ KIND = "name_collides"
 
 def mirror_collisions(
     findings: Iterable[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """Topics that flows can leave out because their copies cannot be.
+) -> list[Mapping[str, Any]]:
+    """Findings about topics that their flows can leave out because their copies cannot be.
 
     :param findings: of a check of the clusters.
     :param flows: ``mirror_flows``. What one names itself is not left out: that is for its owner.
-    :returns: name of a flow to names of the source, sorted; flows without one are not in it.
     """
     named = {flow["name"]: flow.get("topics") or () for flow in flows}
-    found: dict[str, set[str]] = {}
-    for each in findings:
-        flow, topic = each["flow"], each["topic"]
-        if each["kind"] == KIND and flow in named and topic not in named[flow]:
-            found.setdefault(flow, set()).add(topic)
-    return {flow: sorted(topics) for flow, topics in found.items()}
+    return [
+        each
+        for each in findings
+        if each["kind"] == KIND
+        and each["flow"] in named
+        and each["topic"] not in named[each["flow"]]
+    ]
 
 
 def mirror_flows_without(
-    flows: Sequence[Mapping[str, Any]], topics: Mapping[str, Sequence[str]]
+    flows: Sequence[Mapping[str, Any]], collisions: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The same flows, which leave out some topics more.
 
     :param flows: ``mirror_flows``.
-    :param topics: as of :func:`mirror_collisions`.
+    :param collisions: as of :func:`mirror_collisions`; one topic may be in several.
     """
+    left_out: dict[str, set[str]] = {}
+    for each in collisions:
+        left_out.setdefault(each["flow"], set()).add(each["topic"])
     return [
-        {**flow, "topics_exclude": [*(flow.get("topics_exclude") or ()), *topics[flow["name"]]]}
-        if flow["name"] in topics
+        {
+            **flow,
+            "topics_exclude": [
+                *(flow.get("topics_exclude") or ()), *sorted(left_out[flow["name"]]),
+            ],
+        } if flow["name"] in left_out
         else dict(flow)
         for flow in flows
-    ]
+    ]  # fmt: skip

@@ -13,7 +13,6 @@ from ..keys import Flow
 
 # Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
-SIDES = ("source", "target")
 # Topics of other systems: a name that a pattern may match, and whose such names are.
 OTHERS = {
     "_schemas": ("_schemas", "Schema Registry"),
@@ -90,10 +89,7 @@ def _judge_others(found: Inventory, selections: Selections) -> None:
 
 
 def _judge_overlaps(found: Inventory, selections: Selections) -> None:
-    ways = {
-        name: [aliases_of(found.clusters, found.flows[name][side])[0] for side in SIDES]
-        for name in selections
-    }
+    ways = {name: _way(found, found.flows[name]) for name in selections}
     for first, other in itertools.combinations((found.flows[name] for name in selections), 2):
         if ways[first["name"]] != ways[other["name"]]:
             continue
@@ -105,10 +101,15 @@ def _judge_overlaps(found: Inventory, selections: Selections) -> None:
             )
 
 
+def _way(found: Inventory, flow: Flow) -> dict[str, str]:
+    """The clusters of a flow by side, each under the first of its aliases."""
+    return {side: aliases_of(found.clusters, flow[side])[0] for side in ("source", "target")}
+
+
 def _judge_loops(found: Inventory, selections: Selections) -> None:
     """Only a topic that keeps its name goes round."""
     edges = [
-        {**flow, **{s: aliases_of(found.clusters, flow[s])[0] for s in ("source", "target")}}
+        {**flow, **_way(found, flow)}
         for flow in (found.flows[name] for name in selections)
         if flow["replication_policy"] == "identity"
     ]
