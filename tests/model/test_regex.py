@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model import regex
 from mirror_model.keys import ModelError
+from mirror_model.overlap import common_topic, pairs_alike
 
 PORTABLE = [
     "orders",
@@ -105,7 +106,7 @@ def test_a_refused_pattern_is_reported_with_its_reason(pattern: str, word: str) 
 
 def test_a_legal_name_means_that_topic_alone() -> None:
     assert regex.include_regex(["a.b"]) == r"a\.b"
-    assert regex.common_topic([(["a.b"], []), (["axb"], [])]) is None
+    assert common_topic([(["a.b"], []), (["axb"], [])]) is None
 
 
 def test_exclusions_become_a_negative_lookahead() -> None:
@@ -131,14 +132,14 @@ def test_exclusions_become_a_negative_lookahead() -> None:
     ],
 )
 def test_common_topic(first: Any, second: Any, common: str | None) -> None:
-    assert regex.common_topic([first, second]) == common
-    assert regex.common_topic([second, first]) == common
+    assert common_topic([first, second]) == common
+    assert common_topic([second, first]) == common
 
 
 def test_a_search_too_large_assumes_overlap() -> None:
     first: tuple[list[str], list[str]] = ([r".*a[ab]{16}x"], [])
-    second: tuple[list[str], list[str]] = ([r".*b[ab]{16}y"], [])
-    assert regex.common_topic([first, second]) in (None, "...")
+    second: tuple[list[str], list[str]] = ([r".*b[ab]{16}yx"], [])
+    assert common_topic([first, second]) == "..."
 
 
 letters = st.sampled_from("ab.-_1")
@@ -158,7 +159,7 @@ patterns: st.SearchStrategy[str] = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(first=patterns, second=patterns, left_out=patterns)
 def test_a_common_topic_is_matched_by_all(first: str, second: str, left_out: str) -> None:
-    name = regex.common_topic([([first], [left_out]), ([second], [])])
+    name = common_topic([([first], [left_out]), ([second], [])])
     if name is not None:
         assert re.fullmatch(regex.include_regex([first], [left_out]), name)
         assert re.fullmatch(regex.include_regex([second]), name)
@@ -168,7 +169,33 @@ def test_a_common_topic_is_matched_by_all(first: str, second: str, left_out: str
 @given(first=patterns, second=patterns, name=st.text(letters, min_size=1, max_size=5))
 def test_a_topic_matched_by_both_is_never_overlooked(first: str, second: str, name: str) -> None:
     if re.fullmatch(regex.as_regex(first), name) and re.fullmatch(regex.as_regex(second), name):
-        assert regex.common_topic([([first], []), ([second], [])]) is not None
+        assert common_topic([([first], []), ([second], [])]) is not None
+        assert pairs_alike({"first": [first], "second": [second]})
+
+
+def test_selections_whose_names_begin_or_end_differently_are_told_apart() -> None:
+    selections = {
+        "tails": [r".*-a", "x?b"],
+        "other tails": [".*-b", "[0-9]+c"],
+        "names": ["orders", "payments"],
+        "other names": ["orders2", "payments.eu"],
+        "team": [r"team1\..*"],
+        "other team": [r"team2\..*"],
+        "all of them": ["orders", r"team2\.[a-z]+", "x-b"],
+    }
+    assert pairs_alike(selections) == {
+        frozenset(pair)
+        for pair in [
+            ("all of them", "names"),
+            ("all of them", "other team"),
+            ("all of them", "other tails"),
+            ("all of them", "tails"),
+            ("other team", "tails"),
+            ("other team", "other tails"),
+            ("team", "tails"),
+            ("team", "other tails"),
+        ]
+    }
 
 
 def test_java_reads_every_portable_pattern_as_python_does(java: Callable[[str], Any]) -> None:
@@ -206,9 +233,9 @@ def test_java_reads_every_portable_pattern_as_python_does(java: Callable[[str], 
 def test_beginnings_say_neither_too_little_nor_too_much(pattern: str) -> None:
     found = regex.beginnings(pattern)
     described = [regex.as_regex(text) if whole else re.escape(text) + ".*" for text, whole in found]
-    assert regex.common_topic([([pattern], described)]) is None
+    assert common_topic([([pattern], described)]) is None
     for (text, whole), expression in zip(found, described, strict=True):
         if whole:
             assert re.fullmatch(regex.as_regex(pattern), text)
         else:
-            assert regex.common_topic([([pattern], []), ([expression], [])]) is not None
+            assert common_topic([([pattern], []), ([expression], [])]) is not None

@@ -135,6 +135,7 @@ class Inventory:
     :param owners: what is to be on hosts, started or stopped.
     :param absent: owners that are to be removed from theirs.
     :param accept: ``mirror_accept``.
+    :param errors: messages in the order in which they came; ``warnings`` likewise.
     """
 
     clusters: dict[str, Any]
@@ -145,18 +146,16 @@ class Inventory:
     owners: list[Owner] = field(default_factory=list)
     absent: list[Owner] = field(default_factory=list)
     accept: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    errors: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
 
     def refuse(self, message: str) -> None:
         """Note what must not be; each message once."""
-        if message not in self.errors:
-            self.errors.append(message)
+        self.errors[message] = None
 
     def warn(self, message: str) -> None:
         """Note what deserves attention; each message once."""
-        if message not in self.warnings:
-            self.warnings.append(message)
+        self.warnings[message] = None
 
     def danger(self, danger: str, name: str, message: str) -> None:
         """Refuse what endangers a flow, an owner or a cluster, unless it is accepted by name."""

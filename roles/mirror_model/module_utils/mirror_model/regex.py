@@ -4,18 +4,15 @@ A pattern always matches a whole topic name. An entry made only of the character
 hold means exactly that topic, so the dots of ``payments.eu`` are dots; any other entry is a regular
 expression made of literals, ``.``, classes, ``\d \w``, ``(...)``, ``(?:...)``, ``|``,
 ``* + ?`` and ``{n}``.
-
-The subset is regular, so overlap is decided, not guessed: the patterns are run side by side as
-automata until a common name is found or none can exist.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import string
-from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .keys import ModelError
 
@@ -26,8 +23,6 @@ TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 LONGEST_NAME = 249
 # A pattern of more names or beginnings than this is told by what they have in common.
 MOST_BEGINNINGS = 8
-# Beyond this many states two patterns count as overlapping: a refusal too many is mended by hand.
-MOST_STATES = 20_000
 
 _ESCAPES = {"d": DIGITS, "w": WORD, ".": frozenset("."), "-": frozenset("-"), "_": frozenset("_")}
 _NO_ATOMS = {
@@ -88,38 +83,16 @@ def check(pattern: str) -> None:
 
     :raises ModelError: the pattern leaves the portable subset; the message says where and why.
     """
-    if not is_literal(pattern):
-        _Parser(pattern).parse()
+    parsed(pattern)
 
 
-def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str | None:
-    """A topic name that every selection chooses.
+@functools.lru_cache(maxsize=4096)
+def parsed(pattern: str) -> Node:
+    """One entry as an expression.
 
-    :param selections: pairs of ``topics`` and ``topics_exclude``, already checked.
-    :returns: the shortest such name, ``None`` if there is none. When the search grows too large
-        the answer is ``"..."``: overlap is then assumed.
+    :raises ModelError: as :func:`check`.
     """
-    machines = [_machine(part) for pair in selections for part in pair]
-    letters = _letters(machines)
-    start = tuple(machine.start for machine in machines)
-    seen = {start}
-    queue = deque([(start, "")])
-    while queue:
-        states, name = queue.popleft()
-        accepted = [m.end in s for m, s in zip(machines, states, strict=True)]
-        if name and all(accepted[0::2]) and not any(accepted[1::2]):
-            return name
-        if len(name) == LONGEST_NAME:
-            continue
-        for letter in letters:
-            after = tuple(m.step(s, letter) for m, s in zip(machines, states, strict=True))
-            if after in seen or not all(after[0::2]):
-                continue
-            if len(seen) >= MOST_STATES:
-                return "..."
-            seen.add(after)
-            queue.append((after, name + letter))
-    return None
+    return _Parser(as_regex(pattern)).parse()
 
 
 def beginnings(pattern: str) -> list[tuple[str, bool]]:
@@ -129,11 +102,11 @@ def beginnings(pattern: str) -> list[tuple[str, bool]]:
     :returns: pairs of a text and whether it is the whole name, sorted; none is within another.
         ``("", False)`` stands for any name.
     """
-    found = _Parser(as_regex(pattern)).parse().beginnings()
-    open_ended = [text for text, whole in found if not whole]
+    texts = parsed(pattern).beginnings()
+    open_ended = [text for text, whole in texts if not whole]
     return sorted(
         (text, whole)
-        for text, whole in found
+        for text, whole in texts
         if (text or not whole)
         and not any(
             text.startswith(beginning) for beginning in open_ended if whole or beginning != text
@@ -147,7 +120,7 @@ def after(pattern: str, beginning: str) -> list[str]:
     :param pattern: an entry of ``topics``, already checked.
     :returns: patterns, sorted; none if no name begins so and goes on.
     """
-    rests = {_Parser(as_regex(pattern)).parse()}
+    rests = {parsed(pattern)}
     for letter in beginning:
         rests = {rest for node in rests for rest in node.after(letter)}
     return sorted(node.text for node in rests if node.text)
@@ -158,63 +131,13 @@ def longer_than(length: int) -> str:
     return f".{{{length + 1}}}.*"
 
 
-@dataclass
-class _Machine:
-    """A nondeterministic automaton; states are numbers, a run is a set of them."""
-
-    edges: list[list[tuple[frozenset[str], int]]] = field(default_factory=list)
-    empty: list[list[int]] = field(default_factory=list)
-    start: frozenset[int] = frozenset()
-    end: int = -1
-
-    def state(self) -> int:
-        self.edges.append([])
-        self.empty.append([])
-        return len(self.edges) - 1
-
-    def closure(self, states: Iterable[int]) -> frozenset[int]:
-        reached = set(states)
-        todo = list(reached)
-        while todo:
-            for after in self.empty[todo.pop()]:
-                if after not in reached:
-                    reached.add(after)
-                    todo.append(after)
-        return frozenset(reached)
-
-    def step(self, states: frozenset[int], letter: str) -> frozenset[int]:
-        return self.closure(
-            after for state in states for chars, after in self.edges[state] if letter in chars
-        )
-
-
-def _machine(patterns: Sequence[str]) -> _Machine:
-    machine = _Machine()
-    first, last = machine.state(), machine.state()
-    for pattern in patterns:
-        begin, end = _Parser(as_regex(pattern)).parse().build(machine)
-        machine.empty[first].append(begin)
-        machine.empty[end].append(last)
-    machine.start, machine.end = machine.closure([first]), last
-    return machine
-
-
-def _letters(machines: Sequence[_Machine]) -> list[str]:
-    """One letter for every group of letters that no pattern tells apart."""
-    sets = sorted({c for m in machines for edges in m.edges for c, _ in edges}, key=sorted)
-    groups: dict[tuple[bool, ...], str] = {}
-    for letter in sorted(ALPHABET, key=lambda c: (not c.islower(), c)):
-        groups.setdefault(tuple(letter in chars for chars in sets), letter)
-    return list(groups.values())
-
-
 @dataclass(frozen=True)
-class _Node:
+class Node:
     """A parsed expression: a set of letters, a sequence, a choice or an open repetition."""
 
     kind: str
     chars: frozenset[str] = frozenset()
-    parts: tuple[_Node, ...] = ()
+    parts: tuple[Node, ...] = ()
 
     def beginnings(self) -> set[tuple[str, bool]]:
         """Texts, and whether each is all of a match."""
@@ -231,7 +154,7 @@ class _Node:
         return found if len(found) <= MOST_BEGINNINGS else {("", False)}
 
     @staticmethod
-    def _joined(parts: Iterable[_Node]) -> set[tuple[str, bool]]:
+    def _joined(parts: Iterable[Node]) -> set[tuple[str, bool]]:
         found = {("", True)}
         for part in parts:
             after = part.beginnings()
@@ -249,19 +172,24 @@ class _Node:
             return all(part.optional for part in self.parts)
         return self.kind in "*?" or any(part.optional for part in self.parts)
 
-    def after(self, letter: str) -> set[_Node]:
+    def after(self, letter: str) -> set[Node]:
         """What matches may go on with behind a letter (partial derivatives, Antimirov 1996)."""
         if self.kind == "chars":
             return {_sequence()} if letter in self.chars else set()
-        found: set[_Node] = set()
+        found: set[Node] = set()
         if self.kind == "sequence":
             for place, part in enumerate(self.parts, 1):
                 found |= {_sequence(rest, *self.parts[place:]) for rest in part.after(letter)}
                 if not part.optional:
                     break
             return found
-        again = [_Node("*", parts=self.parts)] if self.kind in "*+" else []
+        again = [Node("*", parts=self.parts)] if self.kind in "*+" else []
         return {_sequence(rest, *again) for part in self.parts for rest in part.after(letter)}
+
+    def backwards(self) -> Node:
+        """What matches the same texts, read from their ends."""
+        parts = tuple(part.backwards() for part in self.parts)
+        return Node(self.kind, self.chars, parts[::-1] if self.kind == "sequence" else parts)
 
     @property
     def text(self) -> str:
@@ -277,35 +205,13 @@ class _Node:
         [part] = self.parts
         return (part.text if part.kind == "chars" else f"(?:{part.text})") + self.kind
 
-    def build(self, machine: _Machine) -> tuple[int, int]:
-        first, last = machine.state(), machine.state()
-        if self.kind == "chars":
-            machine.edges[first].append((self.chars, last))
-        elif self.kind == "sequence":
-            at = first
-            for part in self.parts:
-                begin, end = part.build(machine)
-                machine.empty[at].append(begin)
-                at = end
-            machine.empty[at].append(last)
-        else:
-            for part in self.parts:
-                begin, end = part.build(machine)
-                machine.empty[first].append(begin)
-                machine.empty[end].append(last)
-                if self.kind in "*+":
-                    machine.empty[end].append(begin)
-            if self.kind in "*?":
-                machine.empty[first].append(last)
-        return first, last
 
-
-def _sequence(*parts: _Node) -> _Node:
+def _sequence(*parts: Node) -> Node:
     """Parts one after another; none of them is a sequence itself."""
     flat = [
         inner for part in parts for inner in (part.parts if part.kind == "sequence" else [part])
     ]
-    return flat[0] if len(flat) == 1 else _Node("sequence", parts=tuple(flat))
+    return flat[0] if len(flat) == 1 else Node("sequence", parts=tuple(flat))
 
 
 def _class(chars: frozenset[str]) -> str:
@@ -326,7 +232,7 @@ class _Parser:
         self.pattern = pattern
         self.at = 0
 
-    def parse(self) -> _Node:
+    def parse(self) -> Node:
         node = self.choice()
         if self.at < len(self.pattern):
             raise self.error("')' closes nothing; write '\\.' style escapes for literal characters")
@@ -338,27 +244,27 @@ class _Parser:
     def peek(self) -> str:
         return self.pattern[self.at] if self.at < len(self.pattern) else ""
 
-    def choice(self) -> _Node:
+    def choice(self) -> Node:
         parts = [self.sequence()]
         while self.peek() == "|":
             self.at += 1
             parts.append(self.sequence())
-        return parts[0] if len(parts) == 1 else _Node("choice", parts=tuple(parts))
+        return parts[0] if len(parts) == 1 else Node("choice", parts=tuple(parts))
 
-    def sequence(self) -> _Node:
-        parts: list[_Node] = []
+    def sequence(self) -> Node:
+        parts: list[Node] = []
         while self.peek() not in ("", "|", ")"):
             parts.append(self.repeated())
         if not parts:
             raise self.error("an alternative is empty; make the group optional with '?' instead")
-        return parts[0] if len(parts) == 1 else _Node("sequence", parts=tuple(parts))
+        return parts[0] if len(parts) == 1 else Node("sequence", parts=tuple(parts))
 
-    def repeated(self) -> _Node:
+    def repeated(self) -> Node:
         node = self.atom()
         char = self.peek()
         if char and char in "*+?":
             self.at += 1
-            node = _Node(char, parts=(node,))
+            node = Node(char, parts=(node,))
         elif char == "{":
             count = re.compile(r"\{([0-9]{1,3})\}").match(self.pattern, self.at)
             if count is None or int(count[1]) > LONGEST_NAME:
@@ -367,7 +273,7 @@ class _Parser:
                     "of '{n,m}' into '|'; write the repetition out with '?', '*' or '+'"
                 )
             self.at = count.end()
-            node = _Node("sequence", parts=(node,) * int(count[1]))
+            node = Node("sequence", parts=(node,) * int(count[1]))
         else:
             return node
         after = self.peek()
@@ -375,14 +281,14 @@ class _Parser:
             raise self.error(_NO_SECOND_QUANTIFIERS[after])
         return node
 
-    def atom(self) -> _Node:
+    def atom(self) -> Node:
         char = self.peek()
         if char == "(":
             return self.group()
         if char == "[":
             return self.bracket()
         if char == "\\":
-            return _Node("chars", self.escape())
+            return Node("chars", self.escape())
         if char in _NO_ATOMS:
             raise self.error(_NO_ATOMS[char])
         if char not in ALPHABET:
@@ -390,9 +296,9 @@ class _Parser:
                 "a topic name holds only letters, digits, '.', '_' and '-'; remove this character"
             )
         self.at += 1
-        return _Node("chars", ALPHABET if char == "." else frozenset(char))
+        return Node("chars", ALPHABET if char == "." else frozenset(char))
 
-    def group(self) -> _Node:
+    def group(self) -> Node:
         self.at += 1
         if self.pattern.startswith("?:", self.at):
             self.at += 2
@@ -414,7 +320,7 @@ class _Parser:
         self.at += 2
         return _ESCAPES[char]
 
-    def bracket(self) -> _Node:
+    def bracket(self) -> Node:
         self.at += 1
         negated = self.peek() == "^"
         self.at += negated
@@ -422,7 +328,7 @@ class _Parser:
         while self.peek() != "]":
             chars |= self.member(first=False)
         self.at += 1
-        return _Node("chars", ALPHABET - chars if negated else chars)
+        return Node("chars", ALPHABET - chars if negated else chars)
 
     def member(self, *, first: bool) -> frozenset[str]:
         low = self.peek()

@@ -52,7 +52,7 @@ def findings(
     secrets.judge_secrets(found)
     owners.judge_versions(found, advisories)
     owners.judge_groups(found, groups)
-    return {"errors": found.errors, "warnings": found.warnings}
+    return {"errors": list(found.errors), "warnings": list(found.warnings)}
 
 
 def _judge_accept(found: Inventory, accept: Any) -> None:

@@ -1,6 +1,5 @@
 """Topics that would be mirrored twice, round in a circle, or into what belongs to others."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from ..control import Control
 from ..engines import control_of, engine_of
 from ..inventory import Inventory
 from ..keys import Flow
+from ..overlap import Pairs, common_topic, pairs_alike
 
 # Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
@@ -41,8 +41,9 @@ def judge_topics(found: Inventory) -> None:
         )
         for owner, flow in found.running()
     }
-    _judge_overlaps(found, selections)
-    _judge_loops(found, selections)
+    alike = pairs_alike({name: topics for name, (topics, _) in selections.items()})
+    _judge_overlaps(found, selections, alike)
+    _judge_loops(found, selections, alike)
     _judge_others(found, selections)
 
 
@@ -78,7 +79,7 @@ def _judge_others(found: Inventory, selections: Selections) -> None:
         taken = [
             f"'{topic}' ({whose})"
             for pattern, (topic, whose) in OTHERS.items()
-            if wide and regex.common_topic([(wide, selection[1]), ([pattern], [])])
+            if wide and common_topic([(wide, selection[1]), ([pattern], [])])
         ]
         if taken:
             found.warn(
@@ -88,15 +89,21 @@ def _judge_others(found: Inventory, selections: Selections) -> None:
             )
 
 
-def _judge_overlaps(found: Inventory, selections: Selections) -> None:
+def _judge_overlaps(found: Inventory, selections: Selections, alike: Pairs) -> None:
+    """Refuse two flows that write the same records."""
     ways = {name: _way(found, found.flows[name]) for name in selections}
-    for first, other in itertools.combinations((found.flows[name] for name in selections), 2):
-        if ways[first["name"]] != ways[other["name"]]:
-            continue
-        if topic := regex.common_topic([selections[first["name"]], selections[other["name"]]]):
+    places = {name: place for place, name in enumerate(selections)}
+    for first, other in sorted(
+        (sorted(pair, key=places.__getitem__) for pair in alike),
+        key=lambda pair: [places[name] for name in pair],
+    ):
+        if ways[first] == ways[other] and (
+            topic := common_topic([selections[first], selections[other]])
+        ):
+            flow = found.flows[first]
             found.refuse(
-                f"{found.paths[other['name']]}.topics: topics such as '{topic}' are mirrored "
-                f"by flow '{first['name']}' from {first['source']} to {first['target']} "
+                f"{found.paths[other]}.topics: topics such as '{topic}' are mirrored "
+                f"by flow '{first}' from {flow['source']} to {flow['target']} "
                 "already, so every record would arrive twice; narrow one of the two"
             )
 
@@ -106,7 +113,7 @@ def _way(found: Inventory, flow: Flow) -> dict[str, str]:
     return {side: aliases_of(found.clusters, flow[side])[0] for side in ("source", "target")}
 
 
-def _judge_loops(found: Inventory, selections: Selections) -> None:
+def _judge_loops(found: Inventory, selections: Selections, alike: Pairs) -> None:
     """Only a topic that keeps its name goes round."""
     edges = [
         {**flow, **_way(found, flow)}
@@ -115,10 +122,10 @@ def _judge_loops(found: Inventory, selections: Selections) -> None:
     ]
     edges = [flow for flow in edges if flow["source"] != flow["target"]]
     for first in edges:
-        for circle in _circles(edges, [first]):
+        for circle in _circles(edges, [first], alike):
             names = [flow["name"] for flow in circle]
             if first["name"] == min(names) and (
-                topic := regex.common_topic(selections[name] for name in names)
+                topic := common_topic(selections[name] for name in names)
             ):
                 way = " -> ".join([flow["source"] for flow in circle] + [first["source"]])
                 quoted = ", ".join(f"'{name}'" for name in names)
@@ -129,13 +136,18 @@ def _judge_loops(found: Inventory, selections: Selections) -> None:
 
 
 def _circles(
-    edges: Sequence[dict[str, Any]], path: list[dict[str, Any]]
+    edges: Sequence[dict[str, Any]], path: list[dict[str, Any]], alike: Pairs
 ) -> Iterator[list[dict[str, Any]]]:
+    """Ways back to where a path begins, along flows that may share a topic."""
     if path[-1]["target"] == path[0]["source"]:
         yield path
         return
     visited = {flow["source"] for flow in path}
     for edge in edges:
         closes = edge["target"] == path[0]["source"]
-        if edge["source"] == path[-1]["target"] and (closes or edge["target"] not in visited):
-            yield from _circles(edges, [*path, edge])
+        if (
+            edge["source"] == path[-1]["target"]
+            and (closes or edge["target"] not in visited)
+            and all(frozenset((flow["name"], edge["name"])) in alike for flow in path)
+        ):
+            yield from _circles(edges, [*path, edge], alike)
