@@ -30,8 +30,9 @@ from kafka.admin import (
 )
 from kafka.errors import TopicAuthorizationFailedError
 from mirror_model import permissions
-from mirror_model.clusters import kafka_credentials
+from mirror_model.logins import kafka_credentials
 from mirror_model.report import mirror_report_model
+from mirror_model.site import Site, mirror_site
 
 from spark.tests.conftest import (  # noqa: F401 (fixtures of real brokers)
     SASL_USERS,
@@ -95,16 +96,21 @@ class Lab:
         """Where it runs."""
         return {"mirrormaker": {"hosts": ["localhost"], "flows": ["orders"]}}
 
+    @property
+    def site(self) -> Site:
+        """The inventory."""
+        return mirror_site(self.clusters, self.flows, self.instances, {})
+
     def rows(self, identity: str = "report") -> list[dict[str, Any]]:
         """What one identity needs."""
-        every = permissions.mirror_permissions(self.clusters, self.flows, self.instances, {})
+        every = permissions.mirror_permissions(self.site)
         return [row for row in every if row["identity"] == identity]
 
     def document(self) -> dict[str, Any]:
         """The report's configuration."""
         return {
             "version": 1,
-            **mirror_report_model(self.clusters, self.flows, self.instances, {}, "report"),
+            **mirror_report_model(self.site, "report"),
         }
 
     def credentials(self) -> dict[str, str]:
@@ -112,7 +118,7 @@ class Lab:
         return {
             name: text
             for alias in self.clusters
-            for name, text in kafka_credentials(self.clusters, alias, "report").items()
+            for name, text in kafka_credentials(self.site, alias, "report").items()
         }
 
     def settings(self) -> Settings:
@@ -347,7 +353,7 @@ def test_no_mirror_alters_what_another_identity_keeps(brokers: tuple[Broker, Bro
     clusters = lab.clusters
     clusters["west"]["identities"]["theirs"] = login("mirror")
     theirs = {"connect-theirs": {"kafka": "west", "hosts": ["localhost"], "identity": "theirs"}}
-    every = permissions.mirror_permissions(clusters, lab.flows, lab.instances, theirs)
+    every = permissions.mirror_permissions(mirror_site(clusters, lab.flows, lab.instances, theirs))
     fill(lab, ["orders"], ["connect-theirs-offsets"])
     who = login("nobody")
     try:
@@ -413,7 +419,7 @@ PLAY = (
   gather_facts: false
   vars:
     ansible_python_interpreter: "{{ python }}"
-    rows: "{{ kafka_clusters | mirror_permissions(mirror_flows, mirrormaker_instances, {})
+    rows: "{{ mirror_site | mirror_permissions
               | selectattr('cluster', 'equalto', 'east') }}"
   roles: [kafka_acls]
   tasks:
@@ -472,8 +478,8 @@ def test_commands_are_printed_and_no_host_is_asked(tmp_path: Path) -> None:
     # The only host of the play has a name that never resolves.
     done = Controller(lab, tmp_path).play(playbook=ROOT / "playbooks/acls.yml")
     assert done.returncode == 0, done.stdout + done.stderr
-    every = permissions.mirror_permissions(lab.clusters, lab.flows, lab.instances, {})
-    commands = permissions.to_kafka_acls(every, lab.clusters)
+    every = permissions.mirror_permissions(lab.site)
+    commands = permissions.to_kafka_acls(every, lab.site)
     lines = {line.strip() for line in done.stdout.splitlines()}
     for alias in ("east", "west"):
         assert commands[alias]
@@ -528,12 +534,12 @@ def test_the_commands_for_kafkas_own_tool_add_what_the_module_adds(
     mm1: Lab,
     kafka_home: Path,  # noqa: F811 (a fixture)
 ) -> None:
-    every = permissions.mirror_permissions(mm1.clusters, mm1.flows, mm1.instances, {})
+    every = permissions.mirror_permissions(mm1.site)
     clusters = {
         alias: {"bootstrap_servers": [getattr(mm1, alias).bootstrap]} for alias in mm1.clusters
     }
     (kafka_home / "admin.properties").touch()
-    script = "\n".join(permissions.to_kafka_acls(every, clusters)["west"])
+    script = "\n".join(permissions.to_kafka_acls(every, mirror_site(clusters, [], {}, {}))["west"])
     subprocess.run(
         ["bash", "-eu", "-c", script], check=True, cwd=kafka_home,
         env={**os.environ, "PATH": f"{kafka_home}/bin:{os.environ['PATH']}",

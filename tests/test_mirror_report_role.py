@@ -31,7 +31,7 @@ SHOWN = {
     "executor_credentials": "__mirror_report_executor_credentials",
     "spark_local": "__mirror_report_spark_local",
     "memory": "__mirror_report_memory_max",
-    "advisories": "'2.3.1' | kafka_advisories('kafka-python', []) | map(attribute='cve')",
+    "advisories": "mirror_site | kafka_advisories('kafka-python', '2.3.1') | map(attribute='cve')",
     "kafka_python": "__mirror_report_kafka_python",
 }
 

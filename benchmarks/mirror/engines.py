@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 
 import yaml  # noqa: E402
-from mirror_model.instances import mirrormaker_instance  # noqa: E402
+from mirror_model.instances import mirror_process  # noqa: E402
 from mirror_model.render import to_java_properties  # noqa: E402
+from mirror_model.site import mirror_site  # noqa: E402
 
 RELEASES = {"mm1": "kafka_2.13-3.9.2", "mm2": "kafka_2.13-4.3.1"}
 ROLE_DEFAULTS = yaml.safe_load((ROOT / "roles/mirrormaker/defaults/main.yml").read_text())
@@ -139,7 +140,9 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
         flow.alias: {"bootstrap_servers": [flow.source]},
         "west": {"bootstrap_servers": [flow.target]},
     }
-    made = mirrormaker_instance(clusters, [described], {NAME: instance}, {}, NAME, {"brokers": 1})
+    made = mirror_process(
+        mirror_site(clusters, [described], {NAME: instance}, {}), NAME, {"brokers": 1}
+    )
     _write(made["files"], directory)
     environment = {
         "KAFKA_JVM_PERFORMANCE_OPTS": settings.jvm

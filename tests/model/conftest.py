@@ -18,6 +18,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from mirror_model import site as sites
 from mirror_model.judge import findings
 from mirror_model.kafka_names import line_of
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
@@ -105,12 +106,24 @@ def certificate_of(subject: x509.Name) -> str:
 class Site(dict[str, Any]):
     """An inventory, and what the judge says about it."""
 
+    @property
+    def model(self) -> sites.Site:
+        """What the inventory is to the model."""
+        return sites.Site(
+            self["clusters"], self["flows"], self["instances"], self["connect_clusters"],
+            self["accept"],
+        )  # fmt: skip
+
+    def findings(self) -> dict[str, list[str]]:
+        """Errors and warnings."""
+        return findings(self.model, self["hosts"], self["groups"], advisories=ADVISORIES)
+
     def judge(self) -> dict[str, list[str]]:
         """Errors and warnings, but for those that every site gets.
 
         These are of advisories that no release mends; test_advisories.py has them.
         """
-        said = findings(**self, advisories=ADVISORIES)
+        said = self.findings()
         unmended = [entry["text"] for entry in ADVISORIES if not entry["fixed"]]
         warnings = [line for line in said["warnings"] if not any(text in line for text in unmended)]
         return {**said, "warnings": warnings}

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from mirror_model.advisories import OTHER_PROCESSES, is_open, kafka_advisories
 from mirror_model.engines import ENGINES
-from mirror_model.judge import findings
 from mirror_model.kafka_names import release
 from mirror_model.keys import ModelError
 
@@ -106,7 +105,7 @@ def test_nodes_that_listen_to_each_other_are_open_to_what_jetty_is(
     mm2_site: Site, hosts: list[str], warned: bool
 ) -> None:
     mm2_site.instance["hosts"] = hosts
-    said = findings(**mm2_site, advisories=ADVISORIES)
+    said = mm2_site.findings()
     assert said["errors"] == []
     assert any("CVE-2026-12611" in line for line in said["warnings"]) is warned
 

@@ -23,18 +23,13 @@ def site(connect_site: Site) -> Site:
 
 
 def worker(site: Site, which: str = "connect-west", **node: Any) -> dict[str, Any]:
-    return instances.kafka_connect_worker(
-        site["clusters"], site["flows"], site["connect_clusters"], which, node
-    )
+    return instances.mirror_process(site.model, which, node)
 
 
 def made(site: Site, name: str = "connect-west") -> dict[str, dict[str, str]]:
     """Name to configuration of every connector of a Connect cluster."""
     found = instances.mirror_connectors(
-        site["clusters"],
-        site["flows"],
-        site["instances"],
-        site["connect_clusters"],
+        site.model,
         name,
         {"east": 1, "west": 1},
         {},
@@ -69,10 +64,7 @@ def test_replicas_follow_the_brokers_of_the_cluster_that_is_written(
 ) -> None:
     """The way back writes to east, its heartbeats to west."""
     source, heartbeat = instances.mirror_connectors(
-        site["clusters"],
-        site["flows"],
-        site["instances"],
-        site["connect_clusters"],
+        site.model,
         "connect-east",
         asked,
         typed,
@@ -92,9 +84,7 @@ def test_a_heartbeat_is_written_where_the_records_come_from(site: Site) -> None:
         "${dir:/run/connect-east/kafka:west.mirror.jaas}"
     )
     assert (heartbeat["source.cluster.alias"], heartbeat["tasks.max"]) == ("east", "1")
-    rows = permissions.mirror_permissions(
-        site["clusters"], site["flows"], {}, site["connect_clusters"]
-    )
+    rows = permissions.mirror_permissions(site.model)
     assert {
         (row["cluster"], row["operation"]) for row in rows
         if row["name"] == "heartbeats" and row["identity"] == "mirror" and "task" in row["why"]
@@ -224,9 +214,7 @@ def test_an_existing_cluster_is_sent_what_it_lets_through(existing: Site) -> Non
 
 
 def test_the_report_knows_where_an_existing_cluster_keeps_what(existing: Site) -> None:
-    model = reports.mirror_report_model(
-        existing["clusters"], existing["flows"], {}, existing["connect_clusters"], "report"
-    )
+    model = reports.mirror_report_model(existing.model, "report")
     flow = model["flows"][0]
     assert (flow["offset_topic"], flow["status_topic"], flow["config_topic"]) == ("o", "s", "c")
     assert flow["connectors"] == ["orders-source", "orders-checkpoint", "orders-heartbeat"]
@@ -234,9 +222,7 @@ def test_the_report_knows_where_an_existing_cluster_keeps_what(existing: Site) -
 
 
 def test_permissions_name_the_workers_topics_and_group(site: Site) -> None:
-    rows = permissions.mirror_permissions(
-        site["clusters"], site["flows"], {}, site["connect_clusters"]
-    )
+    rows = permissions.mirror_permissions(site.model)
     found = {(row["cluster"], row["resource"], row["name"], row["operation"]) for row in rows}
     assert ("west", "group", "connect-west", "READ") in found
     assert ("west", "topic", "connect-west-offsets", "WRITE") in found

@@ -53,14 +53,13 @@ def site_of(*flows: dict[str, Any], theirs: dict[str, str], **separated: Any) ->
 
 def selection(site: Site, flow: dict[str, Any]) -> tuple[str, list[str]]:
     """What a flow's mirror is told to take and to leave out, as regular expressions."""
-    parts = site["clusters"], site["flows"], site["instances"], site["connect_clusters"]
     if flow["engine"] == "mm2-connect":
-        found = instances.mirror_connectors(*parts, flow["connect"], {}, {})
+        found = instances.mirror_connectors(site.model, flow["connect"], {}, {})
         [config] = [each["config"] for each in found if each["name"] == name_of(
             {"connectors": {}, **flow}, "source")]  # fmt: skip
         return config["topics"].replace(",", "|"), config["topics.exclude"].split(",")
     [name] = [name for name, each in site["instances"].items() if flow["name"] in each["flows"]]
-    process = instances.mirrormaker_instance(*parts, name)
+    process = instances.mirror_process(site.model, name)
     if flow["engine"] == "mm1":
         return process["environment"]["MM_INCLUDE"], []
     properties = process["files"]["mm2.properties"]
@@ -80,9 +79,7 @@ def chooses(selection: tuple[str, list[str]], topic: str) -> bool:
 
 
 def reported(site: Site) -> dict[str, Any]:
-    model = reports.mirror_report_model(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], "report"
-    )
+    model = reports.mirror_report_model(site.model, "report")
     return {flow["name"]: flow for flow in model["flows"]}
 
 
@@ -274,9 +271,7 @@ def test_checkpoints_cannot_be_named_where_they_would_become_the_flow_s_own(mm2_
 
 
 def synced(site: Site, flow: dict[str, Any], group: str) -> bool:
-    found = instances.mirrormaker_instance(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"],
-        "mirrormaker",
+    found = instances.mirror_process(site.model, "mirrormaker",
     )["files"]["mm2.properties"]  # fmt: skip
     pair = f"{flow['source']}->{flow['target']}"
     left_out = found.get(f"{pair}.groups.exclude", ["console-consumer-.*", "connect-.*", "__.*"])
@@ -349,9 +344,7 @@ def test_topics_of_other_systems_are_warned_of(
 
 def test_no_permission_is_asked_for_what_is_left_out(mm1: Site) -> None:
     mm1.flow["topics"] = ["(?:orders|connect-configs|mm2-offsets\\.a\\.internal)"]
-    rows = permissions.mirror_permissions(
-        mm1["clusters"], mm1["flows"], mm1["instances"], mm1["connect_clusters"]
-    )
+    rows = permissions.mirror_permissions(mm1.model)
     assert {row["name"] for row in rows if row["resource"] == "topic"} == {"orders"}
 
 
@@ -377,9 +370,7 @@ def test_what_follows_a_beginning(pattern: str, beginning: str, rest: str) -> No
 
 
 def of_permissions(site: Site) -> list[dict[str, Any]]:
-    return permissions.mirror_permissions(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"]
-    )
+    return permissions.mirror_permissions(site.model)
 
 
 @pytest.mark.parametrize("policy", ["identity", "prefix"])
@@ -402,7 +393,7 @@ def test_nobody_but_workers_may_read_their_configuration(
     assert {row["cluster"] for row in wide} == (
         set() if topics == ["orders"] else {"east"} if policy == "prefix" else {"east", "west"}
     )
-    commands = permissions.to_kafka_acls(rows, connect_site["clusters"])
+    commands = permissions.to_kafka_acls(rows, connect_site.model)
     for alias, principal, name in denied:
         [command] = [one for one in commands[alias] if "--deny-principal" in one]
         assert f"--deny-principal {principal} --operation Read --topic {name} " in command

@@ -21,7 +21,10 @@ MODULES = {
     if path != PACKAGE / "__init__.py"
 }
 # What the filters call: it reaches engines through their registry.
-ENTRIES = ("advisories", "instances", "judge", "permissions", "placement", "report")
+ENTRIES = (
+    "advisories", "collisions", "instances", "judge", "logins", "operators", "permissions", "report",
+    "site",
+)  # fmt: skip
 # The schema lists the keys of all engines, so a new one adds to it.
 NAMED = ("engines", "schema")
 # A key of the schema, and topics of Kafka's own that are called after an engine.

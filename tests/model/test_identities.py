@@ -6,11 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from mirror_model.instances import (
-    kafka_connect_worker,
-    mirror_connectors,
-    mirrormaker_instance,
-)
+from mirror_model.instances import mirror_connectors, mirror_process
 from mirror_model.permissions import mirror_permissions, to_kafka_acls
 from mirror_model.report import mirror_report_model
 
@@ -20,16 +16,11 @@ LOGIN = {"sasl_mechanism": "SCRAM-SHA-512", "username": "team", "password": "CAN
 
 
 def process(site: Site, name: str) -> dict[str, Any]:
-    parts = site["clusters"], site["flows"]
-    if name in site["connect_clusters"]:
-        return kafka_connect_worker(*parts, site["connect_clusters"], name)
-    return mirrormaker_instance(*parts, site["instances"], site["connect_clusters"], name)
+    return mirror_process(site.model, name)
 
 
 def permissions(site: Site) -> list[dict[str, Any]]:
-    return mirror_permissions(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"]
-    )
+    return mirror_permissions(site.model)
 
 
 @pytest.fixture
@@ -80,9 +71,7 @@ def test_workers_and_connectors_connect_as_their_identity(connect_site: Site) ->
     own = process(connect_site, "connect-west")
     assert "west.team.jaas" in str(own["files"])
     assert {"east.team.jaas", "west.team.jaas"} <= set(own["credentials"])
-    (copies, *_) = mirror_connectors(
-        connect_site["clusters"], connect_site["flows"], {}, connect_site["connect_clusters"],
-        "connect-west", {}, {},
+    (copies, *_) = mirror_connectors(connect_site.model, "connect-west", {}, {},
     )  # fmt: skip
     assert "east.team.jaas" in copies["config"]["source.cluster.sasl.jaas.config"]
 
@@ -104,7 +93,7 @@ def test_no_identity_may_alter_what_another_owner_keeps(teams: Site) -> None:
             assert not [row for row in denied if row[0] == principal and row[2] == name]
     assert (team, "topic", "mm2-configs.north.internal", "READ") in denied
     assert (mirror, "topic", "mm2-configs.east.internal", "READ") in denied
-    commands = to_kafka_acls(permissions(teams), teams["clusters"])["west"]
+    commands = to_kafka_acls(permissions(teams), teams.model)["west"]
     [line] = [
         line for line in commands
         if "--deny-principal User:team" in line and "--topic mm2-offsets.north.internal" in line
@@ -145,9 +134,7 @@ def test_mirrors_of_one_identity_are_denied_nothing(teams: Site) -> None:
 
 
 def test_the_check_before_a_start_asks_as_the_mirror(teams: Site) -> None:
-    model = mirror_report_model(
-        teams["clusters"], teams["flows"], teams["instances"], {}, "team", "orders"
-    )
+    model = mirror_report_model(teams.model, "team", "orders")
     (flow,) = model["flows"]
     assert (flow["identity"], flow["worker_principal"]) == ("team", "User:team")
     assert model["clusters"]["west"]["username"] == "team"

@@ -13,17 +13,12 @@ from tests.model.conftest import Site
 
 
 def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
-    return instances.mirrormaker_instance(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], name
-    )
+    return instances.mirror_process(site.model, name)
 
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
     return reports.mirror_report_model(
-        site["clusters"],
-        site["flows"],
-        site["instances"],
-        site["connect_clusters"],
+        site.model,
         "report",
         only,
         **more,

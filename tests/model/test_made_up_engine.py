@@ -77,9 +77,7 @@ def copied(mm2_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def made(site: Site, name: str = "mirrormaker", **node: Any) -> dict[str, Any]:
-    return instances.mirrormaker_instance(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], name, node
-    )
+    return instances.mirror_process(site.model, name, node)
 
 
 def test_a_sound_site_passes_without_a_word(copied: Site) -> None:
@@ -225,9 +223,8 @@ def test_permissions_by_the_names_on_the_target(copied: Site) -> None:
     copied.flow["topics"] = ["orders", "hidden"]
     identities = copied["clusters"]["east"]["identities"]
     copied["clusters"]["west"] |= {"security_protocol": "SASL_SSL", "identities": identities}
-    found = permissions.mirror_permissions(
-        copied["clusters"], copied["flows"][:2], copied["instances"], copied["connect_clusters"]
-    )
+    copied["flows"] = copied["flows"][:2]
+    found = permissions.mirror_permissions(copied.model)
     rows = [
         f"{row['cluster']} {row['identity']} {row['resource']} {row['name']} {row['operation']}"
         for row in found
@@ -247,10 +244,7 @@ def test_permissions_by_the_names_on_the_target(copied: Site) -> None:
 def test_what_the_report_has_to_know(copied: Site) -> None:
     copied.instance["num_streams"] = 3
     model = reports.mirror_report_model(
-        copied["clusters"],
-        copied["flows"],
-        copied["instances"],
-        copied["connect_clusters"],
+        copied.model,
         "report",
     )
     orders = model["flows"][0]
@@ -273,9 +267,7 @@ def test_flows_for_which_somebody_else_creates_topics(
     copied: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def names() -> list[str]:
-        flows = reports.mirror_topic_flows(
-            copied["clusters"], copied["flows"], copied["instances"], copied["connect_clusters"]
-        )
+        flows = reports.mirror_topic_flows(copied.model)
         return [flow["name"] for flow in flows]
 
     assert names() == ["orders", "clicks", "refunds"]

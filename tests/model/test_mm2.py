@@ -25,11 +25,8 @@ VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
 
 
 def made(site: Site, **node: Any) -> dict[str, Any]:
-    return instances.mirrormaker_instance(
-        site["clusters"],
-        site["flows"],
-        site["instances"],
-        site["connect_clusters"],
+    return instances.mirror_process(
+        site.model,
         "mirrormaker",
         node,
     )
@@ -42,10 +39,7 @@ def rendered(site: Site, **node: Any) -> dict[str, Any]:
 
 def reported(site: Site) -> dict[str, Any]:
     model = reports.mirror_report_model(
-        site["clusters"],
-        site["flows"],
-        site["instances"],
-        site["connect_clusters"],
+        site.model,
         "report",
         "orders",
     )
@@ -129,9 +123,7 @@ def test_a_name_that_somebody_may_choose_sets_no_topic_of_the_target(
     # Kafka's own default sets them.
     assert str(rendered(mm2).get(key, True)).lower() == str(synced).lower()
     assert reported(mm2)["sync_topic_configs"] is synced
-    rows = permissions.mirror_permissions(
-        mm2["clusters"], mm2["flows"], mm2["instances"], mm2["connect_clusters"]
-    )
+    rows = permissions.mirror_permissions(mm2.model)
     assert any(row["operation"] == "ALTER_CONFIGS" for row in rows) is synced
 
 

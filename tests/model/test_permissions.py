@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model import permissions, regex
 from mirror_model import report as reports
+from mirror_model.site import mirror_site
 
 from tests.model.conftest import Site
 
 
 def rows(site: Site, **more: Any) -> list[dict[str, Any]]:
-    return permissions.mirror_permissions(
-        site["clusters"], site["flows"], site["instances"], site["connect_clusters"], **more
-    )
+    return permissions.mirror_permissions(site.model, **more)
 
 
 def short(found: Iterable[dict[str, Any]], *keys: str) -> list[str]:
@@ -132,9 +131,7 @@ def test_what_has_no_place_needs_nothing(mm1: Site, change: dict[str, Any]) -> N
 
 def test_the_report_is_given_what_its_identity_needs(mm2: Site) -> None:
     for identity in ("mirror", "report"):
-        model = reports.mirror_report_model(
-            mm2["clusters"], mm2["flows"], mm2["instances"], mm2["connect_clusters"], identity
-        )
+        model = reports.mirror_report_model(mm2.model, identity)
         listed = model["flows"][0]["permissions"]
         assert short(listed, "cluster") == short(
             (row for row in rows(mm2) if row["identity"] == identity), "cluster"
@@ -146,10 +143,7 @@ def test_the_report_is_given_what_its_identity_needs(mm2: Site) -> None:
 
 def test_the_reports_flow_is_given_its_own_permissions_alone(mm2_site: Site) -> None:
     model = reports.mirror_report_model(
-        mm2_site["clusters"],
-        mm2_site["flows"],
-        mm2_site["instances"],
-        mm2_site["connect_clusters"],
+        mm2_site.model,
         "report",
     )
     for flow in model["flows"]:
@@ -172,26 +166,23 @@ def test_no_permission_implies_another(engine: str, chosen: list[list[str]], sha
     if not shared:
         identities["report"] = {**identity, "username": "report"}
     cluster = {"security_protocol": "SASL_SSL", "identities": identities}
-    site: dict[str, Any] = {
-        "clusters": dict.fromkeys(("east", "west"), cluster),
-        "flows": [
-            {"name": f"f{number}", "engine": engine, "source": "east", "target": "west",
-             "topics": topics}
-            for number, topics in enumerate(chosen)
-        ],
-        "connect_clusters": {},
-        "instances": {
-            f"mirrormaker-{number}": {"hosts": ["h"], "flows": [f"f{number}"]}
-            for number in range(len(chosen))
-        },
-    }  # fmt: skip
-    found = permissions.mirror_permissions(**site)
+    clusters = dict.fromkeys(("east", "west"), cluster)
+    flows = [
+        {"name": f"f{number}", "engine": engine, "source": "east", "target": "west",
+         "topics": topics}
+        for number, topics in enumerate(chosen)
+    ]  # fmt: skip
+    instances = {
+        f"mirrormaker-{number}": {"hosts": ["h"], "flows": [f"f{number}"]}
+        for number in range(len(chosen))
+    }
+    found = permissions.mirror_permissions(mirror_site(clusters, flows, instances, {}))
     for first, second in itertools.permutations(found, 2):
         assert not allows(first, second), (first, second)
     # Everything that a flow needs is granted.
     for number, _ in enumerate(chosen):
         alone = permissions.mirror_permissions(
-            site["clusters"], [site["flows"][number]], site["instances"], site["connect_clusters"]
+            mirror_site(clusters, [flows[number]], instances, {})
         )
         for needed in alone:
             granted = [row for row in found if allows(row, needed)]
@@ -220,7 +211,7 @@ def allows(held: dict[str, Any], asked: dict[str, Any]) -> bool:
 
 def test_commands(mm1: Site) -> None:
     mm1.flow["topics"] = ["orders"]
-    commands = permissions.to_kafka_acls(rows(mm1), mm1["clusters"])
+    commands = permissions.to_kafka_acls(rows(mm1), mm1.model)
     login = "--command-config admin.properties"
     assert commands["west"] == [
         f"kafka-acls.sh --bootstrap-server west1:9092 {login} --add --allow-principal {rest}"
@@ -238,7 +229,7 @@ def test_commands_survive_a_shell(mm1: Site) -> None:
     principal = """User:CN=it's \\"m\\",O=$(id) `x` *"""
     mm1["clusters"]["east"]["identities"]["mirror"]["principal"] = principal
     mm1.flow["topics"] = [".*"]
-    words = shlex.split(permissions.to_kafka_acls(rows(mm1), mm1["clusters"])["east"][0])
+    words = shlex.split(permissions.to_kafka_acls(rows(mm1), mm1.model)["east"][0])
     assert words[words.index("--allow-principal") + 1] == principal
     assert words[words.index("--topic") + 1] == "*"
 

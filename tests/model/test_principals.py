@@ -13,6 +13,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirror_model import principals
+from mirror_model.clusters import filled_clusters
 from mirror_model.keys import ModelError
 
 from tests.model.conftest import Site, certificate_of
@@ -117,7 +118,7 @@ def test_a_subject_that_java_garbles_is_not_guessed() -> None:
 def test_principal(
     cluster: dict[str, Any], identity: dict[str, Any], principal: str | None
 ) -> None:
-    clusters = {"east": {**cluster, "identities": {"mirror": identity}}}
+    clusters = filled_clusters({"east": {**cluster, "identities": {"mirror": identity}}})
     assert principals.principal_of(clusters, "east", "mirror") == principal
     assert principals.principal_of(clusters, "east", "report") == principal
 

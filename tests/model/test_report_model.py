@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mirror_model import clusters
+from mirror_model.logins import kafka_credentials
 
 from tests.model.conftest import CONTROL, ROOT, Site
 from tests.model.test_instances import report
@@ -13,7 +13,8 @@ from tests.model.test_instances import report
 
 def test_the_report_gets_what_runs(site: Site) -> None:
     site.instance["mm1_options"] = {"offset.commit.interval.ms": 2000}
-    model = report(site, accept=["identity:mirrormaker", "enable.auto.commit:orders"])
+    site["accept"] = ["identity:mirrormaker", "enable.auto.commit:orders"]
+    model = report(site)
     assert [flow["name"] for flow in model["flows"]] == ["orders", "back"]
     assert model["flows"][0].pop("permissions")
     assert model["flows"][0] == {
@@ -42,11 +43,12 @@ def test_the_report_understands_its_model(site: Site, monkeypatch: pytest.Monkey
     from mirror_report.config.load import parse
 
     site.flow["topics"].append("payments.eu")
-    model = report(site, accept=["regex-without-auto-creation:orders"])
+    site["accept"] = ["regex-without-auto-creation:orders"]
+    model = report(site)
     files = {
         name: content
         for alias in model["clusters"]
-        for name, content in clusters.kafka_credentials(site["clusters"], alias, "report").items()
+        for name, content in kafka_credentials(site.model, alias, "report").items()
     }
     settings = parse({"version": 1, **model, "credentials": files})
     assert [flow.name for flow in settings.flows] == ["orders", "back"]

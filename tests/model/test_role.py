@@ -27,16 +27,12 @@ PLAY = """
           - "{{ instance.files['consumer.properties'] | to_java_properties }}"
           - "{{ instance.files['producer.properties'] | to_java_properties }}"
           - "{{ instance.environment | to_environment_file }}"
-          - "{{ kafka_clusters
-                | mirror_report_model(mirror_flows, mirrormaker_instances, {}, 'report')
-                | to_json }}"
+          - "{{ mirror_site | mirror_report_model('report') | to_json }}"
       vars:
-        instance: "{{ kafka_clusters
-                      | mirrormaker_instance(mirror_flows, mirrormaker_instances,
-                                             kafka_connect_clusters, 'mirrormaker') }}"
+        instance: "{{ mirror_site | mirror_process('mirrormaker') }}"
     - name: The secret is really there, and well
       ansible.builtin.assert:
-        that: (kafka_clusters | kafka_credentials('east', 'mirror'))['east.mirror.password']
+        that: (mirror_site | kafka_credentials('east', 'mirror'))['east.mirror.password']
           | hash('sha256') == expected
         quiet: true
       vars:

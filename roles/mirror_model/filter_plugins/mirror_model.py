@@ -14,24 +14,24 @@ ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
 
 
 FILTERS = {
-    "kafka_advisories": "advisories.kafka_advisories",
+    "kafka_advisories": "advisories.site_advisories",
     "kafka_connect_rest": "instances.kafka_connect_rest",
-    "kafka_connect_worker": "instances.kafka_connect_worker",
-    "kafka_credentials": "clusters.kafka_credentials",
+    "kafka_credentials": "logins.kafka_credentials",
     "kafka_exposed_properties": "kafka_names.exposed_properties",
     "kafka_open_jmx_port": "jmx.open_jmx_port",
     "kafka_operator_files": "operators.operator_files",
-    "kafka_python_client": "clusters.kafka_python_client",
+    "kafka_python_client": "logins.kafka_python_client",
     "mirror_collisions": "collisions.mirror_collisions",
     "mirror_connectors": "instances.mirror_connectors",
-    "mirror_flows_without": "collisions.mirror_flows_without",
     "mirror_identity_changes": "instances.mirror_identity_changes",
     "mirror_model_findings": "judge.findings",
     "mirror_permissions": "permissions.mirror_permissions",
+    "mirror_process": "instances.mirror_process",
     "mirror_report_model": "report.mirror_report_model",
+    "mirror_site": "site.mirror_site",
+    "mirror_site_without": "collisions.mirror_site_without",
     "mirror_socket_buffers": "instances.mirror_socket_buffers",
     "mirror_topic_flows": "report.mirror_topic_flows",
-    "mirrormaker_instance": "instances.mirrormaker_instance",
     "server_certificate_problems": "certificates.server_certificate_problems",
     "to_environment_file": "render.to_environment_file",
     "to_jaas": "render.to_jaas",
@@ -39,7 +39,7 @@ FILTERS = {
     "to_kafka_acls": "permissions.to_kafka_acls",
     "to_plain_users": "render.to_plain_users",
 }
-NEED_ADVISORIES = ("advisories.kafka_advisories", "judge.findings")
+NEED_ADVISORIES = ("advisories.site_advisories", "judge.findings")
 
 
 def _package(module: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from .engines import ENGINES
 from .kafka_names import release
 from .keys import ModelError
+from .site import Site
 
 # What is not Java runs no Kafka, and has releases of its own.
 LIBRARY = "kafka-python"
@@ -64,3 +65,10 @@ def kafka_advisories(
             "refused": refused,
         })  # fmt: skip
     return found
+
+
+def site_advisories(
+    site: Site, process: str, version: str, *, advisories: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The advisories that concern a process of a site, as of :func:`kafka_advisories`."""
+    return kafka_advisories(version, process, site.mirror_accept, advisories=advisories)

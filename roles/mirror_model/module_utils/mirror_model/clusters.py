@@ -8,15 +8,40 @@ from .render import to_jaas
 from .schema import CLUSTER, IDENTITY
 
 CREDENTIALS = "/run/credentials"
+NOBODY = defaults_of(IDENTITY)
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 
 
-def cluster_of(clusters: Clusters, alias: str) -> dict[str, Any]:
-    """One cluster with every key filled in.
+def filled_clusters(clusters: Any) -> Clusters:
+    """``kafka_clusters`` with every key of clusters and identities filled in.
+
+    What has not the right shape stays as it is written; who is written without a key is nobody.
+    """
+    if not isinstance(clusters, Mapping):
+        return {}
+    return {
+        alias: _filled_cluster(cluster) if isinstance(cluster, Mapping) else cluster
+        for alias, cluster in clusters.items()
+    }
+
+
+def _filled_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    whole = filled(cluster, defaults_of(CLUSTER))
+    if isinstance(whole["identities"], Mapping):
+        whole["identities"] = {
+            name: filled(who, defaults_of(IDENTITY)) if who and isinstance(who, Mapping) else who
+            for name, who in whole["identities"].items()
+        }
+    return whole
+
+
+def cluster_of(clusters: Clusters, alias: str) -> Mapping[str, Any]:
+    """One cluster.
 
     :raises ModelError: no such alias.
     """
-    return filled(member("kafka_clusters", clusters, alias), defaults_of(CLUSTER))
+    cluster: Mapping[str, Any] = member("kafka_clusters", clusters, alias)
+    return cluster
 
 
 def brokers_of(clusters: Clusters, alias: str) -> set[str]:
@@ -38,13 +63,13 @@ def aliases_of(clusters: Clusters, alias: str) -> list[str]:
     return [each for each in clusters if each in same] or [alias]
 
 
-def identity_of(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
+def identity_of(clusters: Clusters, alias: str, identity: str) -> Mapping[str, Any]:
     """Who connects to a cluster for one purpose; ``mirror`` stands in for what is not defined.
 
     :returns: every key of an identity; ``None`` for what the cluster does not ask for.
     """
     identities = cluster_of(clusters, alias)["identities"]
-    return filled(identities.get(identity) or identities.get("mirror") or {}, defaults_of(IDENTITY))
+    return identities.get(identity) or identities.get("mirror") or NOBODY
 
 
 def uses_sasl(cluster: Mapping[str, Any]) -> bool:
@@ -57,10 +82,10 @@ def uses_tls(cluster: Mapping[str, Any]) -> bool:
     return str(cluster["security_protocol"]).endswith("SSL")
 
 
-def kafka_credentials(clusters: Clusters, alias: str, identity: str) -> dict[str, str]:
+def credentials_of(clusters: Clusters, alias: str, identity: str) -> dict[str, str]:
     """The credential files with which one identity reaches one cluster.
 
-    :param clusters: ``kafka_clusters``.
+    :param clusters: of a site.
     :param alias: which cluster.
     :param identity: for which purpose; the files are named by it even where ``mirror`` stands in.
     :returns: file name to content, SECRET: ``<alias>.<identity>.jaas`` (complete value of
@@ -90,37 +115,6 @@ def kafka_credentials(clusters: Clusters, alias: str, identity: str) -> dict[str
     return files
 
 
-def kafka_python_client(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
-    """How kafka-python reaches one cluster.
-
-    :param clusters: ``kafka_clusters``.
-    :param alias: which cluster.
-    :param identity: for which purpose.
-    :returns: bootstrap_servers and security_protocol; with SASL also sasl_mechanism, username and
-        password (SECRET); with TLS also ssl_ca, if the authority is an own one, and the identity's
-        ssl_certificate and ssl_key (SECRET), all PEM text.
-    :raises ModelError: an unknown alias, or SASL without usable credentials.
-    """
-    cluster = cluster_of(clusters, alias)
-    client: dict[str, Any] = {
-        "bootstrap_servers": list(cluster["bootstrap_servers"]),
-        "security_protocol": cluster["security_protocol"],
-    }
-    files = kafka_credentials(clusters, alias, identity)
-    if uses_sasl(cluster):
-        who = identity_of(clusters, alias, identity)
-        client |= {
-            "sasl_mechanism": who["sasl_mechanism"],
-            "username": who["username"],
-            "password": files[f"{alias}.{identity}.password"],
-        }
-    return client | {
-        key: files[f"{alias}.{identity}.{kind}.pem"]
-        for key, kind in (("ssl_ca", "ca"), ("ssl_certificate", "cert"), ("ssl_key", "key"))
-        if f"{alias}.{identity}.{kind}.pem" in files
-    }
-
-
 def credentials_directory(unit: str) -> str:
     """Where systemd shows a service its credentials."""
     return f"{CREDENTIALS}/{unit}.service"
@@ -131,7 +125,7 @@ def client_properties(
 ) -> dict[str, Any]:
     """Java client properties with which a process reaches one cluster.
 
-    :param clusters: ``kafka_clusters``.
+    :param clusters: of a site.
     :param alias: which cluster.
     :param identity: for which purpose.
     :param directory: where the process finds its credentials.
@@ -141,9 +135,7 @@ def client_properties(
     connection = connection_properties(
         clusters, alias, identity, lambda file: reference("dir", directory, file)
     )
-    return connection | (
-        providers(directory) if kafka_credentials(clusters, alias, identity) else {}
-    )
+    return connection | (providers(directory) if credentials_of(clusters, alias, identity) else {})
 
 
 def providers(*directories: str) -> dict[str, Any]:
@@ -168,14 +160,14 @@ def connection_properties(
 ) -> dict[str, Any]:
     """Java client properties of a connection, and of nothing else.
 
-    :param clusters: ``kafka_clusters``.
+    :param clusters: of a site.
     :param alias: which cluster.
     :param identity: for which purpose.
     :param refer: name of a credential to what stands for it.
     :raises ModelError: an unknown alias, or SASL without usable credentials.
     """
     cluster = cluster_of(clusters, alias)
-    files = kafka_credentials(clusters, alias, identity)
+    files = credentials_of(clusters, alias, identity)
     properties: dict[str, Any] = {
         "bootstrap.servers": list(cluster["bootstrap_servers"]),
         "security.protocol": cluster["security_protocol"],

@@ -4,21 +4,22 @@ A single one stops what is copied with it, and whoever may create topics on the 
 name: a flow leaves it out from the next run on, until it is gone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from .site import Site
 
 KIND = "name_collides"
 
 
-def mirror_collisions(
-    findings: Iterable[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
+def mirror_collisions(site: Site, findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Findings about topics that their flows can leave out because their copies cannot be.
 
+    What a flow names itself is not left out: that is for its owner.
+
     :param findings: of a check of the clusters.
-    :param flows: ``mirror_flows``. What one names itself is not left out: that is for its owner.
     """
-    named = {flow["name"]: flow.get("topics") or () for flow in flows}
+    named = {flow["name"]: flow.get("topics") or () for flow in site.mirror_flows}
     return [
         each
         for each in findings
@@ -28,24 +29,12 @@ def mirror_collisions(
     ]
 
 
-def mirror_flows_without(
-    flows: Sequence[Mapping[str, Any]], collisions: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """The same flows, which leave out some topics more.
+def mirror_site_without(site: Site, collisions: Iterable[Mapping[str, Any]]) -> Site:
+    """The same site, whose flows leave out some topics more.
 
-    :param flows: ``mirror_flows``.
     :param collisions: as of :func:`mirror_collisions`; one topic may be in several.
     """
     left_out: dict[str, set[str]] = {}
     for each in collisions:
         left_out.setdefault(each["flow"], set()).add(each["topic"])
-    return [
-        {
-            **flow,
-            "topics_exclude": [
-                *(flow.get("topics_exclude") or ()), *sorted(left_out[flow["name"]]),
-            ],
-        } if flow["name"] in left_out
-        else dict(flow)
-        for flow in flows
-    ]  # fmt: skip
+    return site.without(left_out)

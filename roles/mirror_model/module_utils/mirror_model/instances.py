@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import tuned
-from .clusters import kafka_credentials
+from .clusters import credentials_of
 from .engine import Engine
-from .engines import ENGINES, guarded, owners_of, rest_of
-from .inventory import Owner, connect_cluster_of, instance_of
+from .engines import ENGINES, rest_of
+from .inventory import Owner
 from .keys import Clusters, ModelError, member
+from .site import Site
 
 # Java's classes, compiled code and threads (docs/sizing.md).
 BESIDE_HEAP_MIB = 512
@@ -19,23 +20,12 @@ COMPARED = (
 )  # fmt: skip
 
 
-def mirrormaker_instance(
-    clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-    name: str,
-    node: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Everything a mirror process is made of.
+def mirror_process(site: Site, name: str, node: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Everything a mirror process, or a worker of a Connect cluster, is made of.
 
-    :param clusters: ``kafka_clusters``.
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``, whose topics no mirror may write.
-    :param name: which instance.
+    :param name: which instance or Connect cluster.
     :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
-        one instance, ``brokers`` of the target; each may be missing.
+        one instance, ``name`` of this host, ``brokers`` of the target; each may be missing.
     :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``,
         ``memory_max`` (heap and all beside it, as systemd spells it), ``flows`` (filled in),
         ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``, ``arguments`` as a
@@ -44,46 +34,21 @@ def mirrormaker_instance(
         ``identity`` (what must not change unnoticed), ``positions`` (words for where the
         mirror's positions are kept), ``title`` of the engine, ``texts`` (file name to text that is
         no properties), ``jvm_options`` beside the heap, and ``prepare`` (the role's script that
-        runs before the process, if any), ``connects_as`` (the owner's ``identity``). An absent
-        instance has the first five and the last, and empty others.
-    :raises ModelError: an unknown instance, flow or cluster, or flows that no process could run.
+        runs before the process, if any), ``connects_as`` (the owner's ``identity``). What is absent
+        has the first five and the last, and empty others.
+    :raises ModelError: an unknown owner, flow or cluster, or flows that no process could run.
     """
-    owners = owners_of(flows, instances, connect_clusters)
-    return _process(
-        clusters, guarded(clusters, flows, owners), instance_of(instances, name), node or {}
-    )
+    return _process(site.clusters, site.flows, site.owner(name), node or {})
 
 
-def kafka_connect_worker(
-    clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
-    connect_clusters: Mapping[str, Any],
-    name: str,
-    node: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Everything a worker of a Connect cluster is made of, as of :func:`mirrormaker_instance`.
-
-    :param connect_clusters: ``kafka_connect_clusters``.
-    :param name: which Connect cluster.
-    :param node: ``name`` of this host, and ``brokers`` of the cluster that keeps its topics.
-    :returns: the same.
-    """
-    owners = owners_of(flows, {}, connect_clusters)
-    owner = connect_cluster_of(connect_clusters, name, flows)
-    return _process(clusters, guarded(clusters, flows, owners), owner, node or {})
-
-
-def kafka_connect_rest(
-    flows: Sequence[Mapping[str, Any]], connect_clusters: Mapping[str, Any], name: str
-) -> dict[str, Any]:
+def kafka_connect_rest(site: Site, name: str) -> dict[str, Any]:
     """How a Connect cluster's REST servers are reached; SECRET.
 
-    :param connect_clusters: ``kafka_connect_clusters``.
     :param name: which Connect cluster.
     :returns: ``urls``; ``ca``, ``certificate`` and ``key`` (PEM text), ``username`` and
         ``password``, each ``None`` where it is not needed.
     """
-    rest = rest_of(connect_cluster_of(connect_clusters, name, flows))
+    rest = rest_of(site.owner(name))
     return {
         "urls": rest["urls"],
         "ca": rest["ssl_ca"],
@@ -95,32 +60,24 @@ def kafka_connect_rest(
 
 
 def mirror_connectors(
-    clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-    name: str,
-    brokers: Mapping[str, int],
-    typed: Mapping[str, int],
+    site: Site, name: str, brokers: Mapping[str, int], typed: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """The connectors that a Connect cluster has to run.
 
-    :param instances: ``mirrormaker_instances``, whose topics no connector may write.
     :param name: which Connect cluster.
     :param brokers: alias to how many brokers a cluster has, as the workers' hosts asked;
         ``typed``: as somebody says, which wins.
     :returns: ``name``, ``flow``, ``kind``, ``config`` (names to text, secrets as references) and
         ``kept`` (keys that stay as they are where the connector exists).
     """
-    owner = connect_cluster_of(connect_clusters, name, flows)
-    own = guarded(clusters, flows, owners_of(flows, instances, connect_clusters))
+    owner = site.owner(name)
     return [
         connector
         for engine in ENGINES.values()
         if engine.owners is owner.kind
         for connector in engine.connectors(
-            clusters,
-            [flow for flow in own.values() if flow["engine"] == engine.name],
+            site.clusters,
+            [flow for flow in site.flows.values() if flow["engine"] == engine.name],
             owner,
             {**brokers, **typed},
             typed,
@@ -162,7 +119,7 @@ def _process(
     credentials = {
         file: content
         for alias in aliases
-        for file, content in kafka_credentials(clusters, alias, owner.identity).items()
+        for file, content in credentials_of(clusters, alias, owner.identity).items()
     }
     heap = owner.settings["heap"] or tuned.heap(engine.memory(clusters, chosen, owner))
     return {
@@ -182,35 +139,21 @@ def memory_max(heap: str) -> str:
     return f"{tuned.heap_mib(heap) * 3 // 2 + BESIDE_HEAP_MIB}M"
 
 
-def mirror_socket_buffers(
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-    host: str,
-) -> dict[str, int]:
+def mirror_socket_buffers(site: Site, host: str) -> dict[str, int]:
     """How large the buffers of a host's sockets have to grow to fill the links to far clusters.
 
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``.
     :param host: whose mirrors.
     :returns: ``receive`` and ``send`` in bytes, 0 where everything is near. The kernel keeps about
         half of a buffer for itself (``net.ipv4.tcp_adv_win_scale``), so they are twice what is on
         the way.
     """
-    found = {"receive": 0, "send": 0}
-    own = [
-        (owner, flow)
-        for owner in owners_of(flows, instances, connect_clusters)
-        for flow in flows
-        if owner.works and host in owner.hosts and flow["name"] in owner.flows
-    ]
-    for owner, flow in own:
+    buffers = {"receive": 0, "send": 0}
+    for flow, _, owner in site.placed:
         for side, way in (("source", "receive"), ("target", "send")):
-            if flow[side] in owner.settings["distance"]:
+            if host in owner.hosts and flow[side] in owner.settings["distance"]:
                 far = tuned.distance(owner.settings, flow[side])
-                found[way] = max(found[way], 2 * far.on_the_way)
-    return found
+                buffers[way] = max(buffers[way], 2 * far.on_the_way)
+    return buffers
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:

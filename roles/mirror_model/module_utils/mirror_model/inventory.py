@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .clusters import credentials_directory
-from .keys import defaults_of, filled, member
+from .keys import Clusters, Flow, defaults_of, filled, member
 from .schema import CONNECT_CLUSTER, INSTANCE
 
 
@@ -127,7 +127,7 @@ def connect_cluster_of(
 class Inventory:
     """The inventory while it is judged; later checks see only what had the right shape.
 
-    :param clusters: ``kafka_clusters``, whatever their shape.
+    :param clusters: alias to cluster, filled in as far as it has the right shape.
     :param sound: aliases of the clusters that passed their own checks.
     :param named: names of all flows, whatever their shape.
     :param flows: name to flow, filled in.
@@ -138,10 +138,10 @@ class Inventory:
     :param errors: messages in the order in which they came; ``warnings`` likewise.
     """
 
-    clusters: dict[str, Any]
+    clusters: Clusters
     sound: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
-    flows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    flows: dict[str, Flow] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
     owners: list[Owner] = field(default_factory=list)
     absent: list[Owner] = field(default_factory=list)
@@ -168,11 +168,11 @@ class Inventory:
         """The first owner that lists a flow and is not absent."""
         return next((owner for owner in self.owners if flow in owner.flows), None)
 
-    def flows_of(self, owner: Owner) -> list[dict[str, Any]]:
+    def flows_of(self, owner: Owner) -> list[Flow]:
         """The owner's flows, as far as they had the right shape."""
         return [self.flows[name] for name in owner.flows if name in self.flows]
 
-    def running(self) -> Iterator[tuple[Owner, dict[str, Any]]]:
+    def running(self) -> Iterator[tuple[Owner, Flow]]:
         """Owner and flow of whatever is to run."""
         return (
             (owner, flow)

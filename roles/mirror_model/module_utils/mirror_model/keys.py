@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 Kind = Literal["text", "secret", "whole", "texts", "properties", "map", "choice"]
 Refuse = Callable[[str], None]
-# kafka_clusters: alias to cluster.
+# Alias to cluster, filled in.
 Clusters = Mapping[str, Any]
 # A flow of mirror_flows with every key filled in.
 Flow = Mapping[str, Any]

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import kafka_names
-from .clusters import client_properties, cluster_of, kafka_credentials
+from .clusters import client_properties, cluster_of, credentials_of
 from .kafka_names import REFERENCE
 from .keys import Clusters, ModelError, layered, member, suggestion
+from .site import Site
 
 
 def operator_files(
-    clusters: Clusters, identities: Mapping[str, Any], directory: str
+    site: Site, identities: Mapping[str, Any], directory: str
 ) -> dict[str, dict[str, Any]]:
     """The files with which Kafka's scripts reach clusters as chosen identities.
 
-    :param clusters: ``kafka_clusters``.
     :param identities: alias to the names of identities; none where nobody logs in.
     :param directory: where the credentials lie.
     :returns: ``properties`` (file name to Java properties, secrets as references) and
@@ -25,6 +25,7 @@ def operator_files(
     line = kafka_names.LINES[-1]
     properties: dict[str, Any] = {}
     credentials: dict[str, str] = {}
+    clusters = site.clusters
     for alias, chosen in identities.items():
         _check(clusters, alias, chosen)
         own = cluster_of(clusters, alias)["properties"]
@@ -37,7 +38,7 @@ def operator_files(
         security = {k: v for k, v in own.items() if k in kafka_names.SECURITY[line]}
         for identity in chosen or [""]:
             who = identity or "mirror"
-            files = kafka_credentials(clusters, alias, who)
+            files = credentials_of(clusters, alias, who)
             credentials |= {k: v for k, v in files.items() if not k.endswith(".password")}
             properties[f"{alias}.{identity}.properties" if identity else f"{alias}.properties"] = (
                 layered(

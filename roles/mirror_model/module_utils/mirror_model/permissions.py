@@ -4,33 +4,23 @@ Only what is needed, as measured with a broker that refuses everything else.
 """
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from . import acls
 from .acls import Row
 from .clusters import aliases_of, cluster_of
 from .control import Kept
 from .engine import Engine
-from .engines import flow_of, kept_by, owners_of, placed
+from .engines import kept_by
 from .inventory import Owner
-from .keys import Clusters, Flow, ModelError
+from .keys import Flow, ModelError
 from .principals import principal_of
+from .site import Site
 
 
-def mirror_permissions(
-    clusters: Clusters,
-    flows: Sequence[Flow],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-    report_identity: str = "report",
-) -> list[Row]:
+def mirror_permissions(site: Site, report_identity: str = "report") -> list[Row]:
     """What the flows that an owner places on hosts need, each permission once.
 
-    :param clusters: ``kafka_clusters``.
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``.
     :param report_identity: who the report connects as.
     :returns: rows in the inventory's order: ``cluster`` (alias), ``identity``, ``principal``,
         ``flows`` (names), ``resource`` (topic, group or cluster), ``name``, ``pattern`` (literal or
@@ -40,14 +30,13 @@ def mirror_permissions(
     :raises ModelError: an unknown cluster, or a principal that nobody knows.
     """
     rows: list[Row] = []
-    owners = owners_of(flows, instances, connect_clusters)
-    for flow, engine, owner in placed(clusters, flows, owners):
+    for flow, engine, owner in site.placed:
         for identity in dict.fromkeys((owner.identity, report_identity)):
             needed = flow_permissions(flow, engine, owner, identity)
             if identity == owner.identity == report_identity:
                 needed += _of_report(flow, engine, owner)
             for row in needed:
-                principal = principal_of(clusters, row["cluster"], identity)
+                principal = principal_of(site.clusters, row["cluster"], identity)
                 if principal is None:
                     raise ModelError(
                         f"kafka_clusters.{row['cluster']}.identities.{identity}.principal: set it; "
@@ -58,27 +47,25 @@ def mirror_permissions(
                     "flows": [flow["name"]], **row,
                 })  # fmt: skip
     needed = acls.least(rows)
-    return [*needed, *_kept_out(clusters, kept_by(map(flow_of, flows), owners), owners, needed)]
+    return [*needed, *_kept_out(site, needed)]
 
 
-def _kept_out(
-    clusters: Clusters, every: Iterable[Kept], owners: Iterable[Owner], rows: Sequence[Row]
-) -> list[Row]:
+def _kept_out(site: Site, rows: Sequence[Row]) -> list[Row]:
     """What nobody may do to what others keep, and permissions on more than flows take allow.
 
     Owners may keep one thing together: connectors of two Connect clusters from one source.
     """
-    as_whom = {owner.path: owner.identity for owner in owners}
+    as_whom = {owner.path: owner.identity for owner in site.owners}
     first: dict[tuple[str, str, str], Kept] = {}
     keepers: dict[tuple[str, str, str], set[str | None]] = {}
-    for kept in every:
-        place = aliases_of(clusters, kept.alias)[0], kept.resource, kept.name
+    for kept in kept_by(site.declared.values(), site.owners):
+        place = aliases_of(site.clusters, kept.alias)[0], kept.resource, kept.name
         first.setdefault(place, kept)
-        keeper = principal_of(clusters, kept.alias, as_whom[kept.owner])
+        keeper = principal_of(site.clusters, kept.alias, as_whom[kept.owner])
         keepers.setdefault(place, set()).add(keeper)
     found: list[Row] = []
     for place, kept in first.items():
-        there = aliases_of(clusters, kept.alias)
+        there = aliases_of(site.clusters, kept.alias)
         on_cluster = [row for row in rows if row["cluster"] in there]
         found += _denied(on_cluster, kept, keepers[place])
     return found
@@ -135,11 +122,10 @@ def _of_report(flow: Flow, engine: Engine, owner: Owner) -> list[Row]:
     ]
 
 
-def to_kafka_acls(permissions: Sequence[Row], clusters: Clusters) -> dict[str, list[str]]:
+def to_kafka_acls(permissions: Sequence[Row], site: Site) -> dict[str, list[str]]:
     """Permissions as commands of Kafka's own tool.
 
     :param permissions: rows of :func:`mirror_permissions`.
-    :param clusters: ``kafka_clusters``.
     :returns: alias to commands for a shell, one for each principal and resource. Each reads the
         login of somebody who may write ACLs from ``admin.properties``.
     """
@@ -154,7 +140,7 @@ def to_kafka_acls(permissions: Sequence[Row], clusters: Clusters) -> dict[str, l
     for (alias, principal, resource, pattern, name, kind), named in operations.items():
         words = [
             "kafka-acls.sh",
-            "--bootstrap-server", ",".join(cluster_of(clusters, alias)["bootstrap_servers"]),
+            "--bootstrap-server", ",".join(cluster_of(site.clusters, alias)["bootstrap_servers"]),
             "--command-config", "admin.properties", "--add", f"--{kind}-principal", principal,
             *(
                 word for operation in named

@@ -1,46 +1,36 @@
 """What the report has to know of clusters and flows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from . import regex
-from .clusters import kafka_python_client
 from .control import excluded
-from .engines import owners_of, placed
-from .keys import Clusters
+from .logins import kafka_python_client
 from .permissions import flow_permissions
 from .principals import principal_of
+from .site import Site
 
 
 def mirror_report_model(
-    clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
+    site: Site,
     identity: str,
     only: str | Iterable[str] | None = None,
     sysconfig_directory: str = "/etc/sysconfig",
-    accept: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The part of the report's configuration that is no secret.
 
-    :param clusters: ``kafka_clusters``.
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``.
     :param identity: who the report connects as, such as ``report``.
     :param only: a flow's name, or several; ``None`` takes all.
     :param sysconfig_directory: where instances keep their environment files.
-    :param accept: ``mirror_accept``; every flow carries the entries that name it.
     :returns: clusters (alias to connection, without password and certificates) and flows, in the
         inventory's order: those that an owner places on hosts, and their clusters. Topics and
         groups are regular expressions, literal names escaped; ``include`` also leaves out what the
         engine never mirrors. ``source_isolation`` and ``target_isolation`` say whether records of
         transactions that did not commit count. ``group_id`` is the group of the mirror's processes,
         on the cluster where the engine has it, ``identity`` as whom they connect. A flow's
-        ``permissions`` are what the identity needs
-        for it, a cluster's ``principal`` is whom they are given to, ``None`` where the inventory
-        does not show it.
+        ``accept`` are the entries of ``mirror_accept`` that name it, its ``permissions`` what the
+        identity needs for it; a cluster's ``principal`` is whom they are given to, ``None`` where
+        the inventory does not show it.
     :raises ModelError: an unknown cluster.
     """
     chosen = None if only is None else [only] if isinstance(only, str) else list(only)
@@ -61,59 +51,41 @@ def mirror_report_model(
             "instance": owner.name,
             "hosts": owner.hosts,
             "sysconfig": f"{sysconfig_directory}/{owner.name}",
-            "accept": [entry for entry in accept if entry.endswith(f":{flow['name']}")],
+            "accept": [entry for entry in site.mirror_accept if entry.endswith(f":{flow['name']}")],
             "round_trips_ms": {
                 alias: far["round_trip_ms"]
                 for alias, far in owner.settings["distance"].items()
                 if alias in (flow["source"], flow["target"])
             },
             "identity": owner.identity,
-            "worker_principal": principal_of(clusters, flow["target"], owner.identity),
+            "worker_principal": principal_of(site.clusters, flow["target"], owner.identity),
             "permissions": flow_permissions(flow, engine, owner, identity),
-            **engine.report(clusters, flow, owner),
+            **engine.report(site.clusters, flow, owner),
         }
-        for flow, engine, owner in placed(
-            clusters, flows, owners_of(flows, instances, connect_clusters)
-        )
+        for flow, engine, owner in site.placed
         if chosen is None or flow["name"] in chosen
     ]
     aliases = dict.fromkeys(flow[side] for flow in reported for side in ("source", "target"))
     return {
-        "clusters": {alias: _report_cluster(clusters, alias, identity) for alias in aliases},
+        "clusters": {alias: _report_cluster(site, alias, identity) for alias in aliases},
         "flows": reported,
     }
 
 
-def mirror_topic_flows(
-    clusters: Clusters,
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-) -> list[dict[str, Any]]:
+def mirror_topic_flows(site: Site) -> list[dict[str, Any]]:
     """Placed flows whose engine creates no topics on the target, as the report sees them.
 
-    :param clusters: ``kafka_clusters``.
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``.
     :returns: flows of :func:`mirror_report_model`, as it is for ``mirror``.
     """
-    names = [
-        flow["name"]
-        for flow, engine, _ in placed(
-            clusters, flows, owners_of(flows, instances, connect_clusters)
-        )
-        if not engine.creates_topics
-    ]
-    model = mirror_report_model(clusters, flows, instances, connect_clusters, "mirror", only=names)
-    found: list[dict[str, Any]] = model["flows"]
-    return found
+    names = [flow["name"] for flow, engine, _ in site.placed if not engine.creates_topics]
+    flows: list[dict[str, Any]] = mirror_report_model(site, "mirror", only=names)["flows"]
+    return flows
 
 
-def _report_cluster(clusters: Clusters, alias: str, identity: str) -> dict[str, Any]:
-    client = kafka_python_client(clusters, alias, identity)
+def _report_cluster(site: Site, alias: str, identity: str) -> dict[str, Any]:
+    client = kafka_python_client(site, alias, identity)
     for secret in ("password", "ssl_key"):
         client.pop(secret, None)
     certificates = {key: key in client for key in ("ssl_ca", "ssl_certificate")}
-    who = {"identity": identity, "principal": principal_of(clusters, alias, identity)}
+    who = {"identity": identity, "principal": principal_of(site.clusters, alias, identity)}
     return client | certificates | who

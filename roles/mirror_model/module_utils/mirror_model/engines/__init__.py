@@ -1,14 +1,14 @@
 """The engines there are, the schema with what each reads, and flows as they understand them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..clusters import aliases_of
 from ..control import Control, Kept, control
 from ..engine import Engine
-from ..inventory import Owner, connect_cluster_of, instance_of
-from ..keys import Clusters, Key, ModelError, defaults_of, filled
+from ..inventory import Owner
+from ..keys import Clusters, Flow, Key, ModelError, defaults_of, filled
 from ..schema import DEFAULT_VERSIONS, FLOW, INSTANCE
 from . import connect, mm1, mm2
 
@@ -53,7 +53,7 @@ def _read_by(readers: Mapping[str, frozenset[str]], key: Key) -> Key:
     return replace(key, engines=tuple(name for name, keys in readers.items() if key.name in keys))
 
 
-def flow_of(flow: Mapping[str, Any]) -> dict[str, Any]:
+def flow_of(flow: Mapping[str, Any]) -> Flow:
     """A flow with every key filled in, as its engine understands it.
 
     :raises ModelError: an engine that this version does not have.
@@ -68,18 +68,6 @@ def flow_of(flow: Mapping[str, Any]) -> dict[str, Any]:
 def rest_of(connect_cluster: Owner) -> dict[str, Any]:
     """How the REST servers of a Connect cluster are reached, with every key filled in; SECRET."""
     return connect.cluster.rest(connect_cluster)
-
-
-def owners_of(
-    flows: Sequence[Mapping[str, Any]],
-    instances: Mapping[str, Any],
-    connect_clusters: Mapping[str, Any],
-) -> list[Owner]:
-    """Every instance and every Connect cluster as an owner."""
-    return [
-        *(instance_of(instances, name) for name in instances),
-        *(connect_cluster_of(connect_clusters, name, flows) for name in connect_clusters),
-    ]
 
 
 def kept_by(flows: Iterable[Mapping[str, Any]], owners: Iterable[Owner]) -> list[Kept]:
@@ -102,7 +90,7 @@ def control_of(
 ) -> Control:
     """What the owners of an inventory keep on its clusters, and what such names look like.
 
-    :param clusters: ``kafka_clusters``; what is kept counts under all aliases of its cluster.
+    :param clusters: of the inventory; what is kept counts under all aliases of its cluster.
     :param flows: filled in.
     """
     return control(
@@ -114,35 +102,3 @@ def control_of(
         [pattern for engine in ENGINES.values() for pattern in engine.control_topics],
         [pattern for engine in ENGINES.values() for pattern in engine.control_groups],
     )
-
-
-def guarded(
-    clusters: Clusters, flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
-) -> dict[str, dict[str, Any]]:
-    """The flows that owners run, by name, each filled in and with what it leaves out."""
-    whole = {flow["name"]: flow_of(flow) for flow in flows}
-    control = control_of(clusters, whole.values(), owners)
-    return {
-        name: dict(control.guarded(whole[name], engine_of(whole[name]).prefix(whole[name], owner)))
-        for owner in owners
-        for name in owner.flows
-        if name in whole
-    }
-
-
-def placed(
-    clusters: Clusters, flows: Sequence[Mapping[str, Any]], owners: Sequence[Owner]
-) -> list[tuple[dict[str, Any], Engine, Owner]]:
-    """The flows that an owner places on hosts, in the inventory's order.
-
-    :param clusters: ``kafka_clusters``.
-    :param owners: every owner of the inventory.
-    :returns: each flow, filled in and with what it leaves out, its engine and its owner.
-    """
-    whole = guarded(clusters, flows, owners)
-    by_flow = {flow: owner for owner in owners if owner.works for flow in owner.flows}
-    return [
-        (whole[flow["name"]], engine_of(flow), by_flow[flow["name"]])
-        for flow in flows
-        if flow["name"] in by_flow
-    ]

@@ -7,17 +7,14 @@ from ..engines import ENGINES
 from ..inventory import Inventory
 from ..keys import suggestion
 from ..schema import ACCEPTANCES
+from ..site import Site
 from . import owners, secrets, topics
 from .clusters import judge_clusters
 from .flows import judge_flows
 
 
 def findings(
-    clusters: Any,
-    flows: Any,
-    instances: Any,
-    connect_clusters: Any,
-    accept: Any,
+    site: Site,
     hosts: Sequence[str],
     groups: Mapping[str, Any] | None = None,
     *,
@@ -25,23 +22,19 @@ def findings(
 ) -> dict[str, list[str]]:
     """Judge the whole inventory before anything changes.
 
-    :param clusters: ``kafka_clusters``.
-    :param flows: ``mirror_flows``.
-    :param instances: ``mirrormaker_instances``.
-    :param connect_clusters: ``kafka_connect_clusters``.
-    :param accept: ``mirror_accept``.
     :param hosts: every host of the inventory.
     :param groups: inventory groups; given, a site that mirrors without a report host is refused.
     :param advisories: entries of ``files/advisories.yml``.
     :returns: ``errors`` and ``warnings``; each message names the variable and the cure, and none
         quotes a password.
     """
-    found = Inventory(clusters if isinstance(clusters, dict) else {})
-    _judge_accept(found, accept)
-    judge_clusters(found, clusters)
+    instances, flows = site.mirrormaker_instances, site.mirror_flows
+    found = Inventory(site.clusters)
+    _judge_accept(found, site.mirror_accept)
+    judge_clusters(found, site.kafka_clusters)
     judge_flows(found, flows)
     owners.judge_instances(found, instances, hosts)
-    owners.judge_connect_clusters(found, connect_clusters, flows, hosts)
+    owners.judge_connect_clusters(found, site.kafka_connect_clusters, flows, hosts)
     _judge_acceptances(found, {entry["cve"] for entry in advisories}, instances)
     owners.judge_placement(found)
     topics.judge_topics(found)

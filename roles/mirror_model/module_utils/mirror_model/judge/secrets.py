@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..clusters import kafka_credentials
+from ..clusters import credentials_of
 from ..engines import engine_of
 from ..inventory import Inventory, Owner
 from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
@@ -98,7 +98,7 @@ def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
     files: list[str] = []
     for alias in _aliases(found, owner):
         try:
-            files += kafka_credentials(found.clusters, alias, owner.identity)
+            files += credentials_of(found.clusters, alias, owner.identity)
         except ModelError:
             continue  # refused for its own reason
     # The process gets the whole JAAS value, not the password apart.

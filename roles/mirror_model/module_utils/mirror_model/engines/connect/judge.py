@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ... import kafka_names, regex
-from ...clusters import kafka_credentials
+from ...clusters import credentials_of
 from ...connectors import judge as own_judge
 from ...connectors import judge_keys
 from ...inventory import CONNECT_CLUSTERS, Inventory, Owner
@@ -153,9 +153,7 @@ def _judge_existing(found: Inventory, owner: Owner, flows: Sequence[Flow]) -> No
             found.refuse(f"{path}.{key}: is about workers on hosts of the inventory; remove it")
     aliases = {flow[side] for flow in flows for side in ("source", "target")} & found.sound
     secret = [
-        file
-        for alias in aliases
-        for file in kafka_credentials(found.clusters, alias, owner.identity)
+        file for alias in aliases for file in credentials_of(found.clusters, alias, owner.identity)
     ]
     if secret and not owner.settings["secrets"]:
         found.refuse(
