@@ -51,9 +51,9 @@ sys.path.insert(0, str(PACKAGE))
 
 from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import control, preflight  # noqa: E402
-from mirror_report.commands.groups import observe_groups  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
+from mirror_report.groups.judge import observe_groups  # noqa: E402
 from mirror_report.kafka.groups import states  # noqa: E402
 from mirror_report.kafka.permissions import granted  # noqa: E402
 from mirror_report.kafka.records import fetched_at, oldest_waiting  # noqa: E402

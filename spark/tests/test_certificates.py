@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from mirror_report.check.site import check_flows
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.lag import measure_lag
 from mirror_report.config import Cluster, Credentials
 from mirror_report.config.load import parse
 from mirror_report.kafka.certificates import CertificateError, bootstrap, examine, read
 from mirror_report.kafka.connection import AuthenticationError
 from mirror_report.kafka.metadata import connect
+from mirror_report.lag.measure import measure_lag
 from mirror_report.model import Certificate, Finding
 from mirror_report.state.store import Store
 

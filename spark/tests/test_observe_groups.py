@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mirror_report.commands import groups as observe_groups
 from mirror_report.config.load import parse
+from mirror_report.groups import judge as observe_groups
+from mirror_report.groups import proofs
 from mirror_report.kafka import guarded
 from mirror_report.kafka import records as probe
 from mirror_report.kafka.connection import DeniedError
@@ -124,10 +125,8 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
     monkeypatch.setattr(
         observe_groups.group_client, "committed", lambda side, names: side.committed(names)
     )
-    monkeypatch.setattr(observe_groups, "fetch", fetch)
-    monkeypatch.setattr(
-        observe_groups, "guarded", SimpleNamespace(each=each, Guarded=guarded.Guarded)
-    )
+    monkeypatch.setattr(proofs, "fetch", fetch)
+    monkeypatch.setattr(proofs, "guarded", SimpleNamespace(each=each, Guarded=guarded.Guarded))
     return both
 
 
@@ -204,7 +203,7 @@ def test_so_many_partitions_are_asked_and_no_more(
     observation: Observation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert probe.PARTITIONS <= 200
-    monkeypatch.setattr(observe_groups, "PARTITIONS", 1)
+    monkeypatch.setattr(proofs, "PARTITIONS", 1)
     observation.rows()
     assert len(observation.asked) == 2
 

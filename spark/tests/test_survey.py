@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mirror_report import engines
-from mirror_report.commands.survey import _held
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.report.survey import _held
 
 FLOW = Flow("orders", "east", "west", ".*", engines.MM2)
 

@@ -12,9 +12,10 @@ import pytest
 
 from mirror_report import units
 from mirror_report.cli import main
-from mirror_report.commands.confirm import UnitWatch
-from mirror_report.commands.units import answer, look
+from mirror_report.commands.units import answer
 from mirror_report.model import Cause, ReportError
+from mirror_report.processes.look import look
+from mirror_report.processes.watch import UnitWatch
 
 REFUSED = (
     "[Consumer clientId=m-0] Connection to node -1 (source1/10.0.0.2:9092) failed authentication "

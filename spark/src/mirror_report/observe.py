@@ -6,12 +6,13 @@ Read in this order, what lies below a committed position must already be on the 
 import contextlib
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from mirror_report.checks import marks
+from mirror_report.checks.verdict import failure
 from mirror_report.config import Cluster, Credentials, Flow, Settings
 from mirror_report.kafka import guarded, leader_epochs, offset_syncs, positions, records
 from mirror_report.kafka.metadata import ClusterClient, connect
@@ -20,6 +21,8 @@ from mirror_report.model import (
     ClusterSnapshot,
     Epochs,
     EpochsWanted,
+    Finding,
+    FlowStatus,
     GroupSnapshot,
     MirrorStatus,
     OffsetSync,
@@ -350,3 +353,45 @@ class Snapshots:
             some = {place: offsets[place] for place in places[at : at + records.PARTITIONS]}
             found |= contents(cluster, credentials, some)
         return found
+
+
+def aliases(flows: Sequence[Flow]) -> list[str]:
+    """Clusters of some flows, with repetitions."""
+    return [alias for flow in flows for alias in (flow.source, flow.target)]
+
+
+def load_manifests(
+    store: Store, names: Iterable[str], findings: list[Finding]
+) -> dict[str, dict[str, Any]]:
+    """Manifests by name; one that cannot be used is empty.
+
+    :param findings: a finding is added for each of those.
+    """
+    found = {}
+    for name in names:
+        try:
+            found[name] = store.load(name)
+        except StateError as error:
+            found[name] = {}
+            findings.append(failure(error))
+    return found
+
+
+def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:
+    """One line of the report about a flow.
+
+    :param observed: ``None``: it could not be observed.
+    """
+    return FlowStatus(
+        name=flow.name,
+        engine=flow.engine.name,
+        source=flow.source,
+        target=flow.target,
+        source_cluster_id=observed.source.cluster_id if observed else None,
+        target_cluster_id=observed.target.cluster_id or None if observed else None,
+        group_id=flow.group_id,
+        group_state=observed.group.state if observed else None,
+        target_brokers=observed.target.brokers if observed else None,
+        topics=tuple(observed.source.topics) if observed else (),
+        source_brokers=observed.source.brokers if observed else None,
+    )

@@ -11,9 +11,9 @@ import pytest
 from mirror_report import units
 from mirror_report.checks import processes
 from mirror_report.checks.verdict import finding
-from mirror_report.commands.units import processes_of
 from mirror_report.config import Cluster, Flow, Settings
 from mirror_report.model import Cause, PartitionLag, UnitRecord
+from mirror_report.processes.findings import processes_of
 
 FLOW = Flow("orders", "east", "west", "orders", instance="mirrormaker")
 LOGIN = Cause("login_refused", "source1:9092")

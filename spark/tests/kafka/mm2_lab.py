@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from mirror_report.commands.lag import LagResult, measure_lag
 from mirror_report.config import Settings
 from mirror_report.config.load import parse
+from mirror_report.lag.measure import LagResult, measure_lag
 from mirror_report.model import ClusterSnapshot
 from mirror_report.observe import Observed, observe_flow, open_clients
 from mirror_report.state.store import Store

@@ -22,11 +22,11 @@ from kafka.admin import (
     ResourceType,
 )
 
+from mirror_report.check.site import check_flows
 from mirror_report.checks.verdict import EXIT_CODES, verdict
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.confirm import confirm_flows
 from mirror_report.config import Cluster, Credentials, Settings
 from mirror_report.config.load import parse
+from mirror_report.confirm.flows import confirm_flows
 from mirror_report.model import Finding
 
 USER = "mirror"

@@ -12,17 +12,17 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli
-from mirror_report.commands import confirm
-from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.confirm import confirm_flows
-from mirror_report.commands.groups import judge_groups
-from mirror_report.commands.lag import measure_lag
-from mirror_report.commands.run import make_report
+from mirror_report.baseline.record import record_baselines
+from mirror_report.check.site import check_flows
 from mirror_report.config import Cluster, Settings
+from mirror_report.confirm import flows as confirm
+from mirror_report.confirm.flows import confirm_flows
+from mirror_report.groups.judge import judge_groups
 from mirror_report.kafka import groups
 from mirror_report.kafka.connection import AuthenticationError, DeniedError
 from mirror_report.kafka.metadata import connect
+from mirror_report.lag.measure import measure_lag
+from mirror_report.report.make import make_report
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError
 

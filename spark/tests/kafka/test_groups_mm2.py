@@ -14,13 +14,13 @@ from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
-from mirror_report.commands.groups import judge_groups
-from mirror_report.commands.run import make_report
 from mirror_report.config import Settings, Warn
+from mirror_report.groups.judge import judge_groups
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
 from mirror_report.model import GroupParity, GroupPartition, Report, ReportError, TopicStatus
 from mirror_report.observe import mirror_status, open_clients
+from mirror_report.report.make import make_report
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 POSITIONS = {

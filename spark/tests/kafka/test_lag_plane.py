@@ -14,13 +14,13 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
-from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.lag import LagResult, measure_lag
-from mirror_report.commands.run import make_report
+from mirror_report.baseline.record import record_baselines
+from mirror_report.check.site import check_flows
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.records import oldest_waiting
+from mirror_report.lag.measure import LagResult, measure_lag
 from mirror_report.model import PartitionLag, ReportError
+from mirror_report.report.make import make_report
 
 
 def measured(pair: Pair, **changes: Any) -> LagResult:
@@ -156,7 +156,7 @@ def test_observations_give_rates_and_when_the_mirror_is_through(mirrored: Pair) 
 
 
 def test_lag_over_time_is_in_the_report(mirrored: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirror_report.commands.run._parity", lambda *_: (None, []))
+    monkeypatch.setattr("mirror_report.report.make._parity", lambda *_: (None, []))
     measured(mirrored)
     mirrored.mirror(1)
     report = make_report(mirrored.settings(), None, lambda _: None)

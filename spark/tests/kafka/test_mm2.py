@@ -20,12 +20,12 @@ from kafka.admin import (
 )
 from mm2_lab import PATIENCE, Lab, admin, until
 
-from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.confirm import confirm_flows
-from mirror_report.commands.lag import LagResult, measure_lag
-from mirror_report.commands.run import make_report
+from mirror_report.baseline.record import record_baselines
+from mirror_report.check.site import check_flows
+from mirror_report.confirm.flows import confirm_flows
+from mirror_report.lag.measure import LagResult, measure_lag
 from mirror_report.model import Confirmation, Report
+from mirror_report.report.make import make_report
 from mirror_report.state.store import Store
 
 LOCALHOST = "127.0.0.1"

@@ -17,16 +17,16 @@ from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, R
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 from pairs import Pair, admin, kinds, member, need, produce
 
-from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.check import check_flows
-from mirror_report.commands.confirm import confirm_flows
-from mirror_report.commands.lag import measure_lag
-from mirror_report.commands.run import make_report
+from mirror_report.baseline.record import record_baselines
+from mirror_report.check.site import check_flows
 from mirror_report.config import Cluster, Credentials
+from mirror_report.confirm.flows import confirm_flows
 from mirror_report.kafka import leader_epochs
 from mirror_report.kafka.metadata import connect
+from mirror_report.lag.measure import measure_lag
 from mirror_report.model import ClusterSnapshot, EpochsWanted
 from mirror_report.observe import open_clients, recognised, source_snapshot
+from mirror_report.report.make import make_report
 
 NUMBERS = itertools.count()
 RELEASES = ["2.4.1", pytest.param("2.1.1", marks=pytest.mark.long)]

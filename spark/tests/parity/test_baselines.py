@@ -22,7 +22,7 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
-from mirror_report.commands.baseline import record_baselines
+from mirror_report.baseline.record import record_baselines
 from mirror_report.config import Budget, Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
 from mirror_report.engines import MM2

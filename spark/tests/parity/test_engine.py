@@ -11,7 +11,7 @@ from kafka.admin import NewTopic
 from parity_mirror import RECORDS, T0, Mirror, Scenario, counts, eventually, only
 from parity_records import jars_directory
 
-from mirror_report.commands.baseline import record_baselines
+from mirror_report.baseline.record import record_baselines
 from mirror_report.config import Flow, Settings
 from mirror_report.model import ClusterSnapshot, Positions, ReportError
 from mirror_report.observe import Snapshots

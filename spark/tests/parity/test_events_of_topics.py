@@ -7,10 +7,10 @@ from kafka import TopicPartition
 from parity_mirror import Mirror, counts, eventually
 from parity_records import jars_directory
 
+from mirror_report.baseline.record import record_baselines
 from mirror_report.checks.events import one_per_event
-from mirror_report.commands.baseline import record_baselines
-from mirror_report.commands.lag import measure_lag
 from mirror_report.config import ConfigError
+from mirror_report.lag.measure import measure_lag
 from mirror_report.model import Finding, ParityResult
 from mirror_report.state.store import StateError
 

@@ -17,8 +17,8 @@ from kafka import KafkaProducer
 from parity_mirror import T0, Mirror
 from parity_records import jars_directory
 
-from mirror_report.commands.lag import measure_lag
 from mirror_report.config import Spark
+from mirror_report.lag.measure import measure_lag
 from mirror_report.parity.plan.fatal import Search
 
 HEAP = "512m"

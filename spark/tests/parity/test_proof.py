@@ -15,10 +15,10 @@ from parity_records import forged, jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
-from mirror_report.commands.prove import prove_topics
 from mirror_report.config import ConfigError, Flow
 from mirror_report.model import ClusterSnapshot, ParityResult, Positions, ProofDocument, TopicParity
 from mirror_report.observe import Snapshots
+from mirror_report.proof.prove import prove_topics
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 

@@ -18,20 +18,20 @@ from parity_records import assert_partitions_add_up, jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
-from mirror_report.commands.compare import compare_bundles
-from mirror_report.commands.digest import digest_side
-from mirror_report.commands.lag import measure_lag
-from mirror_report.commands.prove import prove_topics
-from mirror_report.commands.run import make_report
 from mirror_report.config import Flow
+from mirror_report.digests.pair import compare_bundles
+from mirror_report.digests.side import digest_side
 from mirror_report.engines import MM2
 from mirror_report.kafka.connection import ClusterError
+from mirror_report.lag.measure import measure_lag
 from mirror_report.model import LagDocument, Positions
 from mirror_report.observe import Snapshots
 from mirror_report.parity.spark import records, session
+from mirror_report.proof.prove import prove_topics
 from mirror_report.render import html, nagios, prometheus, sections, terminal
 from mirror_report.render import json as render_json
 from mirror_report.render.formats import judged
+from mirror_report.report.make import make_report
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
 

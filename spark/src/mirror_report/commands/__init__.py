@@ -1,6 +1,5 @@
-"""The commands, each in a file named as it is typed, and what several of them share.
+"""The commands, each in a file named as it is typed: its options, one call, its answer.
 
-A command's file holds its options, its question and its answer. Shared are options, the flows a
-command is about and progress (:mod:`shared`), measuring the lag of one flow (:mod:`measure_flow`),
-and topics and groups of the flows (:mod:`survey`).
+What a command does stands below, by subject; :mod:`shared` holds options that several have, and
+what is said on standard error.
 """

@@ -2,54 +2,16 @@
 
 import gc
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mirror_report import metrics
-from mirror_report.checks import points
-from mirror_report.checks import topics as topic_checks
-from mirror_report.checks.verdict import failure, once, verdict
+from mirror_report.checks.verdict import verdict
 from mirror_report.commands import shared
-from mirror_report.commands.check import check_flow, ending_certificates, lacking_permissions
-from mirror_report.commands.measure_flow import measure_flow
-from mirror_report.commands.units import processes_of
-from mirror_report.config import Settings
-from mirror_report.kafka.tails import FlowTails, Tail
+from mirror_report.lag.measure import measure_lag
 from mirror_report.model import (
-    Finding,
-    FlowStatus,
     LagDocument,
-    LagPoint,
-    PartitionLag,
-    ReportError,
-)
-from mirror_report.observe import (
-    Observed,
-    observe_flow,
-    observe_lag,
-    open_clients,
-    recognised,
-    with_later_ends,
 )
 from mirror_report.render import SCHEMA_VERSION, Answer, formats
-from mirror_report.state.history import History
-from mirror_report.state.store import StateError, Store
-
-
-@dataclass(frozen=True)
-class LagResult:
-    """Lag of all flows asked for, and what was found on the way.
-
-    :param shifts: flow -> shifts of its offsets, for the next run to compare with.
-    """
-
-    rows: list[PartitionLag] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    flows: list[FlowStatus] = field(default_factory=list)
-    observed: dict[str, Observed] = field(default_factory=dict)
-    tails: FlowTails = field(default_factory=dict)
-    shifts: dict[str, dict[str, Any]] = field(default_factory=dict)
+from mirror_report.state.store import Store
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -73,97 +35,3 @@ def answer(options: Namespace) -> Answer:
             LagDocument(SCHEMA_VERSION, verdict(lag.findings), lag.flows, lag.rows, lag.findings)
         )
     return formats.judged(document)
-
-
-def measure_lag(
-    settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
-) -> LagResult:
-    """Measure lag once and remember what was seen.
-
-    :param topics: judge the topics' settings too, not only what stops the mirror.
-    """
-    flows = shared.chosen(settings, flow_name)
-    result = LagResult()
-    manifests = shared.load_manifests(
-        store, ("baseline", "topics", "shifts", "mirrors"), result.findings
-    )
-    result.tails.update({
-        name: {topic: Tail.load(one) for topic, one in topics_of.items()}
-        for name, topics_of in manifests["mirrors"].items()
-    })  # fmt: skip
-    with open_clients(settings, shared.aliases(flows)) as clients:
-        for flow in flows:
-            try:
-                seen = (observe_flow if topics else observe_lag)(clients, flow, result.tails)
-                observed = with_later_ends(clients, flow, seen)
-            except ReportError as error:
-                result.findings.append(failure(error, flow.name))
-                result.flows.append(shared.status_of(flow, None))
-                continue
-            try:
-                observed = replace(
-                    observed,
-                    source=recognised(settings, observed.source),
-                    target=recognised(settings, observed.target),
-                )
-            except ReportError as error:
-                result.findings.append(failure(error, flow.name))
-            result.observed[flow.name] = observed
-            if observed.target_error is not None:
-                result.findings.append(failure(observed.target_error, flow.name))
-            known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
-            rows, status, findings, shifts = measure_flow(
-                settings, store, clients, flow, observed, known
-            )
-            result.rows.extend(rows)
-            result.flows.append(status)
-            result.findings.extend(findings)
-            result.shifts[flow.name] = shifts
-            if not topics:
-                result.findings.extend(
-                    topic_checks.blocking(
-                        flow, observed.source, observed.target,
-                        auto_creation=observed.auto_creation, positions=observed.positions,
-                    )
-                )  # fmt: skip
-            else:
-                result.findings.extend(check_flow(settings, clients, flow, observed))
-                result.findings.extend(
-                    lack
-                    for lack in lacking_permissions(settings, clients, flow)
-                    if lack.kind == "missing_permission"
-                )
-        result.findings.extend(ending_certificates(settings, clients, flows))
-    result.findings.extend(processes_of(settings, flows, result.findings, result.rows))
-    result.findings[:] = once(result.findings)
-    if any(flow.name in result.tails for flow in flows):
-        _keep_tails(store, manifests["mirrors"], result)
-    return result
-
-
-def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:
-    """Lag of the topics over the last day, as far as it was measured."""
-    history = History(settings.state_directory, settings.history_days)
-    found: list[LagPoint] = []
-    for flow, observed in lag.observed.items():
-        now_ms = observed.source.taken_at_ms
-        try:
-            measured = history.lags(flow, now_ms - points.SPAN_MS, now_ms)
-        except StateError as error:
-            lag.findings.append(failure(error, flow))
-        else:
-            found += points.points(
-                flow, measured, {row.topic for row in lag.rows if row.flow == flow}, now_ms
-            )
-    return found
-
-
-def _keep_tails(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
-    now = {
-        flow: {topic: tail.dump() for topic, tail in topics.items()}
-        for flow, topics in result.tails.items()
-    }
-    try:
-        store.commit("mirrors", {**before, **now})
-    except StateError as error:
-        result.findings.append(failure(error))

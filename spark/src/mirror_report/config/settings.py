@@ -128,6 +128,21 @@ class Settings:
             f"no flow named {name!r}{did_you_mean(name, [f.name for f in self.flows])}"
         )
 
+    def chosen(self, name: str | None) -> tuple[Flow, ...]:
+        """The flow of a name, or all of them.
+
+        :raises ConfigError: unknown name, or no flow at all.
+        """
+        if name is not None:
+            return (self.flow(name),)
+        if not self.flows:
+            raise ConfigError("flows: empty, there is nothing to observe")
+        return self.flows
+
+    def into_one(self, flow: Flow) -> list[Flow]:
+        """The other flows into a flow's target."""
+        return [each for each in self.flows if each != flow and each.target == flow.target]
+
     def clusters_of(self, flows: Iterable[str]) -> list[Cluster]:
         """Sources and targets of flows by name, each once."""
         named = map(self.flow, flows)

@@ -21,13 +21,12 @@ from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
 from mirror_report.checks.verdict import failure
-from mirror_report.commands import shared
 from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka import guarded
 from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
-from mirror_report.observe import Clients, Observed
+from mirror_report.observe import Clients, Observed, status_of
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
@@ -197,7 +196,7 @@ class _Measurement:
         flow, newest = self.flow, None
         if flow.engine.has_heartbeats:
             newest = self.clients.get(flow.target).newest_record(flow.target_topic(HEARTBEATS))
-        status = shared.status_of(flow, self.observed)
+        status = status_of(flow, self.observed)
         if newest is None:
             return status
         return dataclasses.replace(

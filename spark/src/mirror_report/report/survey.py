@@ -6,12 +6,17 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.commands import shared
-from mirror_report.commands.groups import flow_groups
-from mirror_report.commands.lag import LagResult
 from mirror_report.config import Flow, Settings
+from mirror_report.groups.judge import flow_groups
+from mirror_report.lag.measure import LagResult
 from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
-from mirror_report.observe import Clients, Observed, open_clients
+from mirror_report.observe import (
+    Clients,
+    Observed,
+    aliases,
+    load_manifests,
+    open_clients,
+)
 from mirror_report.state.store import Store
 
 # Topics of the target alone whose ends one report asks for.
@@ -46,13 +51,11 @@ class Survey:
 def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
     """Observe topics and groups of flows whose lag was measured just now."""
     result = Survey()
-    manifests = shared.load_manifests(
-        store, ("baseline", "topics", "survey", "groups"), result.findings
-    )
-    with open_clients(settings, shared.aliases(flows)) as clients:
+    manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), result.findings)
+    with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
             before = {name: some.get(flow.name, {}) for name, some in manifests.items()}
-            others = shared.into_one(settings, flow)
+            others = settings.into_one(flow)
             try:
                 topics = _topics(clients, flow, lag.observed[flow.name], before, others, result)
             except ReportError as error:

@@ -1,0 +1,134 @@
+"""What baselines are made of: both sides of flows, and the commits of mirrors that run."""
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from mirror_report.checks.preflight import same_cluster
+from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.kafka.tails import FlowTails
+from mirror_report.model import ClusterSnapshot, Place, Positions, Progress
+from mirror_report.observe import (
+    Clients,
+    Snapshots,
+    mirror_status,
+    observe_flow,
+    recognised,
+    worker_group,
+)
+from mirror_report.parity.plan import Observation, Watch
+from mirror_report.parity.plan.snapshots import of_present_topics
+from mirror_report.parity.steps.look import looked_at
+from mirror_report.state.store import StateError
+
+# Commits to wait for; after so many intervals a position that stays says nothing more.
+INTERVALS = 2
+
+
+PAUSE_SECONDS = 1.0
+
+
+def observe(
+    clients: Clients,
+    due: Sequence[Flow],
+    others: Sequence[Flow],
+    tails: FlowTails,
+    only: str | None,
+) -> list[Observation]:
+    """Observe flows and those that feed the same topics: positions, target, source.
+
+    All that feed a topic share one snapshot of it.
+
+    :param only: a topic of the source; the others are left out.
+    """
+    names: dict[str, Collection[str]] = {}
+    fed: set[tuple[str, str]] = set()
+    for flow in due:
+        observed = observe_flow(clients, flow, tails)
+        if same := same_cluster(flow, observed.source, observed.target):
+            raise ConfigError(same[0].message, same[0].action)
+        if only is None:
+            _readable(observed.source, observed.target)
+        elif only not in observed.source.topics:
+            raise StateError(f"no baseline recorded: topic {only} is not on {flow.source}")
+        names[flow.name] = observed.source.topics if only is None else [only]
+        fed |= {(flow.target, flow.target_topic(name)) for name in names[flow.name]}
+    sharing = []
+    for flow in others:
+        brought = [flow.source_topic(topic) for target, topic in fed if target == flow.target]
+        wanted = [name for name in brought if name is not None and flow.matches(name)]
+        source = clients.get(flow.source).snapshot(None, wanted) if wanted else None
+        if source is not None and (source.topics or source.errors):
+            _readable(source)
+            names[flow.name] = source.topics
+            sharing.append(flow)
+    flows = [*due, *sharing]
+    mirrors = [_mirror(clients, flow, tails) for flow in flows]
+    targets = {
+        alias: clients.get(alias).snapshot(
+            None,
+            sorted({flow.target_topic(name) for flow in flows if flow.target == alias
+                    for name in names[flow.name]}),
+        )
+        for alias in {flow.target for flow in flows}
+    }  # fmt: skip
+    found = []
+    for flow, (alive, positions) in zip(flows, mirrors, strict=True):
+        source = clients.get(flow.source).snapshot(None, names[flow.name])
+        _readable(source, targets[flow.target])
+        found.append(
+            Observation(
+                flow, of_present_topics(positions, source), alive, targets[flow.target], source
+            )
+        )
+    return found
+
+
+def known_again(settings: Settings, seen: Observation) -> Observation:
+    """An observation with what its topics and logs are told by from others of the same name."""
+    take, (source, target) = Snapshots(settings), seen.looks()
+    return replace(
+        seen,
+        source=looked_at(take, recognised(settings, seen.source), source),
+        target=looked_at(take, recognised(settings, seen.target), target),
+    )
+
+
+def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:
+    """Whether the mirror runs, and its positions."""
+    group = worker_group(clients, flow)
+    return bool(group.members), mirror_status(clients, flow, tails).positions
+
+
+def watch(
+    clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
+) -> dict[str, dict[Place, int]]:
+    """Wait for commits of the mirrors, and say of each flow from where on records are required."""
+    watches = {seen.flow.name: Watch(seen) for seen in observed}
+    begun = time.monotonic()
+    deadlines = {
+        seen.flow.name: begun + INTERVALS * seen.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
+        for seen in observed
+    }
+    announced = False
+    while True:
+        for seen in observed:
+            watch = watches[seen.flow.name]
+            if watch.waits:
+                alive, positions = _mirror(clients, seen.flow, tails)
+                # A position past the end that was seen has reached it.
+                watch.saw(positions, alive=alive)
+        open_ = [name for name, watch in watches.items()
+                 if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
+        if not open_:
+            return {name: watch.decided() for name, watch in watches.items()}
+        if not announced:
+            longest = max(deadlines[name] for name in open_) - begun
+            progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
+            announced = True
+        time.sleep(min(PAUSE_SECONDS, *(seen.flow.commit_interval_ms / 4000 for seen in observed)))
+
+
+def _readable(*snapshots: ClusterSnapshot) -> None:
+    if problems := [text for snapshot in snapshots for text in snapshot.errors.values()]:
+        raise StateError("no baseline recorded: " + "; ".join(problems))

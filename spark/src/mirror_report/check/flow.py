@@ -1,0 +1,144 @@
+"""What stands against one flow: topics, permissions, certificates, its environment file."""
+
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from mirror_report.checks import (
+    certificates,
+    permissions,
+    preflight,
+    releases,
+    sysconfig,
+    topic_status,
+)
+from mirror_report.checks import topics as topic_checks
+from mirror_report.checks.verdict import failure
+from mirror_report.config import Flow, Settings
+from mirror_report.kafka.certificates import bootstrap, examine
+from mirror_report.kafka.groups import states
+from mirror_report.kafka.permissions import ask, may_create, not_creatable
+from mirror_report.model import Finding, ReportError
+from mirror_report.observe import Clients, Observed, aliases, literals
+
+
+def check_flow(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
+    """Topics, their names and settings, and the mirror's own environment file."""
+    return [
+        *_impossible(settings, clients, flow, observed),
+        *preflight.same_cluster(flow, observed.source, observed.target),
+        *topic_checks.compare(
+            flow,
+            observed.source,
+            observed.target,
+            auto_creation=observed.auto_creation,
+            positions=observed.positions,
+            forbidden=_forbidden(settings, clients, flow, observed),
+        ),
+        *_sysconfig(flow),
+    ]
+
+
+def _impossible(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> list[Finding]:
+    try:
+        here = clients.get(flow.source).partition_counts()
+        there = clients.get(flow.target).partition_counts()
+    except ReportError as error:
+        return [failure(error, flow.name)]
+    refused = (
+        not_creatable(clients.get(flow.target), _absent(flow, observed))
+        if _is_mirrors(settings, flow)
+        else ()
+    )
+    return topic_status.impossible(flow, observed.source, here, there, refused)
+
+
+def _is_mirrors(settings: Settings, flow: Flow) -> bool:
+    """Whether the identity of this configuration is the mirror's."""
+    return settings.clusters[flow.target].identity == flow.identity
+
+
+def _absent(flow: Flow, observed: Observed) -> list[str]:
+    """Topics that are not on the target, by their names there."""
+    there = {*observed.target.topics, *observed.target.errors}
+    copies = map(flow.target_topic, observed.source.topics)
+    return [name for name in copies if name not in there]
+
+
+def _forbidden(
+    settings: Settings, clients: Clients, flow: Flow, observed: Observed
+) -> Collection[str]:
+    """Missing topics that no broker will create for the mirror, whose identity this is."""
+    mirrors = not flow.engine.creates_topics and _is_mirrors(settings, flow)
+    if observed.auto_creation is not None or not mirrors:
+        return ()
+    asked = may_create(clients.get(flow.target), _absent(flow, observed))
+    return [topic for topic, may in asked.items() if not may]
+
+
+def _sysconfig(flow: Flow) -> list[Finding]:
+    try:
+        text = Path(flow.sysconfig).read_text(encoding="utf-8") if flow.sysconfig else ""
+    except OSError:
+        # On a host that does not run this mirror there is nothing to compare with.
+        return []
+    return sysconfig.drift(flow, text)
+
+
+def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> list[Finding]:
+    """What our identity lacks on both clusters, and what could not be asked."""
+    if not flow.permissions:
+        return permissions.not_configured(flow)
+    found: list[Finding] = []
+    topics = set(literals(flow))
+    groups: list[str] = []
+    for alias in (flow.source, flow.target):
+        rows = permissions.rows_of(flow, alias)
+        try:
+            client = clients.get(alias)
+            if settings.clusters[alias].identity == flow.identity:
+                rows += releases.more_permissions(flow, alias, client.release())
+            if alias == flow.source:
+                topics |= set(client.names(flow.matches))
+                groups = sorted(name for name in states(client) if flow.syncs(name))
+            else:
+                # The source may hide what was mirrored from it.
+                mirrored = map(flow.source_topic, client.names(lambda _: True))
+                topics |= {name for name in mirrored if name is not None}
+            answers = ask(
+                client, permissions.questions(flow, rows, topics, groups), permissions.NOBODYS
+            )
+        except ReportError as error:
+            found.append(failure(error, flow.name))
+        else:
+            found += permissions.judge(
+                flow, settings.clusters[alias], rows, answers, topics, groups
+            )
+    return found
+
+
+def ending_certificates(
+    settings: Settings, clients: Clients, flows: Sequence[Flow]
+) -> list[Finding]:
+    """Certificates that end soon, of all clusters of the flows."""
+    found: list[Finding] = []
+    for alias in dict.fromkeys(aliases(flows)):
+        cluster = settings.clusters[alias]
+        if not cluster.uses_tls:
+            continue
+        try:
+            brokers, kinds = clients.get(alias).listeners(), {"certificate_expiry", "not_checked"}
+        except ReportError:
+            # That is said already; only a certificate that has ended may explain it.
+            brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
+        judged = certificates.judge(
+            examine(cluster, settings.credentials, brokers),
+            settings.warn.certificate_days,
+            now_ms=time.time_ns() // 1_000_000,
+        )
+        found += [finding for finding in judged if finding.kind in kinds]
+    return found

@@ -1,0 +1,1 @@
+"""Whether processes took up their work."""

@@ -1,0 +1,169 @@
+"""Whether flows' processes took up their work; writes nothing."""
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from mirror_report.checks import positions, workers
+from mirror_report.config import Flow, Settings
+from mirror_report.engines import WorkerStore
+from mirror_report.kafka import guarded
+from mirror_report.kafka.groups import addresses
+from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
+from mirror_report.kafka.tails import FlowTails
+from mirror_report.model import (
+    ClusterSnapshot,
+    Confirmation,
+    ConfirmDocument,
+    Place,
+    Positions,
+    Progress,
+)
+from mirror_report.observe import (
+    Clients,
+    mirror_status,
+    open_clients,
+    source_snapshot,
+    worker_group,
+)
+from mirror_report.processes.watch import UnitWatch
+
+
+def confirm_flows(
+    settings: Settings,
+    flow_name: str | None,
+    hosts: Sequence[str],
+    timeout: float,
+    progress: Progress,
+    watch: UnitWatch | None = None,
+) -> ConfirmDocument:
+    """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
+
+    :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
+    :param timeout: seconds for taking up the work, and again for moving.
+    :param watch: what says that there is nothing to wait for any more.
+    """
+    flows = settings.chosen(flow_name)
+    awaited = _Awaited(hosts, timeout, watch or UnitWatch(), progress)
+    with ThreadPoolExecutor(max_workers=len(flows)) as pool:
+        found = list(pool.map(lambda flow: _confirm(settings, flow, awaited), flows))
+    return ConfirmDocument(all(confirmation.ok for confirmation in found), found)
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    hosts: Sequence[str]
+    timeout: float
+    watch: UnitWatch
+    progress: Progress
+
+
+def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
+    tails: FlowTails = {}
+    sides = (flow.engine.workers_side, flow.engine.positions_side)
+    failed, flowing = "", None
+    with open_clients(settings, {flow.source, *map(flow.alias, sides)}) as clients:
+        source, failed = _take_up(clients, flow, awaited, tails)
+        started = mirror_status(clients, flow, tails).positions if not failed else {}
+        waiting = positions.waiting(flow, source, positions.by_partition(flow, source, started, {}))
+        if waiting and not failed:
+            awaited.progress(
+                f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the "
+                "position"
+            )
+            moved = _move(clients, flow, awaited, (tails, started, waiting))
+            failed, flowing = moved or "", None if moved is None else not moved
+    if failed:
+        where = f"Look into journalctl -u {flow.instance}.service -n 100"
+        return Confirmation(flow.name, False, flowing, f"{flow.name}: {failed}. {where}")
+    moves = "records flow" if flowing else "flow not observed (lag 0)"
+    return Confirmation(flow.name, True, flowing, f"{flow.name}: running, {moves}")
+
+
+def _take_up(
+    clients: Clients, flow: Flow, awaited: _Awaited, tails: FlowTails
+) -> tuple[ClusterSnapshot, str]:
+    """Wait for the process to have its work in hand; the source, and why it has not, if so."""
+    cluster = clients.get(flow.alias(flow.engine.workers_side)).cluster
+    deadline = time.monotonic() + awaited.timeout
+    while True:
+        source = source_snapshot(clients, flow)
+        # First: of a process that has just ended, its group may not know yet.
+        if failed := awaited.watch.failed():
+            return source, failed
+        # Asked again each time: a name may not resolve for a moment.
+        seen_from = {seen for host in awaited.hosts for seen in addresses(host, cluster)}
+        lacking = _not_taken_up(clients, flow, source, awaited.hosts, seen_from, tails)
+        if not lacking:
+            return source, ""
+        if time.monotonic() > deadline:
+            return source, lacking + awaited.watch.why()
+        awaited.progress(f"waiting for flow {flow.name}: {lacking}")
+        time.sleep(1)
+
+
+def _move(
+    clients: Clients,
+    flow: Flow,
+    awaited: _Awaited,
+    seen: tuple[FlowTails, Positions, Mapping[Place, tuple[int, int]]],
+) -> str | None:
+    """Wait for a position to move; why none did, empty: one did, ``None``: there is no record.
+
+    :param seen: tails, the positions when the watch begins, and what waits behind them.
+    """
+    tails, started, waiting = seen
+    deadline = time.monotonic() + awaited.timeout
+    while time.monotonic() < deadline:
+        time.sleep(1)
+        now = mirror_status(clients, flow, tails).positions
+        if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
+            return ""
+        if failed := awaited.watch.failed():
+            return failed
+    if _only_markers(clients, flow, waiting):
+        return None
+    return (
+        f"{sum(end - at for at, end in waiting.values())} records wait and the position did not "
+        f"move for {awaited.timeout:.0f} s{awaited.watch.why()}"
+    )
+
+
+def _only_markers(clients: Clients, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
+    source, isolation = clients.get(flow.source).cluster, flow.source_isolation
+    ages = guarded.each(
+        lambda some: oldest_waiting(source, clients.credentials, some, isolation=isolation),
+        waiting,
+        WAITING_SECONDS,
+    ).answers
+    return len(ages) == len(waiting) and all(age is None for age in ages.values())
+
+
+def _not_taken_up(
+    clients: Clients,
+    flow: Flow,
+    source: ClusterSnapshot,
+    hosts: Sequence[str],
+    seen_from: set[str],
+    tails: FlowTails,
+) -> str:
+    """What is missing until the process has its work in hand; empty: nothing."""
+    group = worker_group(clients, flow)
+    own = [member for member in group.members if not hosts or member.host in seen_from]
+    if flow.engine.workers is WorkerStore.STATUS_TOPIC:
+        mirror = mirror_status(clients, flow, tails)
+        work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))
+    else:
+        wanted = {(name, p) for name, topic in source.topics.items() for p in topic.partitions}
+        held = {place for member in group.members for place in member.partitions}
+        shown = ", ".join(f"{topic}-{p}" for topic, p in sorted(wanted - held)[:5])
+        work = f"unassigned: {shown}" if shown else ""
+    if own and group.state == "Stable" and not work:
+        return ""
+    seen = ", ".join(sorted({member.host for member in group.members})) or "none"
+    return (
+        f"group {flow.group_id} is {group.state}; members from {seen}"
+        + (f", expected one from {', '.join(hosts)}" if hosts else "")
+        + (f"; {work}" if work else "")
+    )

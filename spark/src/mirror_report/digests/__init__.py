@@ -1,0 +1,1 @@
+"""Digests of one side, and two of them compared."""

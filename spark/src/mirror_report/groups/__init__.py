@@ -1,0 +1,1 @@
+"""What moving consumer groups to the target would lose or repeat."""

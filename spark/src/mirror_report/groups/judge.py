@@ -1,0 +1,233 @@
+"""What consumer groups would lose or read again if they moved to the target now."""
+
+import dataclasses
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from mirror_report.checks import control, elections, failover
+from mirror_report.checks.groups import Scene, parities, places, unproved
+from mirror_report.checks.verdict import failure, verdict
+from mirror_report.config import Flow, Settings
+from mirror_report.groups.proofs import proved_places
+from mirror_report.kafka import groups as group_client
+from mirror_report.kafka import leader_epochs
+from mirror_report.kafka.connection import DeniedError
+from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.offset_syncs import translation
+from mirror_report.kafka.tails import Tail, Tails
+from mirror_report.lag.measure import LagResult, measure_lag
+from mirror_report.model import (
+    ClusterSnapshot,
+    Finding,
+    GroupOffsets,
+    GroupParity,
+    GroupsDocument,
+    GroupState,
+    Place,
+    Positions,
+    Progress,
+    ReportError,
+    another_topic,
+)
+from mirror_report.observe import Clients, Observed, aliases, load_manifests, open_clients
+from mirror_report.render import SCHEMA_VERSION
+from mirror_report.state.store import Store
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowGroups:
+    """The groups of one flow.
+
+    :param remembered: what the next observation has to know of them; ``None``: nothing new.
+    """
+
+    rows: list[GroupParity] = dataclasses.field(default_factory=list)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    remembered: dict[str, Any] | None = None
+
+
+def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
+    """Judge the groups of the flows alone; what it reads is read again by the next report.
+
+    :returns: of the findings those about groups, and what kept anything from being known; a flow of
+        which no group was examined is one.
+    """
+    store = Store(settings.state_directory)
+    flows = settings.chosen(flow_name)
+    lag = measure_lag(settings, store, flow_name)
+    rows: list[GroupParity] = []
+    findings = [finding for finding in lag.findings if finding.severity == "unknown"]
+    before = load_manifests(store, ("groups",), findings)["groups"]
+    with open_clients(settings, aliases(flows)) as clients:
+        for flow in (flow for flow in flows if flow.name in lag.observed):
+            progress(f"flow {flow.name}: reading its groups")
+            groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
+            rows += groups.rows
+            findings += groups.findings
+            places = [place for row in groups.rows for place in row.partitions]
+            if not groups.findings and all(place.state == "not_synced" for place in places):
+                waiting = [row.group for row in groups.rows if row.partitions]
+                findings.append(failover.none_examined(flow, waiting))
+    return GroupsDocument(SCHEMA_VERSION, verdict(findings), rows, findings)
+
+
+def flow_groups(
+    settings: Settings, clients: Clients, flow: Flow, lag: LagResult, before: Mapping[str, Any]
+) -> FlowGroups:
+    """Judge the groups of a flow whose lag was measured just now; not every engine has some.
+
+    :param before: what the last observation left for this one.
+    :returns: if a side cannot be read, that alone.
+    """
+    if not flow.engine.syncs_groups or not flow.consumer_groups:
+        return FlowGroups()
+    drained = {
+        (row.topic, row.partition): row.log_end
+        for row in lag.rows
+        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
+    }
+    try:
+        return observe_groups(settings, clients, flow, lag.observed[flow.name], drained, before)
+    except ReportError as error:
+        return FlowGroups(findings=[failure(error, flow.name)])
+
+
+def observe_groups(
+    settings: Settings,
+    clients: Clients,
+    flow: Flow,
+    observed: Observed,
+    drained: Mapping[Place, int],
+    before: Mapping[str, Any],
+) -> FlowGroups:
+    """Judge every group the flow takes along.
+
+    The target is read before the source, so that a group never seems to be further than it is.
+
+    :param drained: see :class:`Scene`.
+    :param before: what the last observation left for this one.
+    :raises ReportError: a side could not be read.
+    """
+    source, target = clients.get(flow.source), clients.get(flow.target)
+    memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
+    ids, known_ids = _ids(flow, observed), before.get("ids", {})
+    replaced = {
+        name
+        for name, pair in ids.items()
+        if any(map(another_topic, known_ids.get(name, pair), pair))
+    }
+    translated = translation(target, clients.credentials, flow, memory, replaced)
+    wanted = [name for name in group_client.states(source) if flow.wants(name)]
+    followed = [name for name in wanted if flow.syncs(name)]
+    states = group_client.states(target)
+    states = group_client.known_states(target, states, followed)
+    there, refused = _committed(target, followed)
+    here, refused_here = _committed(source, followed)
+    refused |= refused_here
+    groups = [
+        GroupOffsets(name, here[name], there[name], states.get(name))
+        for name in followed
+        if name not in refused
+    ]
+    topics = {topic for _, topic, _, _ in places(flow, groups)}
+    scene = Scene(
+        flow,
+        target=target.snapshot(None, [flow.target_topic(name) for name in topics], settings=False),
+        source=source.snapshot(None, topics, settings=False),
+        translation=translated,
+        drained=drained,
+        shared={name for name in topics if _others(settings, flow, name)},
+        bound=settings.warn.reread_records,
+        late={
+            key: (position, since_ms)
+            for key, (position, since_ms) in before.get("late", {}).items()
+        },
+    )
+    former = before.get("elections", {})
+    scene = dataclasses.replace(
+        scene,
+        source_elections=_elections(source, scene.source, former.get("source", {}), replaced),
+        target_elections=_elections(
+            target, scene.target, former.get("target", {}), map(flow.target_topic, replaced)
+        ),
+    )
+    proofs = proved_places(settings, flow, unproved(scene, groups))
+    rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
+    without: dict[str, GroupState] = {
+        **dict.fromkeys(refused, "unknown"),
+        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
+    }
+    rows += [GroupParity(flow.name, name, without[name], None, None, None, ()) for name in without]
+    findings = [
+        *failover.judge(flow, settings.clusters[flow.target], rows),
+        *(failure(error, flow.name) for error in refused.values()),
+        *(failure(problem, flow.name) for problem in translated.problems),
+        *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
+    ]
+    return FlowGroups(
+        sorted(rows, key=lambda row: row.group),
+        findings,
+        remembered={
+            "tails": {name: tail.dump() for name, tail in memory.items()},
+            "ids": {**known_ids, **ids},
+            "elections": {
+                "source": elections.dump(scene.source_elections),
+                "target": elections.dump(scene.target_elections),
+            },
+            "late": late,
+        },
+    )
+
+
+def _elections(
+    client: ClusterClient,
+    now: ClusterSnapshot,
+    before: Mapping[str, Any],
+    replaced: Iterable[str],
+) -> dict[Place, elections.Elections]:
+    """What is known of the leaders of some logs.
+
+    :param before: what the last observation knew; ``replaced``: topics that are others since.
+    """
+    others = {*replaced}
+    known = {place: log for place, log in elections.load(before).items() if place[0] not in others}
+    wanted = elections.wanted(now, known)
+    found = leader_epochs.of_logs(client, wanted) if wanted else {}
+    return elections.noted(now, known, found)
+
+
+def _others(settings: Settings, flow: Flow, topic: str) -> bool:
+    """Whether another flow may feed the copy of a topic of the source."""
+    copy = flow.target_topic(topic)
+    return any(
+        other.target == flow.target and other.source_topic(copy) is not None
+        for other in settings.flows
+        if other.name != flow.name
+    )
+
+
+def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:
+    """Source topic -> ids of it and of its copy."""
+    return {
+        name: [topic.topic_id, observed.target.topics[flow.target_topic(name)].topic_id]
+        for name, topic in observed.source.topics.items()
+        if flow.target_topic(name) in observed.target.topics
+    }
+
+
+def _committed(
+    client: ClusterClient, names: Collection[str]
+) -> tuple[dict[str, Positions], dict[str, DeniedError]]:
+    """Offsets of groups, all at once; one by one only to find those we may not ask about."""
+    try:
+        found = group_client.committed(client, names)
+        return {name: found.get(name, {}) for name in names}, {}
+    except DeniedError as error:
+        if len(names) == 1:
+            return {}, dict.fromkeys(names, error)
+    single = [_committed(client, [name]) for name in names]
+    return (
+        {name: offsets for some, _ in single for name, offsets in some.items()},
+        {name: refusal for _, refused in single for name, refusal in refused.items()},
+    )

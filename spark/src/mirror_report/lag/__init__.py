@@ -1,0 +1,1 @@
+"""How far flows are behind."""

@@ -1,0 +1,1 @@
+"""Mirrors' processes on this host."""

@@ -1,0 +1,49 @@
+"""The unit of a mirror, watched while it takes up its work."""
+
+import time
+from dataclasses import dataclass
+
+from mirror_report import units
+from mirror_report.checks import causes
+
+# As many processes of a unit may end before it counts as one that cannot run.
+ENDS = 3
+
+
+@dataclass(frozen=True)
+class UnitWatch:
+    """The unit of the flows' process on this host.
+
+    :param name: ``None``: it is not known, and nothing is said of it.
+    :param before: how often its process had ended before what is watched began.
+    """
+
+    name: str | None = None
+    before: int = 0
+
+    @classmethod
+    def of(cls, name: str | None, before: int | None = None) -> "UnitWatch":
+        """Begin to watch a unit.
+
+        :param before: ``None``: all ends so far were before the watch.
+        :raises ReportError: systemd does not answer.
+        """
+        begun = units.state(name) if name else None
+        so_far = begun.ends if begun else 0
+        return cls(name, so_far if before is None else before)
+
+    def failed(self) -> str:
+        """That its process has ended too often, how and why; empty: it has not."""
+        now = units.state(self.name) if self.name else None
+        ends = now.ends - self.before if now else 0
+        if not self.name or ends < ENDS:
+            return ""
+        said = causes.first_of(causes.ended(units.journal(self.name))[-ends:])
+        return f"its process ended {ends} times" + (f", {said}" if said else "")
+
+    def why(self) -> str:
+        """What the process that runs says against its work, as the end of a sentence."""
+        if not self.name:
+            return ""
+        found = causes.cause(causes.running(units.journal(self.name)), time.time())
+        return f"; by its journal, {causes.sentence(found)}" if found else ""
