@@ -1,6 +1,7 @@
 """Write what documents derive from code.
 
-docs/variables.md comes from the roles' argument specifications and the model's schema, the JSON
+docs/variables.md comes from the roles' argument specifications and the model's schema, the README
+of each role from its specifications, its modules and its example (meta/example.yml), the JSON
 Schema of the report's documents from the records of mirror_report, and one table each of
 docs/report/findings.md and docs/report/outputs.md from its verdict table and its metrics.
 
@@ -33,6 +34,7 @@ from mirror_report.render import schema as report_schema  # noqa: E402
 DISTANCES_MS = (10, 50, 150)
 DEFAULT_MBIT = next(key.default for key in schema.DISTANCE if key.name == "bandwidth_mbit")
 
+ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/main.yml"))
 PAGE = ROOT / "docs/variables.md"
 REPORT = ROOT / "docs/report"
 REPORT_SCHEMA = ROOT / "spark/src/mirror_report/render/report.schema.json"
@@ -228,10 +230,23 @@ def option_rows(name: str, option: dict[str, Any]) -> list[str]:
     return rows
 
 
+def specs_of(role: Path) -> dict[str, Any]:
+    """Entry points of a role and what they take; a role of plug-ins alone has none."""
+    file = role / "meta/argument_specs.yml"
+    text = file.read_text(encoding="utf-8") if file.exists() else "argument_specs: {}"
+    specs: dict[str, Any] = yaml.safe_load(text)["argument_specs"]
+    return specs
+
+
 def role_page(role: Path) -> list[str]:
     """The variables of one role, those of the site left out."""
-    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
-    lines = [f"## Role {role.name}", ""]
+    return [f"## Role {role.name}", "", *entry_points(role)]
+
+
+def entry_points(role: Path) -> list[str]:
+    """A title for each entry point of a role, and a table of its variables."""
+    specs = specs_of(role)
+    lines: list[str] = []
     seen: set[str] = set()
     for entry, spec in specs.items():
         own = {
@@ -255,10 +270,44 @@ def role_page(role: Path) -> list[str]:
 def page() -> str:
     """The whole page."""
     lines = [*HEAD.splitlines(), "", *model_pages()]
-    for role in sorted((ROOT / "roles").iterdir()):
-        if (role / "meta/argument_specs.yml").exists():
+    for role in ROLES:
+        if specs_of(role):
             lines += role_page(role)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def modules_of(role: Path) -> list[str]:
+    """The modules of a role, with what each does."""
+    lines = []
+    for file in sorted(role.glob("library/*.py")):
+        text = file.read_text(encoding="utf-8").partition('DOCUMENTATION = r"""')[2]
+        found = yaml.safe_load(text.partition('"""')[0])
+        lines.append(f"| `{found['module']}` | {prose(found['short_description'])} |")
+    return ["## Modules", "", "| Module | What it does |", "|---|---|", *lines, ""] if lines else []
+
+
+def readme(role: Path) -> str:
+    """The README of a role: what it does, an example, its variables and modules."""
+    about = yaml.safe_load((role / "meta/main.yml").read_text(encoding="utf-8"))
+    needs = [entry["role"] for entry in about["dependencies"]]
+    lines = ["<!-- Written by docs/generate.py. -->", f"# Role {role.name}", ""]
+    lines += [f"{prose(about['galaxy_info']['description'])}.", ""]
+    specs = specs_of(role)
+    if "main" in specs and (said := specs["main"].get("description")):
+        lines += [prose(said), ""]
+    if needs:
+        lines += [f"It needs {', '.join(f'[{name}](../{name}/README.md)' for name in needs)}.", ""]
+    if (example := role / "meta/example.yml").exists():
+        text = example.read_text(encoding="utf-8").removeprefix("---\n").rstrip()
+        lines += ["## Example", "", "```yaml", text, "```", ""]
+    if SITE & set(specs.get("main", {}).get("options") or ()) or "mirror_model" in needs:
+        lines += [
+            "It reads the site's own variables, too: `kafka_clusters`, `mirror_flows` and the "
+            "others of [the site](../../docs/variables.md#the-site).", "",
+        ]  # fmt: skip
+    if specs:
+        lines += ["## Variables", "", *entry_points(role)]
+    return "\n".join([*lines, *modules_of(role)]).rstrip("\n") + "\n"
 
 
 def findings_table() -> list[str]:
@@ -300,3 +349,5 @@ if __name__ == "__main__":
     REPORT_SCHEMA.write_text(report_schema.text(report_json.SCHEMA_VERSION), encoding="utf-8")
     for path, text in report_pages().items():
         path.write_text(text, encoding="utf-8")
+    for directory in ROLES:
+        (directory / "README.md").write_text(readme(directory), encoding="utf-8")

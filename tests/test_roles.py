@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -14,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from mirror_model import schema
+
+from tests.loading import load
 
 ROOT = Path(__file__).parents[1]
 ROLES = sorted(path.parent for path in (ROOT / "roles").glob("*/tasks"))
@@ -87,14 +88,32 @@ def test_templates_say_who_manages_them(role: Path) -> None:
         assert first == "{{ ansible_managed | comment }}", template
 
 
+generate = load("docs/generate.py", "generate")
+
+
 def test_the_page_of_variables_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     written = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
-    assert written == module.page(), "run 'make docs' and commit docs/variables.md"
+    assert written == generate.page(), "run 'make docs' and commit docs/variables.md"
+
+
+@pytest.mark.parametrize("role", generate.ROLES, ids=lambda path: path.name)
+def test_the_readme_of_a_role_is_up_to_date(role: Path) -> None:
+    written = (role / "README.md").read_text(encoding="utf-8")
+    assert written == generate.readme(role), "run 'make docs' and commit the README"
+
+
+@role
+def test_the_example_of_a_role_sets_what_roles_know(role: Path) -> None:
+    [play] = yaml.safe_load((role / "meta/example.yml").read_text(encoding="utf-8"))
+    known = {name for path in ROLES for name in options(path)}
+    [used] = play["roles"]
+    assert {*used} - {"role"} <= known
+
+
+def test_examples_are_playbooks() -> None:
+    files = [str(role / "meta/example.yml") for role in ROLES]
+    done = ansible("ansible-playbook", "--syntax-check", *files, directory=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_page_of_variables_knows_every_key() -> None:
