@@ -10,6 +10,8 @@ from statistics import median
 from typing import Any
 
 Trial = dict[str, float]
+# Of a line, and how deep a document is taken apart: file, part, variant.
+WIDTH, LINES = 120, 3
 
 
 class Trials:
@@ -45,7 +47,19 @@ class Trials:
         document = {
             **self._worked_out(self.by_variant), "shape": self._shape, "trials": self.by_variant,
         }  # fmt: skip
-        self._output.write_text(json.dumps(document, indent=1) + "\n")
+        self._output.write_text(text_of(document) + "\n")
+
+
+def text_of(value: Any, depth: int = 0) -> str:
+    """JSON with a line for each trial, and for each number of a variant."""
+    short = json.dumps(value)
+    if not isinstance(value, dict | list) or not value or len(short) <= WIDTH or depth >= LINES:
+        return short
+    pad = "\n" + " " * (depth + 1)
+    if isinstance(value, list):
+        return "[" + pad + f",{pad}".join(text_of(each, depth + 1) for each in value) + "]"
+    inner = (f"{json.dumps(name)}: {text_of(each, depth + 1)}" for name, each in value.items())
+    return "{" + pad + f",{pad}".join(inner) + "}"
 
 
 def spread(trials: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, list[float]]]:

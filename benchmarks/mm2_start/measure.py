@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 from common import RELEASE, Node, broker, free_ports, properties_text, wait_for
 from flowing import PARTITIONS, Flowing, restarted
 from kafka.admin import KafkaAdminClient, NewTopic
+from trials import text_of
 
 # Each variant is what it adds to stock's properties.
 DISCOVERY = {"plugin.discovery": "service_load", "west.plugin.discovery": "service_load"}
@@ -309,7 +310,7 @@ def main() -> int:
                     trials[name].append({key: round(value, 2) for key, value in result.items()})
                     print(number + 1, name, trials[name][-1], flush=True)
                     report = {"ratios": ratios(trials), "trials": trials}
-                    options.output.write_text(json.dumps(report, indent=1) + "\n")
+                    options.output.write_text(text_of(report) + "\n")
     return 0
 
 

@@ -136,20 +136,26 @@ def labelled(text: str, ids: dict[str, str]) -> str:
     return text
 
 
-def written(value: Any, width: int = 120) -> str:
-    """Text of plain data: objects of equal keys as tables, and no line longer than it has to be."""
+def written(value: Any) -> str:
+    """Text of plain data: objects of equal keys as tables, a line per row."""
+    return rows(_packed(value))
 
-    def lines(value: Any, depth: int) -> str:
+
+def rows(value: Any, width: int = 120) -> str:
+    """JSON in which the entries of a list have a line each, and what is short none of its own."""
+
+    def lines(value: Any, depth: int, *, entry: bool = False) -> str:
         short = json.dumps(value, sort_keys=True, ensure_ascii=False)
-        if depth + len(short) <= width or not isinstance(value, dict | list) or not value:
+        if entry or depth + len(short) <= width or not isinstance(value, dict | list) or not value:
             return short
         pad = "\n" + " " * (depth + 1)
         if isinstance(value, list):
-            return "[" + pad + f",{pad}".join(lines(each, depth + 1) for each in value) + "]"
+            inner = (lines(each, depth + 1, entry=True) for each in value)
+            return "[" + pad + f",{pad}".join(inner) + "]"
         inner = (f"{json.dumps(name)}: {lines(value[name], depth + 1)}" for name in sorted(value))
         return "{" + pad + f",{pad}".join(inner) + "}"
 
-    return lines(_packed(value), 0) + "\n"
+    return lines(value, 0) + "\n"
 
 
 def read(text: str) -> Any:

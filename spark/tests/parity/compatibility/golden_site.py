@@ -121,7 +121,8 @@ class Site:
                 kept.write_text("")
             else:
                 text = forms.labelled(path.read_text(), ids)
-                kept.write_text(text)
+                report = path.parent.name == "reports"
+                kept.write_text(forms.rows(json.loads(text)) if report else text)
 
     def restore(self, golden: Path, stored_at_ms: int) -> None:
         """Take over a state directory as if it had been written now, on these clusters."""
