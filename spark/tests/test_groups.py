@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mirror_report import engines
 from mirror_report.checks import elections, failover, groups
-from mirror_report.checks.images import image
+from mirror_report.checks.translated_offsets import image
 from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.connection import ClusterError, UnreadableError

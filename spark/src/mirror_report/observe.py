@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mirror_report.checks import marks
+from mirror_report.checks import topic_identity
 from mirror_report.checks.verdict import failure
 from mirror_report.config import Cluster, Credentials, Flow, Settings
 from mirror_report.kafka import guarded, leader_epochs, offset_syncs, positions, records
@@ -32,7 +32,8 @@ from mirror_report.model import (
 )
 from mirror_report.state.store import StateError, Store
 
-# Manifest: cluster -> topic -> what was seen of a topic without an id, as ``checks.marks`` has it.
+# Manifest: cluster -> topic -> what was seen of a topic without an id
+# (:mod:`checks.topic_identity`).
 MARKS = "marks"
 
 
@@ -129,22 +130,25 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
 
     :raises ReportError: their records cannot be read, or the marks not be kept.
     """
-    if not (unnamed := marks.unnamed(snapshot)):
+    if not (unnamed := topic_identity.unnamed(snapshot)):
         return snapshot
     store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
 
     with store.changing(MARKS):
         every = store.load(MARKS)
         known = every.get(snapshot.alias, {})
-        topics = marks.not_seen_since(unnamed, known, snapshot.taken_at_ms)
+        topics = topic_identity.not_seen_since(unnamed, known, snapshot.taken_at_ms)
         before, now = (
             contents(cluster, settings.credentials, places)
-            for places in (marks.seen_before(topics, known), marks.newest(topics))
+            for places in (topic_identity.seen_before(topics, known), topic_identity.newest(topics))
         )
         # All of the observation was there by now, and its beginning is what another's is held to.
-        found = {**known, **marks.marked(topics, known, before, now, time.time_ns() // 1_000_000)}
+        found = {
+            **known,
+            **topic_identity.marked(topics, known, before, now, time.time_ns() // 1_000_000),
+        }
         store.commit(MARKS, {**every, snapshot.alias: found})
-    return marks.with_marks(snapshot, found)
+    return topic_identity.with_marks(snapshot, found)
 
 
 def contents(

@@ -11,7 +11,7 @@ import pytest
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.plan import FlowSnapshot, Range, RunPlan, cofed, positions
+from mirror_report.parity.plan import FlowSnapshot, Range, RunPlan, co_fed_topics, positions
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import join
 from mirror_report.parity.results import retention
@@ -165,7 +165,7 @@ def test_doubt_is_said_until_the_records_would_have_left_by_their_age() -> None:
 
 def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
     snapshots = {"east": seen(EAST, "t", "e"), "west": seen(WEST, "t", "w")}
-    found = cofed.co_fed_topics((EAST, WEST), snapshots, manifest())
+    found = co_fed_topics.co_fed_topics((EAST, WEST), snapshots, manifest())
     assert {topic: [name for _, name in some] for topic, some in found["west"].here.items()} == {
         "t": ["t"]
     }, "MirrorMaker 1 goes first: it keeps no partitions"
@@ -173,7 +173,7 @@ def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
     assert not found["east"].here
     prefixed = replace(EAST, replication_policy="prefix")
     snapshots = {"east": seen(prefixed, "t"), "west": seen(WEST, "t")}
-    found = cofed.co_fed_topics((prefixed, WEST), snapshots, manifest())
+    found = co_fed_topics.co_fed_topics((prefixed, WEST), snapshots, manifest())
     assert not any(
         cofed_topics.here or cofed_topics.elsewhere for cofed_topics in found.values()
     ), "other names"
@@ -181,19 +181,19 @@ def test_a_topic_of_several_flows_is_judged_by_one_of_them() -> None:
 
 def test_a_flow_that_cannot_be_observed_leaves_in_doubt_what_it_may_feed() -> None:
     east = seen(EAST, "t", "e")
-    found = cofed.co_fed_topics((EAST, WEST), {"east": east}, manifest())
+    found = co_fed_topics.co_fed_topics((EAST, WEST), {"east": east}, manifest())
     assert found["east"].doubtful.keys() == {"t", "e"}, "nothing is known of west"
     known = manifest(
         baselines={"west": []},
         sides={("west", "source", co_fed("east", "e")): SideState("", {}, {}),
                ("west", "source", "t"): SideState("", {}, {})},
     )  # fmt: skip
-    found = cofed.co_fed_topics((EAST, WEST), {"east": east}, known)
+    found = co_fed_topics.co_fed_topics((EAST, WEST), {"east": east}, known)
     assert found["east"].doubtful.keys() == {"t"}, "west has never fed the other"
     assert "west feeds it too" in found["east"].doubtful["t"]
     failing = seen(WEST, errors={"t": "READ is not allowed"})
     both = {"east": east, "west": failing}
-    found = cofed.co_fed_topics((EAST, WEST), both, manifest())
+    found = co_fed_topics.co_fed_topics((EAST, WEST), both, manifest())
     assert found["east"].doubtful.keys() == {"t"}
 
 
@@ -201,9 +201,9 @@ def test_a_topic_whose_judge_changes_is_left_by_the_former_one() -> None:
     snapshots = {"east": seen(EAST, "t"), "west": seen(WEST, "t")}
     topics = [plan.TopicPlan("west", "t", ("t", co_fed("east", "t")))]
     known = manifest(sides={("east", "target", "t"): SideState("", {}, {})})
-    assert cofed.misplaced(snapshots, topics, known) == [("east", "t")]
+    assert co_fed_topics.misplaced(snapshots, topics, known) == [("east", "t")]
     known = manifest(sides={("west", "target", "t"): SideState("", {}, {})})
-    assert cofed.misplaced(snapshots, topics, known) == []
+    assert co_fed_topics.misplaced(snapshots, topics, known) == []
 
 
 def test_co_fed_topics_are_read_where_they_are() -> None:

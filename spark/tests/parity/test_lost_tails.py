@@ -47,7 +47,7 @@ from mirror_report.parity.results import findings
 from mirror_report.parity.results import scans as results
 from mirror_report.parity.state import Manifest
 from mirror_report.parity.state.changes import read_up_to
-from mirror_report.parity.steps import look
+from mirror_report.parity.steps import log_identity
 
 RECORDS = 40
 LOST = 10
@@ -278,7 +278,7 @@ def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]
     """What a run sees of both sides."""
     sides = {"source": world.source(flow), "target": world.target(flow)}
     return [
-        look.looked_at(world, now, looks(flow, side, known, {}, now))  # type: ignore[arg-type]
+        log_identity.looked_at(world, now, looks(flow, side, known, {}, now))  # type: ignore[arg-type]
         for side, now in sides.items()
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sample_reports import COMMAND, NOW, empty, huge, parity, partition_lag, point, report, whole
 
-from mirror_report.checks import points as over_time
+from mirror_report.checks import lag_over_time as over_time
 from mirror_report.checks.verdict import finding
 from mirror_report.model import LagPoint, Report
 from mirror_report.render import charts, html

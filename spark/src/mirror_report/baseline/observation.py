@@ -18,7 +18,7 @@ from mirror_report.observe import (
 )
 from mirror_report.parity.plan import Observation, Watch
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.steps.look import looked_at
+from mirror_report.parity.steps.log_identity import looked_at
 from mirror_report.state.store import StateError
 
 # Commits to wait for; after so many intervals a position that stays says nothing more.

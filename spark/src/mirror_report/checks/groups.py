@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.checks.elections import SLACK_MS, Elections
-from mirror_report.checks.images import Image, holds, image
+from mirror_report.checks.translated_offsets import Image, holds, image
 from mirror_report.config import Flow
 from mirror_report.model import (
     ClusterSnapshot,

@@ -11,8 +11,8 @@ from mirror_report.checks import (
     control,
     estimates,
     lag_findings,
+    lag_over_time,
     partition_history,
-    points,
     recreated,
     shifts,
     workers,
@@ -222,6 +222,6 @@ class _Measurement:
                 before,
                 lambda lines: partition_history.thinned(lines, topics, line["at"], history.days),
             )
-            history.append_lags(flow.name, line["at"], points.by_topic(rows))
+            history.append_lags(flow.name, line["at"], lag_over_time.by_topic(rows))
         except StateError as error:
             self._failed(error)

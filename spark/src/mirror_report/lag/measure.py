@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror_report.check.flow import check_flow, ending_certificates, lacking_permissions
-from mirror_report.checks import points
+from mirror_report.checks import lag_over_time
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once
 from mirror_report.config import Settings
@@ -120,11 +120,11 @@ def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:
     for flow, observed in lag.observed.items():
         now_ms = observed.source.taken_at_ms
         try:
-            measured = history.lags(flow, now_ms - points.SPAN_MS, now_ms)
+            measured = history.lags(flow, now_ms - lag_over_time.SPAN_MS, now_ms)
         except StateError as error:
             lag.findings.append(failure(error, flow))
         else:
-            found += points.points(
+            found += lag_over_time.points(
                 flow, measured, {row.topic for row in lag.rows if row.flow == flow}, now_ms
             )
     return found

@@ -66,7 +66,8 @@ class PartitionSnapshot:
         return self.log_end if isolation == "read_committed" else self.end
 
 
-# How a mark begins, which stands for an id that a cluster does not tell (:mod:`checks.marks`).
+# How a mark begins, which stands for an id that a cluster does not tell
+# (:mod:`checks.topic_identity`).
 MARK = "since-"
 
 

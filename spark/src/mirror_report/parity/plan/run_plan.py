@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import buckets, cofed, offset_syncs, unreadable
+from mirror_report.parity.plan import buckets, co_fed_topics, offset_syncs, unreadable
 from mirror_report.parity.plan.ranges import Range, Spent, joined
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
@@ -162,7 +162,7 @@ def plan_run(
     """
     rebuilt = list(former.rebuilt)
     flows: list[FlowPlan] = []
-    shared = cofed.co_fed_topics(context.settings.flows, snapshots, manifest)
+    shared = co_fed_topics.co_fed_topics(context.settings.flows, snapshots, manifest)
     for name, snapshot in snapshots.items():
         read, baseline = syncs.get(name, offset_syncs.SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
@@ -177,7 +177,7 @@ def plan_run(
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)
     left = replace(former, manifest=manifest)
-    for judge, name in cofed.misplaced(snapshots, topics, manifest):
+    for judge, name in co_fed_topics.misplaced(snapshots, topics, manifest):
         left.leave(context.settings.flows, judge, name)
     manifest, drops = left.manifest, left.drops
     for plan in flows:
@@ -196,7 +196,7 @@ def plan_run(
 
 
 def _plan_flow(
-    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: cofed.CoFed
+    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: co_fed_topics.CoFed
 ) -> FlowPlan:
     feeds = {
         topic: [

@@ -25,7 +25,7 @@ from mirror_report.parity.plan import (
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.results import findings
 from mirror_report.parity.state import SIDES, Manifest, TopicKey
-from mirror_report.parity.steps.look import looked_at
+from mirror_report.parity.steps.log_identity import looked_at
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError
 
