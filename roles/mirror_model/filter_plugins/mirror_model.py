@@ -1,5 +1,6 @@
 """Filters of the mirror's model, which the package in module_utils does and describes."""
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -58,6 +59,11 @@ def _package(module: str) -> Any:
     return importlib.import_module(f"{name}.{module}")
 
 
+@functools.cache
+def _advisories() -> Any:
+    return yaml.safe_load(ADVISORIES.read_text(encoding="utf-8"))["advisories"]
+
+
 def _filter(function: str) -> Callable[..., Any]:
     """A function of the package, given plain values; a problem is a message, not a traceback."""
     module, name = function.split(".")
@@ -65,9 +71,7 @@ def _filter(function: str) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         plain = _package("keys").plain
         if function in NEED_ADVISORIES:
-            named["advisories"] = yaml.safe_load(ADVISORIES.read_text(encoding="utf-8"))[
-                "advisories"
-            ]
+            named["advisories"] = _advisories()
         try:
             return getattr(_package(module), name)(
                 *map(plain, arguments), **{key: plain(value) for key, value in named.items()}
