@@ -82,6 +82,10 @@ def collides(flow: str, topic: str) -> dict[str, str]:
 
 
 WIDE = {**MM2[0], "topics": [r"pay\..*"]}
+FAILED_TASK = {
+    "kind": "task_failed", "severity": "critical", "flow": "orders", "topic": None,
+    "message": "task 0 of orders-source has failed", "action": "Restart it",
+}  # fmt: skip
 COLLIDING = [collides("orders", "pay.a.b"), collides("clicks", "clicks")]
 
 # One host per case: its flows, what it remembers, what the check said.
@@ -130,6 +134,15 @@ CASES: dict[str, dict[str, Any]] = {
         "checked": {"stdout": json.dumps({"findings": COLLIDING, "flows": []})},
     },
     "wide": {"flows": [WIDE, MM2[1]]},
+    "task-failed": {
+        "flows": MM2,
+        "checked": {"stdout": json.dumps({"findings": [FAILED_TASK], "flows": []})},
+    },
+    "task-failed-on-connect": {
+        "flows": MM2,
+        "checked": {"stdout": json.dumps({"findings": [FAILED_TASK], "flows": []})},
+        "connect": True,
+    },
     "quiet": {
         "flows": MM2,
         "level": "OFF",
@@ -151,6 +164,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
             "mirror_accept": [],
             "mirrormaker_name": "mirrormaker",
             "mirrormaker_rest_address": "10.0.0.1",
+            "mirrormaker_connect": case.get("connect", False),
             "mirrormaker_log_level": case.get("level", "INFO"),
             "mirrormaker_log_levels": case.get("levels", {}),
             "kafka_releases_directory": "/opt/kafka/releases",
@@ -386,3 +400,13 @@ def test_a_topic_that_collides_is_left_out_where_no_flow_names_it(computed: Comp
         "west cannot create pay.a.b. It is left out until it is gone"
     ]
     assert computed["wide"]["refusals"] == []
+
+
+def test_a_failed_task_is_no_reason_to_stop_where_the_run_starts_it_again(
+    computed: Computed,
+) -> None:
+    assert computed["task-failed"]["refusals"] == [FAILED_TASK]
+    assert computed["task-failed"]["warnings"] == []
+    connect = computed["task-failed-on-connect"]
+    assert connect["refusals"] == []
+    assert connect["warnings"] == [FAILED_TASK["message"]]
