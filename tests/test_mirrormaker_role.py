@@ -20,16 +20,16 @@ SHOWN = {
     "identity": "__mirrormaker_identity",
     "changes": "__mirrormaker_identity_changes",
     "ownership": "__mirrormaker_ownership",
-    "command": "__mirrormaker_command",
-    "environment": "__mirrormaker_environment",
-    "paths": "__mirrormaker_paths",
-    "former": "__mirrormaker_former_files",
+    "command": "__mirrormaker_host.command",
+    "environment": "__mirrormaker_host.environment",
+    "paths": "__mirrormaker_files.paths",
+    "former": "__mirrormaker_files.former",
     "secrets": "__mirrormaker_secrets | list",
     "client": "__mirrormaker_client_settings.credentials | list",
-    "contents": "__mirrormaker_contents",
-    "refusals": "__mirrormaker_check_errors",
-    "warnings": "__mirrormaker_check_warnings",
-    "written": "__mirrormaker_contents | list",
+    "contents": "__mirrormaker_files.contents",
+    "refusals": "__mirrormaker_check.errors",
+    "warnings": "__mirrormaker_check.warnings",
+    "written": "__mirrormaker_files.contents | list",
 }
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}
@@ -141,7 +141,7 @@ CASES: dict[str, dict[str, Any]] = {
     "task-failed-on-connect": {
         "flows": MM2,
         "checked": {"stdout": json.dumps({"findings": [FAILED_TASK], "flows": []})},
-        "connect": True,
+        "mended": ["task_failed"],
     },
     "quiet": {
         "flows": MM2,
@@ -164,7 +164,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
             "mirror_accept": [],
             "mirrormaker_name": "mirrormaker",
             "mirrormaker_rest_address": "10.0.0.1",
-            "mirrormaker_connect": case.get("connect", False),
+            "mirrormaker_mended_kinds": case.get("mended", []),
             "mirrormaker_log_level": case.get("level", "INFO"),
             "mirrormaker_log_levels": case.get("levels", {}),
             "kafka_releases_directory": "/opt/kafka/releases",
@@ -284,8 +284,12 @@ def test_the_process_gets_no_raw_password_and_the_client_every_credential(
 
 
 def test_the_address_of_a_node_matters_only_where_there_are_several(computed: Computed) -> None:
-    assert computed["several-hosts"]["node"]["address"] == "10.0.0.1"
-    assert computed["mm2-checked"]["node"]["address"] is None
+    path = "/etc/mirrormaker/mm2.properties"
+    several, one = (
+        computed[case]["contents"][path]["content"] for case in ("several-hosts", "mm2-checked")
+    )
+    assert "listeners=http://10.0.0.1:8083" in several
+    assert "10.0.0.1" not in one
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def flow(name: str, source: str = "east", **ids: Any) -> dict[str, Any]:
 def test_nothing_is_known_of_the_clusters_of_a_new_instance_that_was_not_checked() -> None:
     known = instance.mirrormaker_clusters([], ["orders"], {})
     assert known == {"source_ids": {}, "target_id": None, "brokers": None}
-    assert instance.mirrormaker_identity({"engine": "mm1"}, known, {}, False) == {
-        "engine": "mm1", "target_cluster_id": None, "source_cluster_id": None,
+    assert instance.mirrormaker_identity({"source": "east"}, known, {}) == {
+        "source": "east", "target_cluster_id": None, "source_cluster_id": None,
     }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_brokers_are_remembered_of_the_same_target_alone(target: str, brokers: i
 def test_a_former_source_stays_known_until_it_has_another_alias() -> None:
     remembered = {"source_cluster_ids": {"east": "E", "north": "N"}}
     clusters = {"source_ids": {"west": "E"}, "target_id": "T", "brokers": 5}
-    assert instance.mirrormaker_identity({}, clusters, remembered, True) == {
+    assert instance.mirrormaker_identity({}, clusters, remembered) == {
         "target_cluster_id": "T",
         "source_cluster_ids": {"north": "N", "west": "E"},
         "replication_factor": 3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 
 import yaml  # noqa: E402
-from mirror_model.instances import mirror_process  # noqa: E402
+from mirror_model.layout import HOST  # noqa: E402
 from mirror_model.render import to_java_properties  # noqa: E402
 from mirror_model.site import mirror_site  # noqa: E402
 
@@ -140,27 +140,24 @@ def rendered(flow: Flow, kafka: Path, directory: Path, settings: Settings) -> St
         flow.alias: {"bootstrap_servers": [flow.source]},
         "west": {"bootstrap_servers": [flow.target]},
     }
-    made = mirror_process(
-        mirror_site(clusters, [described], {NAME: instance}, {}), NAME, {"brokers": 1}
-    )
-    _write(made["files"], directory)
+    site = mirror_site(clusters, [described], {NAME: instance}, {})
+    made = site.process(NAME, {"brokers": 1}).placed(replace(HOST, configuration=str(directory)))
+    _write(made.properties, directory)
     environment = {
         "KAFKA_JVM_PERFORMANCE_OPTS": settings.jvm
         or " ".join(ROLE_DEFAULTS["mirrormaker_jvm_performance_options"]),
-        "KAFKA_HEAP_OPTS": f"-Xms{made['heap']} -Xmx{made['heap']}",
+        "KAFKA_HEAP_OPTS": f"-Xms{made.heap} -Xmx{made.heap}",
         "KAFKA_OPTS": " ".join(ROLE_DEFAULTS["mirrormaker_jvm_options"]),
         "LOG_DIR": str(directory / "logs"),
     }
-    variables = {
-        name: str(value).replace(f"/etc/{NAME}", str(directory))
-        for name, value in made["environment"].items()
-    }
-    script = kafka / RELEASES[flow.engine] / "bin" / made["script"]
-    words = " ".join(made["arguments"]).split()
-    return Start(
-        [str(script), *(re.sub(r"\$\{(\w+)\}", lambda m: variables[m[1]], each) for each in words)],
-        environment,
-    )
+    arguments = [
+        word
+        for option, variable in made.arguments
+        for word in (option, str(made.environment[variable]))
+        if word
+    ]
+    script = kafka / RELEASES[flow.engine] / "bin" / made.script
+    return Start([str(script), *arguments], environment)
 
 
 def _write(files: Mapping[str, Mapping[str, Any]], directory: Path) -> None:

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mirror_model import site as sites
 from mirror_model.judge import findings
 from mirror_model.kafka_names import line_of
+from mirror_model.layout import HOST
+from mirror_model.process import Process
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +115,10 @@ class Site(dict[str, Any]):
             self["clusters"], self["flows"], self["instances"], self["connect_clusters"],
             self["accept"],
         )  # fmt: skip
+
+    def process(self, name: str = "mirrormaker", /, **node: Any) -> Process:
+        """The process of an owner as a host starts it."""
+        return self.model.process(name, node).placed(HOST)
 
     def findings(self) -> dict[str, list[str]]:
         """Errors and warnings."""

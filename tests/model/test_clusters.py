@@ -59,8 +59,7 @@ def test_a_client_certificate_reaches_every_client(site: Site) -> None:
     assert set(files) == {"east.mirror.ca.pem", "east.mirror.cert.pem", "east.mirror.key.pem"}
     client = kafka_python_client(site.model, "east", "mirror")
     assert PAIR.items() <= client.items()
-    directory = clusters.credentials_directory("unit")
-    assert directory == "/run/credentials/unit.service"
+    directory = "/run/credentials/unit.service"
     properties = clusters.client_properties(site.model.clusters, "east", "mirror", directory)
     assert {
         "ssl.keystore.type": "PEM",

@@ -9,6 +9,7 @@ from mirror_model import instances, permissions
 from mirror_model import report as reports
 from mirror_model.connectors import names
 from mirror_model.engines.connect import connectors, keys
+from mirror_model.process import Process
 
 from tests.model.conftest import SITE, Kafka, Site, mentioned, refused
 from tests.model.test_mm2_names import MIRROR, WORKER
@@ -22,8 +23,8 @@ def site(connect_site: Site) -> Site:
     return connect_site
 
 
-def worker(site: Site, which: str = "connect-west", **node: Any) -> dict[str, Any]:
-    return instances.mirror_process(site.model, which, node)
+def worker(site: Site, which: str = "connect-west", **node: Any) -> Process:
+    return site.process(which, **node)
 
 
 def made(site: Site, name: str = "connect-west") -> dict[str, dict[str, str]]:
@@ -126,8 +127,8 @@ def test_names_of_connectors_can_be_those_that_exist(site: Site) -> None:
 
 def test_the_worker_lets_override_what_its_flows_do_and_no_more(site: Site) -> None:
     policy = "connector.client.config.override.policy"
-    assert worker(site)["files"]["worker.properties"][policy] == "None"
-    own = worker(site, "connect-east")["files"]["worker.properties"]
+    assert worker(site).properties["worker.properties"][policy] == "None"
+    own = worker(site, "connect-east").properties["worker.properties"]
     assert own[policy] == "Allowlist"
     heartbeat = made(site, "connect-east")["back-heartbeat"]
     assert set(own["connector.client.config.override.allowlist"]) == {"linger.ms"} | {
@@ -140,25 +141,25 @@ def test_the_worker_lets_override_what_its_flows_do_and_no_more(site: Site) -> N
 
 def test_the_rest_server_is_closed(site: Site) -> None:
     process = worker(site, name="mirror1")
-    own = process["files"]["worker.properties"]
+    own = process.properties["worker.properties"]
     assert own["listeners"] == "https://0.0.0.0:8084"
     for address, listener in (("10.0.0.1", "10.0.0.1"), ("2001:db8::1", "[2001:db8::1]")):
-        bound = worker(site, name="mirror1", address=address)["files"]["worker.properties"]
+        bound = worker(site, name="mirror1", address=address).properties["worker.properties"]
         assert bound["listeners"] == f"https://{listener}:8084"
     assert own["rest.advertised.host.name"] == "mirror1"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
-    assert process["credentials"]["rest.users"] == "deployer=CANARY-rest-1\n"
-    assert "CANARY" not in str({**process, "credentials": None})
-    assert "/run/credentials/connect-west.service/rest.users" in process["texts"]["rest.jaas.conf"]
+    assert process.credentials["rest.users"] == "deployer=CANARY-rest-1\n"
+    assert "CANARY" not in str(process)
+    assert "/run/credentials/connect-west.service/rest.users" in process.texts["rest.jaas.conf"]
 
 
 def test_references_lead_to_what_kafka_s_clients_need_alone(site: Site) -> None:
     process = worker(site, name="mirror1")
-    own = process["files"]["worker.properties"]
+    own = process.properties["worker.properties"]
     assert own["config.providers.dir.param.allowed.paths"] == (
         "/run/connect-west/kafka,/run/connect-west/storepass"
     )
-    assert "-Dorg.apache.kafka.automatic.config.providers=none" in process["jvm_options"]
+    assert "-Dorg.apache.kafka.automatic.config.providers=none" in process.jvm_options
 
 
 def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
@@ -166,11 +167,11 @@ def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
     cluster(site)["rest"] = {"listener": "loopback", "users": {"a": "b" * 12}, "client": "a"}
     assert site.judge()["errors"] == []
     process = worker(site, name="mirror1")
-    own = process["files"]["worker.properties"]
+    own = process.properties["worker.properties"]
     assert own["listeners"] == "http://127.0.0.1:8084"
     assert own["rest.extension.classes"].endswith("BasicAuthSecurityRestExtension")
-    assert process["credentials"]["rest.users"] == "a=bbbbbbbbbbbb\n"
-    assert process["prepare"] == "worker-secrets.sh"
+    assert process.credentials["rest.users"] == "a=bbbbbbbbbbbb\n"
+    assert process.prepare == "worker-secrets.sh"
     cluster(site)["rest"] = {"listener": "loopback"}
     refused(site, ".rest.users", "everybody would be let in")
 
@@ -178,16 +179,16 @@ def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
 def test_each_cluster_of_a_host_has_its_own(site: Site) -> None:
     one, other = (worker(site, name) for name in ("connect-west", "connect-east"))
     for process in (one, other):
-        own = process["files"]["worker.properties"]
-        assert own["group.id"] == process["name"]
-        assert own["offset.storage.topic"] == f"{process['name']}-offsets"
-        assert process["environment"]["CONNECT_CONFIG"].startswith(f"/etc/{process['name']}/")
-    assert one["description"] == "orders from east to west"
+        own = process.properties["worker.properties"]
+        assert own["group.id"] == process.name
+        assert own["offset.storage.topic"] == f"{process.name}-offsets"
+        assert process.environment["CONNECT_CONFIG"].startswith(f"/etc/{process.name}/")
+    assert one.description == "orders from east to west"
 
 
 def test_a_cluster_without_flows_has_workers(site: Site) -> None:
     site["flows"].pop()
-    assert worker(site, "connect-east")["target"] == "east"
+    assert worker(site, "connect-east").target == "east"
     assert made(site, "connect-east") == {}
 
 
@@ -338,7 +339,7 @@ def test_kafka_reads_what_is_made(site: Site, kafka: Kafka) -> None:
     properties = {
         key: ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
         if isinstance(value, bool) else str(value)
-        for key, value in worker(site, name="h")["files"]["worker.properties"].items()
+        for key, value in worker(site, name="h").properties["worker.properties"].items()
         if not key.startswith("config.providers")
     }  # fmt: skip
     known = set(kafka.class_named(WORKER)(kafka.map(properties)).values())

@@ -59,10 +59,10 @@ def selection(site: Site, flow: dict[str, Any]) -> tuple[str, list[str]]:
             {"connectors": {}, **flow}, "source")]  # fmt: skip
         return config["topics"].replace(",", "|"), config["topics.exclude"].split(",")
     [name] = [name for name, each in site["instances"].items() if flow["name"] in each["flows"]]
-    process = instances.mirror_process(site.model, name)
+    process = site.process(name)
     if flow["engine"] == "mm1":
-        return process["environment"]["MM_INCLUDE"], []
-    properties = process["files"]["mm2.properties"]
+        return process.environment["MM_INCLUDE"], []
+    properties = process.properties["mm2.properties"]
     pair = f"{flow['source']}->{flow['target']}"
     return "|".join(properties[f"{pair}.topics"]), properties[f"{pair}.topics.exclude"]
 
@@ -271,8 +271,7 @@ def test_checkpoints_cannot_be_named_where_they_would_become_the_flow_s_own(mm2_
 
 
 def synced(site: Site, flow: dict[str, Any], group: str) -> bool:
-    found = instances.mirror_process(site.model, "mirrormaker",
-    )["files"]["mm2.properties"]  # fmt: skip
+    found = site.process().properties["mm2.properties"]
     pair = f"{flow['source']}->{flow['target']}"
     left_out = found.get(f"{pair}.groups.exclude", ["console-consumer-.*", "connect-.*", "__.*"])
     assert reported(site)[flow["name"]]["groups_exclude"] == left_out

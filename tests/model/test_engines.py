@@ -23,7 +23,7 @@ MODULES = {
 # What the filters call: it reaches engines through their registry.
 ENTRIES = (
     "advisories", "collisions", "instances", "judge", "logins", "operators", "permissions",
-    "report", "site",
+    "processes", "report", "site",
 )  # fmt: skip
 # The schema lists the keys of all engines, so a new one adds to it.
 NAMED = ("engines", "schema")

@@ -6,17 +6,13 @@ import copy
 from typing import Any
 
 import pytest
-from mirror_model.instances import mirror_connectors, mirror_process
+from mirror_model.instances import mirror_connectors
 from mirror_model.permissions import mirror_permissions, to_kafka_acls
 from mirror_model.report import mirror_report_model
 
 from tests.model.conftest import Site, refused
 
 LOGIN = {"sasl_mechanism": "SCRAM-SHA-512", "username": "team", "password": "CANARY-team"}
-
-
-def process(site: Site, name: str) -> dict[str, Any]:
-    return mirror_process(site.model, name)
 
 
 def permissions(site: Site) -> list[dict[str, Any]]:
@@ -41,26 +37,26 @@ def teams(mm2_site: Site) -> Site:
 
 
 def test_process_has_the_login_of_its_identity_alone(teams: Site) -> None:
-    own = process(teams, "mirrormaker")
-    assert "CANARY-team" in own["credentials"]["west.team.jaas"]
+    own = teams.process("mirrormaker")
+    assert "CANARY-team" in own.credentials["west.team.jaas"]
     # East has no such identity.
-    assert "CANARY-east" in own["credentials"]["east.team.jaas"]
-    assert not [name for name in own["credentials"] if ".mirror." in name]
-    text = str(own["files"])
+    assert "CANARY-east" in own.credentials["east.team.jaas"]
+    assert not [name for name in own.credentials if ".mirror." in name]
+    text = str(own.properties)
     assert "west.team.jaas" in text
     assert ".mirror.jaas" not in text
-    other = process(teams, "mirrormaker-clicks")
+    other = teams.process("mirrormaker-clicks")
     assert "CANARY-team" not in str(other)
-    assert "west.mirror.jaas" in other["credentials"]
+    assert "west.mirror.jaas" in other.credentials
 
 
 def test_mirrormaker_1_connects_as_its_identity(site: Site) -> None:
     site["clusters"]["east"]["identities"]["team"] = LOGIN
     site.instance["identity"] = "team"
     assert site.judge()["errors"] == []
-    own = process(site, "mirrormaker")
-    assert "CANARY-team" in own["credentials"]["east.team.jaas"]
-    assert "east.team.jaas" in own["files"]["consumer.properties"]["sasl.jaas.config"]
+    own = site.process("mirrormaker")
+    assert "CANARY-team" in own.credentials["east.team.jaas"]
+    assert "east.team.jaas" in own.properties["consumer.properties"]["sasl.jaas.config"]
 
 
 def test_workers_and_connectors_connect_as_their_identity(connect_site: Site) -> None:
@@ -68,9 +64,9 @@ def test_workers_and_connectors_connect_as_their_identity(connect_site: Site) ->
         connect_site["clusters"][alias]["identities"]["team"] = LOGIN
     connect_site["connect_clusters"]["connect-west"]["identity"] = "team"
     assert connect_site.judge()["errors"] == []
-    own = process(connect_site, "connect-west")
-    assert "west.team.jaas" in str(own["files"])
-    assert {"east.team.jaas", "west.team.jaas"} <= set(own["credentials"])
+    own = connect_site.process("connect-west")
+    assert "west.team.jaas" in str(own.properties)
+    assert {"east.team.jaas", "west.team.jaas"} <= set(own.credentials)
     (copies, *_) = mirror_connectors(connect_site.model, "connect-west", {}, {},
     )  # fmt: skip
     assert "east.team.jaas" in copies["config"]["source.cluster.sasl.jaas.config"]

@@ -8,12 +8,13 @@ import pytest
 from mirror_model import instances, keys
 from mirror_model import report as reports
 from mirror_model.keys import ModelError
+from mirror_model.process import Process
 
 from tests.model.conftest import Site
 
 
-def instance(site: Site, name: str = "mirrormaker") -> dict[str, Any]:
-    return instances.mirror_process(site.model, name)
+def instance(site: Site, name: str = "mirrormaker") -> Process:
+    return site.process(name)
 
 
 def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
@@ -27,16 +28,16 @@ def report(site: Site, only: Any = None, **more: Any) -> dict[str, Any]:
 
 def test_an_instance_knows_what_it_runs(site: Site) -> None:
     made = instance(site)
-    assert made["name"] == "mirrormaker"
-    assert made["engine"] == "mm1"
-    assert made["state"] == "started"
-    assert made["heap"] == "192m"
-    assert made["kafka_version"] == "3.9.2"
-    assert made["target"] == "west"
-    assert made["description"] == "orders from east to west"
-    assert made["positions"] == "group mirrormaker-orders on east"
-    assert [flow["name"] for flow in made["flows"]] == ["orders"]
-    assert made["identity"] == {
+    assert made.name == "mirrormaker"
+    assert made.engine == "mm1"
+    assert made.state == "started"
+    assert made.heap == "192m"
+    assert made.kafka_version == "3.9.2"
+    assert made.target == "west"
+    assert made.description == "orders from east to west"
+    assert made.positions == "group mirrormaker-orders on east"
+    assert [flow["name"] for flow in made.flows] == ["orders"]
+    assert made.identity == {
         "engine": "mm1", "flows": ["orders"], "source": "east", "target": "west",
         "group_id": "mirrormaker-orders", "policy": "identity",
     }  # fmt: skip
@@ -44,21 +45,21 @@ def test_an_instance_knows_what_it_runs(site: Site) -> None:
 
 def test_no_secret_outside_credentials(site: Site) -> None:
     made = instance(site)
-    assert "CANARY-east" in str(made.pop("credentials"))
+    assert "CANARY-east" in str(made.credentials)
     assert "CANARY" not in str(made)
     assert "CANARY" not in str(report(site))
 
 
 def test_the_release_of_an_instance_is_its_own(site: Site) -> None:
     site.instance["kafka_version"] = "3.9.3"
-    assert instance(site)["kafka_version"] == "3.9.3"
-    assert instance(site, "mirrormaker-back")["kafka_version"] == "3.9.2"
+    assert instance(site).kafka_version == "3.9.3"
+    assert instance(site, "mirrormaker-back").kafka_version == "3.9.2"
 
 
-@pytest.mark.parametrize(("heap", "limit"), [("1g", "2048M"), ("512m", "1280M"), ("3G", "5120M")])
-def test_the_memory_of_a_process_is_bounded_by_its_heap(site: Site, heap: str, limit: str) -> None:
+@pytest.mark.parametrize(("heap", "limit"), [("1g", 2048), ("512m", 1280), ("3G", 5120)])
+def test_the_memory_of_a_process_is_bounded_by_its_heap(site: Site, heap: str, limit: int) -> None:
     site.instance["heap"] = heap
-    assert instance(site)["memory_max"] == limit
+    assert instance(site).memory_mib == limit
 
 
 def test_null_means_the_default(site: Site) -> None:
@@ -66,16 +67,16 @@ def test_null_means_the_default(site: Site) -> None:
     site.flow.update({"group_id": None, "topics_exclude": None, "start": None})
     site["clusters"]["west"] |= {"security_protocol": None, "identities": None, "properties": None}
     made = instance(site)
-    assert (made["heap"], made["identity"]["group_id"]) == ("192m", "mirrormaker-orders")
+    assert (made.heap, made.identity["group_id"]) == ("192m", "mirrormaker-orders")
 
 
 def test_an_absent_instance_can_still_be_asked_for(site: Site) -> None:
     site["instances"]["mirrormaker"] = {"state": "absent"}
     made = instance(site)
-    assert made["state"] == "absent"
-    assert made["flows"] == []
-    assert made["files"] == {}
-    assert made["credentials"] == {}
+    assert made.state == "absent"
+    assert made.flows == ()
+    assert made.properties == {}
+    assert made.credentials == {}
 
 
 @pytest.mark.parametrize("name", ["mirrormaker-bak", ""])

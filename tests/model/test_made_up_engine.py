@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from mirror_model import acls, advisories, engines, instances, permissions
+from mirror_model import acls, advisories, engines, permissions
 from mirror_model import report as reports
 from mirror_model.engine import Engine
-from mirror_model.inventory import Inventory, Owner
+from mirror_model.inventory import Inventory
 from mirror_model.keys import ModelError
+from mirror_model.layout import Placed
+from mirror_model.process import Process
 
 from tests.model.conftest import CONTROL, Site, refused
 
@@ -24,14 +27,17 @@ def judge(found: Inventory, flows: Sequence[Flow]) -> None:
             found.danger("errors.tolerance", flow["name"], f"{found.paths[flow['name']]}: is slow")
 
 
-def render(
-    clusters: Mapping[str, Any], flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        "script": "copier.sh", "arguments": [owner.directory], "environment": {"NODE": node},
-        "files": {"copier.properties": {"clusters": sorted(clusters)}},
-        "identity": {"sources": [flow["source"] for flow in flows]}, "positions": "a file",
-    }  # fmt: skip
+def render(clusters: Mapping[str, Any], process: Process, node: Mapping[str, Any]) -> Process:
+    sources = [flow["source"] for flow in process.flows]
+    return replace(
+        process,
+        script="copier.sh",
+        arguments=[("--node", "NODE")],
+        environment={"NODE": node, "HOME": Placed("{configuration}")},
+        properties={"copier.properties": {"clusters": sorted(clusters)}},
+        identity={**process.identity, "sources": sources},
+        positions="a file",
+    )
 
 
 # Prefix names and several flows as of one engine; a chosen group, streams and a client's
@@ -76,8 +82,8 @@ def copied(mm2_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     return mm2_site
 
 
-def made(site: Site, name: str = "mirrormaker", **node: Any) -> dict[str, Any]:
-    return instances.mirror_process(site.model, name, node)
+def made(site: Site, name: str = "mirrormaker", **node: Any) -> Process:
+    return site.process(name, **node)
 
 
 def test_a_sound_site_passes_without_a_word(copied: Site) -> None:
@@ -198,19 +204,19 @@ def test_a_reference_that_comes_to_nothing(copied: Site, layer: str) -> None:
 
 def test_it_is_filled_in_and_rendered(copied: Site) -> None:
     process = made(copied, address="10.0.0.1")
-    assert (process["engine"], process["kafka_version"]) == ("copier", "4.2.0")
-    assert [flow["group_id"] for flow in process["flows"]] == ["copier-orders", "copier-clicks"]
-    assert {flow["replication_policy"] for flow in process["flows"]} == {"prefix"}
-    assert process["description"] == "orders, clicks into west"
-    assert (process["script"], process["arguments"]) == ("copier.sh", ["/etc/mirrormaker"])
-    assert process["environment"] == {"NODE": {"address": "10.0.0.1"}}
-    assert process["files"] == {"copier.properties": {"clusters": ["east", "north", "west"]}}
-    assert process["identity"] == {
+    assert (process.engine, process.kafka_version) == ("copier", "4.2.0")
+    assert [flow["group_id"] for flow in process.flows] == ["copier-orders", "copier-clicks"]
+    assert {flow["replication_policy"] for flow in process.flows} == {"prefix"}
+    assert process.description == "orders, clicks into west"
+    assert (process.script, process.arguments) == ("copier.sh", [("--node", "NODE")])
+    assert process.environment == {"NODE": {"address": "10.0.0.1"}, "HOME": "/etc/mirrormaker"}
+    assert process.properties == {"copier.properties": {"clusters": ["east", "north", "west"]}}
+    assert process.identity == {
         "engine": "copier", "flows": ["orders", "clicks"], "target": "west",
         "sources": ["east", "north"],
     }  # fmt: skip
-    assert "east.mirror.jaas" in process["credentials"]
-    assert made(copied, "mirrormaker-refunds")["engine"] == "mm1"
+    assert "east.mirror.jaas" in process.credentials
+    assert made(copied, "mirrormaker-refunds").engine == "mm1"
 
 
 def test_a_process_without_flows_names_what_runs(copied: Site) -> None:

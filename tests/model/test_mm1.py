@@ -9,13 +9,11 @@ from tests.model.test_instances import instance
 
 
 def consumer_of(site: Site) -> dict[str, Any]:
-    made: dict[str, Any] = instance(site)["files"]["consumer.properties"]
-    return made
+    return dict(instance(site).properties["consumer.properties"])
 
 
 def producer_of(site: Site) -> dict[str, Any]:
-    made: dict[str, Any] = instance(site)["files"]["producer.properties"]
-    return made
+    return dict(instance(site).properties["producer.properties"])
 
 
 def test_the_consumer_reads_the_source(site: Site) -> None:
@@ -70,16 +68,16 @@ def test_properties_of_a_cluster_reach_its_own_clients_only(site: Site) -> None:
 
 def test_mirrormaker_1_is_started_with_variables_of_its_environment(site: Site) -> None:
     made = instance(site)
-    assert made["script"] == "kafka-mirror-maker.sh"
-    assert made["arguments"] == [
-        "--consumer.config ${MM_CONSUMER_CONFIG}",
-        "--producer.config ${MM_PRODUCER_CONFIG}",
-        "--include ${MM_INCLUDE}",
-        "--num.streams ${MM_NUM_STREAMS}",
-        "--abort.on.send.failure ${MM_ABORT_ON_SEND_FAILURE}",
-        "--offset.commit.interval.ms ${MM_OFFSET_COMMIT_INTERVAL_MS}",
+    assert made.script == "kafka-mirror-maker.sh"
+    assert made.arguments == [
+        ("--consumer.config", "MM_CONSUMER_CONFIG"),
+        ("--producer.config", "MM_PRODUCER_CONFIG"),
+        ("--include", "MM_INCLUDE"),
+        ("--num.streams", "MM_NUM_STREAMS"),
+        ("--abort.on.send.failure", "MM_ABORT_ON_SEND_FAILURE"),
+        ("--offset.commit.interval.ms", "MM_OFFSET_COMMIT_INTERVAL_MS"),
     ]
-    assert made["environment"] == {
+    assert made.environment == {
         "MM_CONSUMER_CONFIG": "/etc/mirrormaker/consumer.properties",
         "MM_PRODUCER_CONFIG": "/etc/mirrormaker/producer.properties",
         "MM_INCLUDE": rf"(?!(?:{'|'.join(CONTROL)})$)(?:orders|payments\..*)",
@@ -92,14 +90,14 @@ def test_mirrormaker_1_is_started_with_variables_of_its_environment(site: Site) 
 def test_options_of_mirrormaker_can_be_set_and_removed(site: Site) -> None:
     site.instance["mm1_options"] = {"abort.on.send.failure": None, "message.handler": "a.B"}
     made = instance(site)
-    assert "--message.handler ${MM_MESSAGE_HANDLER}" in made["arguments"]
-    assert made["environment"]["MM_MESSAGE_HANDLER"] == "a.B"
-    assert "MM_ABORT_ON_SEND_FAILURE" not in made["environment"]
+    assert ("--message.handler", "MM_MESSAGE_HANDLER") in made.arguments
+    assert made.environment["MM_MESSAGE_HANDLER"] == "a.B"
+    assert "MM_ABORT_ON_SEND_FAILURE" not in made.environment
 
 
 def test_a_flow_goes_on_from_an_existing_group(site: Site) -> None:
     site.flow["group_id"] = "old-mirror"
     site.flow["start"] = "latest"
-    assert instance(site)["identity"]["group_id"] == "old-mirror"
+    assert instance(site).identity["group_id"] == "old-mirror"
     assert consumer_of(site)["group.id"] == "old-mirror"
     assert consumer_of(site)["auto.offset.reset"] == "latest"

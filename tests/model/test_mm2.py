@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mirror_model import instances, kafka_names, permissions
+from mirror_model import kafka_names, permissions
 from mirror_model import report as reports
 from mirror_model.connectors import names as mm2_names
 from mirror_model.connectors import settable
 from mirror_model.connectors import settings as mm2_settings
 from mirror_model.engines.mm2 import keys as mm2_keys
 from mirror_model.keys import ModelError
+from mirror_model.process import Process
 from mirror_model.render import text_of, to_java_properties
 
 from tests.model.conftest import Site
@@ -24,17 +25,12 @@ from tests.model.test_render import read_by_java
 VERSION = {"3.9": "3.9.2", "4.3": "4.3.1"}
 
 
-def made(site: Site, **node: Any) -> dict[str, Any]:
-    return instances.mirror_process(
-        site.model,
-        "mirrormaker",
-        node,
-    )
+def made(site: Site, **node: Any) -> Process:
+    return site.process(**node)
 
 
 def rendered(site: Site, **node: Any) -> dict[str, Any]:
-    properties: dict[str, Any] = made(site, **node)["files"]["mm2.properties"]
-    return properties
+    return dict(made(site, **node).properties["mm2.properties"])
 
 
 def reported(site: Site) -> dict[str, Any]:
@@ -52,22 +48,22 @@ def reported(site: Site) -> dict[str, Any]:
 
 def test_an_instance_knows_what_it_runs(mm2_site: Site) -> None:
     process = made(mm2_site)
-    assert process["engine"] == "mm2"
-    assert process["kafka_version"] == "4.3.1"
-    assert process["script"] == "connect-mirror-maker.sh"
-    assert process["arguments"] == ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"]
-    assert process["environment"] == {
+    assert process.engine == "mm2"
+    assert process.kafka_version == "4.3.1"
+    assert process.script == "connect-mirror-maker.sh"
+    assert process.arguments == [("", "MM_CONFIG"), ("--clusters", "MM_CLUSTERS")]
+    assert process.environment == {
         "MM_CONFIG": "/etc/mirrormaker/mm2.properties", "MM_CLUSTERS": "west"
     }  # fmt: skip
-    assert process["description"] == "orders, clicks into west"
-    assert process["positions"] == (
+    assert process.description == "orders, clicks into west"
+    assert process.positions == (
         "topics mm2-offsets.east.internal and mm2-offsets.north.internal on west"
     )
-    assert process["identity"] == {
+    assert process.identity == {
         "engine": "mm2", "flows": ["orders", "clicks"], "sources": ["east", "north"],
         "target": "west", "policy": "prefix", "separator": ".",
     }  # fmt: skip
-    assert "CANARY-east" in str(process.pop("credentials"))
+    assert "CANARY-east" in str(process.credentials)
     assert "CANARY" not in str(process)
 
 

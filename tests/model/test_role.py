@@ -24,12 +24,14 @@ PLAY = """
     - name: Show what is rendered
       ansible.builtin.debug:
         msg:
-          - "{{ instance.files['consumer.properties'] | to_java_properties }}"
-          - "{{ instance.files['producer.properties'] | to_java_properties }}"
-          - "{{ instance.environment | to_environment_file }}"
+          - "{{ placed.files['/etc/mirrormaker/consumer.properties'] }}"
+          - "{{ placed.files['/etc/mirrormaker/producer.properties'] }}"
+          - "{{ placed.environment | to_environment_file }}"
           - "{{ mirror_site | mirror_report_model('report') | to_json }}"
       vars:
-        instance: "{{ mirror_site | mirror_process('mirrormaker') }}"
+        placed: >-
+          {{ mirror_site | mirror_process('mirrormaker')
+             | mirror_on_host({'kafka': '/kafka', 'java': '/java'}) }}
     - name: The secret is really there, and well
       ansible.builtin.assert:
         that: (mirror_site | kafka_credentials('east', 'mirror'))['east.mirror.password']

@@ -19,7 +19,7 @@ distances = st.builds(Distance, st.integers(1, 2000), st.integers(1, 100_000))
 
 
 def mebibytes(site: Site) -> int:
-    return tuned.heap_mib(instance(site)["heap"])
+    return tuned.heap_mib(instance(site).heap)
 
 
 @given(distances)
@@ -72,32 +72,32 @@ def test_only_what_reads_the_far_cluster_is_changed(
     after = instance(made)
     changed = {
         name
-        for each in before["files"]
-        for name, value in after["files"][each].items()
-        if before["files"][each].get(name) != value
+        for each in before.properties
+        for name, value in after.properties[each].items()
+        if before.properties[each].get(name) != value
     }
     keys = ("fetch.max.bytes", "max.partition.fetch.bytes", "receive.buffer.bytes")
     assert changed == {*(prefix + key for key in keys), *others}
-    assert tuned.heap_mib(after["heap"]) > tuned.heap_mib(before["heap"])
+    assert tuned.heap_mib(after.heap) > tuned.heap_mib(before.heap)
     made.instance["distance"] = {"west": {"round_trip_ms": 150, "bandwidth_mbit": None}}
-    assert tuned.heap_mib(instance(made)["heap"]) > tuned.heap_mib(before["heap"])
+    assert tuned.heap_mib(instance(made).heap) > tuned.heap_mib(before.heap)
 
 
 def test_what_is_typed_wins(site: Site) -> None:
     typed = {"consumer_properties": {"fetch.max.bytes": 1}, "heap": "3g", "num_streams": 2}
     site.instance.update({"distance": {"east": FAR}, **typed})
     made = instance(site)
-    assert made["files"]["consumer.properties"]["fetch.max.bytes"] == 1
-    assert made["heap"] == "3g"
-    assert made["environment"]["MM_NUM_STREAMS"] == 2
+    assert made.properties["consumer.properties"]["fetch.max.bytes"] == 1
+    assert made.heap == "3g"
+    assert made.environment["MM_NUM_STREAMS"] == 2
 
 
 def test_streams_and_tasks_follow_distance_and_hosts(site: Site, mm2_site: Site) -> None:
     def numbers(hosts: int) -> tuple[int, int]:
         for made in (site, mm2_site):
             made.instance["hosts"] = [f"mirror{n}" for n in range(1, hosts + 1)]
-        connectors = instance(mm2_site)["files"]["mm2.properties"]
-        return instance(site)["environment"]["MM_NUM_STREAMS"], connectors["east->west.tasks.max"]
+        connectors = instance(mm2_site).properties["mm2.properties"]
+        return instance(site).environment["MM_NUM_STREAMS"], connectors["east->west.tasks.max"]
 
     assert [numbers(hosts) for hosts in (1, 2, 3)] == [(1, 2), (1, 2), (1, 3)]
     for made in (site, mm2_site):

@@ -69,9 +69,10 @@ ANSWERS = {
     },
 }  # fmt: skip
 PROCESS = {
-    "files": "__mirrormaker_contents", "directories": "__mirrormaker_directories",
-    "credentials": "__mirrormaker_secrets", "check": "__mirrormaker_client_settings",
-    "former": "__mirrormaker_former_files | sort",
+    "files": "__mirrormaker_files.contents", "directories": "__mirrormaker_files.directories",
+    "credentials": "__mirrormaker_secrets",
+    "check": "__mirrormaker_client_settings",
+    "former": "__mirrormaker_files.former | sort",
 }  # fmt: skip
 
 
@@ -109,7 +110,7 @@ RENDERED = {
         owners("kafka_connect_clusters"), PROCESS,
         {
             "mirrormaker_name": "{{ item }}", "kafka_connect_name": "{{ item }}",
-            "mirrormaker_connect": True,
+            "mirrormaker_variable": "kafka_connect_clusters",
             "mirrormaker_rest_address": "{{ kafka_connect_bind_address }}",
             "mirrormaker_credentials": "{{ __kafka_connect_credentials }}",
         },

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .keys import Clusters, ModelError, defaults_of, filled, member
+from .layout import Placed
 from .render import to_jaas
 from .schema import CLUSTER, IDENTITY
 
-CREDENTIALS = "/run/credentials"
 NOBODY = defaults_of(IDENTITY)
 PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 
@@ -115,11 +115,6 @@ def credentials_of(clusters: Clusters, alias: str, identity: str) -> dict[str, s
     return files
 
 
-def credentials_directory(unit: str) -> str:
-    """Where systemd shows a service its credentials."""
-    return f"{CREDENTIALS}/{unit}.service"
-
-
 def client_properties(
     clusters: Clusters, alias: str, identity: str, directory: str
 ) -> dict[str, Any]:
@@ -143,7 +138,7 @@ def providers(*directories: str) -> dict[str, Any]:
     return {
         "config.providers": "dir",
         "config.providers.dir.class": PROVIDER,
-        "config.providers.dir.param.allowed.paths": ",".join(directories),
+        "config.providers.dir.param.allowed.paths": Placed(",".join(directories)),
     }
 
 
@@ -152,7 +147,8 @@ def reference(provider: str, path: str, key: str) -> str:
 
     :param path: empty for a provider that needs none.
     """
-    return f"${{{provider}:{path}:{key}}}" if path else f"${{{provider}:{key}}}"
+    text = f"${{{provider}:{path}:{key}}}" if path else f"${{{provider}:{key}}}"
+    return Placed(text) if isinstance(path, Placed) else text
 
 
 def connection_properties(

@@ -8,6 +8,7 @@ from .acls import Row
 from .control import Kept
 from .inventory import INSTANCES, Inventory, Owner, OwnerKind
 from .keys import Clusters, Flow
+from .process import Process
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,10 @@ class Engine:
     :param layers: owner's keys that hold properties -> the side (source, target) whose client gets
         them; empty: they are about no cluster's connection.
     :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
-    :param render: (clusters, flows of one owner, owner, node) -> ``script``, ``arguments``,
-        ``environment``, ``files``, ``identity`` (its own part), ``positions``, and where it has
-        them ``texts``, ``jvm_options``, ``prepare`` and further ``credentials`` of
-        ``mirrormaker_instance``; node holds ``address``, ``name`` and ``brokers`` as far as they
-        are known.
+    :param render: (clusters, process, node) -> the process with all that its engine knows: script,
+        arguments, environment, properties, its own part of the identity, positions, and where it
+        has them texts, options of the JVM, what prepares it and further credentials; node holds
+        ``address``, ``name`` and ``brokers`` as far as they are known.
     :param permissions: rows of ACLs that the mirror needs for a flow of an owner.
     :param report_permissions: rows that the report needs beyond topics and the size of topics.
     :param report: (clusters, flow, owner) -> the flow's keys in the report's model that depend on
@@ -64,7 +64,7 @@ class Engine:
     owner_keys: frozenset[str]
     layers: Mapping[str, str]
     judge: Callable[[Inventory, Sequence[Flow]], None]
-    render: Callable[[Clusters, Sequence[Flow], Owner, Mapping[str, Any]], dict[str, Any]]
+    render: Callable[[Clusters, Process, Mapping[str, Any]], Process]
     permissions: Callable[[Flow, Owner], list[Row]]
     report_permissions: Callable[[Flow, Owner], list[Row]]
     report: Callable[[Clusters, Flow, Owner], dict[str, Any]]

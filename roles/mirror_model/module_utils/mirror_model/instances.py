@@ -1,18 +1,15 @@
-"""Everything one mirror process is made of, and what of it must not change unnoticed."""
+"""What roles ask about one owner: its process, its connectors, what must not change unnoticed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from . import tuned
-from .clusters import credentials_of
-from .engine import Engine
 from .engines import ENGINES, rest_of
-from .inventory import Owner
-from .keys import Clusters, ModelError, member
+from .layout import HOST, Placed
+from .process import Process, Runtime
+from .render import text_of
 from .site import Site
 
-# Java's classes, compiled code and threads (docs/sizing.md).
-BESIDE_HEAP_MIB = 512
 # Parts of an identity that stand for where a mirror goes on; flows may come and go.
 COMPARED = (
     "engine", "group_id", "policy", "separator", "offset_topic", "source_cluster_id",
@@ -20,25 +17,62 @@ COMPARED = (
 )  # fmt: skip
 
 
-def mirror_process(site: Site, name: str, node: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Everything a mirror process, or a worker of a Connect cluster, is made of.
+def mirror_process(site: Site, name: str, node: Mapping[str, Any] | None = None) -> Process:
+    """The mirror process of an instance, or the worker of a Connect cluster.
 
     :param name: which instance or Connect cluster.
-    :param node: what only the host and its clusters know: ``address`` of this host for the nodes of
-        one instance, ``name`` of this host, ``brokers`` of the target; each may be missing.
-    :returns: ``name``, ``engine``, ``state``, ``hosts``, ``kafka_version``, ``heap``,
-        ``memory_max`` (heap and all beside it, as systemd spells it), ``flows`` (filled in),
-        ``target`` (alias), ``description``, ``script`` below Kafka's ``bin``, ``arguments`` as a
-        unit spells them, ``environment`` (the variables the arguments name), ``files`` (file name
-        to properties, secrets as references), ``credentials`` (file name to content, SECRET),
-        ``identity`` (what must not change unnoticed), ``positions`` (words for where the
-        mirror's positions are kept), ``title`` of the engine, ``texts`` (file name to text that is
-        no properties), ``jvm_options`` beside the heap, and ``prepare`` (the role's script that
-        runs before the process, if any), ``connects_as`` (the owner's ``identity``). What is absent
-        has the first five and the last, and empty others.
+    :param node: as of :func:`.processes.process_of`.
     :raises ModelError: an unknown owner, flow or cluster, or flows that no process could run.
     """
-    return _process(site.clusters, site.flows, site.owner(name), node or {})
+    return site.process(name, node or {})
+
+
+def mirror_owners_on(site: Site, host: str) -> list[str]:
+    """Names of the instances and Connect clusters that are declared for a host."""
+    return [owner.name for owner in site.owners if host in owner.hosts]
+
+
+def mirror_flow_names(site: Site, name: str) -> list[str]:
+    """Names of the flows of an instance or a Connect cluster."""
+    return list(site.owner(name).flows)
+
+
+def mirror_paths(process: Process, sysconfig_directory: str) -> dict[str, str]:
+    """Where a host has what belongs to a process.
+
+    :param sysconfig_directory: of environment files.
+    :returns: ``directory`` of its configuration, ``credentials`` (directory), ``logging`` (the file
+        that says what is logged), ``sysconfig``, ``unit``, ``logs`` and ``scratch``.
+    """
+    directory = HOST.path(process.name, "")
+    return {
+        "directory": directory.rstrip("/"),
+        "credentials": f"{directory}credentials",
+        "logging": f"{directory}{process.logging}",
+        "sysconfig": f"{sysconfig_directory}/{process.name}",
+        "unit": f"/etc/systemd/system/{process.name}.service",
+        "logs": HOST.put(process.name, Placed("{logs}")),
+        "scratch": HOST.put(process.name, Placed("{scratch}")),
+    }
+
+
+def mirror_on_host(process: Process, runtime: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host gets of a process, whatever it wraps around it.
+
+    :param runtime: fields of :class:`.process.Runtime`.
+    :returns: ``files`` (path to text, without secrets), ``properties`` and ``texts`` as they stand
+        in these, ``command`` (arguments as a unit spells them), ``environment`` and ``memory_max``
+        (as systemd spells it).
+    """
+    made, placed = Runtime(**runtime), process.placed(HOST)
+    return {
+        "files": process.files(HOST),
+        "properties": placed.properties,
+        "texts": placed.texts,
+        "command": process.command(HOST, made),
+        "environment": process.variables(HOST, made),
+        "memory_max": f"{process.memory_mib}M",
+    }
 
 
 def kafka_connect_rest(site: Site, name: str) -> dict[str, Any]:
@@ -71,7 +105,7 @@ def mirror_connectors(
         ``kept`` (keys that stay as they are where the connector exists).
     """
     owner = site.owner(name)
-    return [
+    made = [
         connector
         for engine in ENGINES.values()
         if engine.owners is owner.kind
@@ -83,60 +117,16 @@ def mirror_connectors(
             typed,
         )
     ]
-
-
-def _process(
-    clusters: Clusters,
-    flows: Mapping[str, Mapping[str, Any]],
-    owner: Owner,
-    node: Mapping[str, Any],
-) -> dict[str, Any]:
-    of_kind = [engine for engine in ENGINES.values() if engine.owners is owner.kind]
-    chosen = [flows[flow] for flow in owner.flows if flow in flows]
-    # An owner may have no flow; which engine an absent one had makes no difference then.
-    engine = ENGINES[chosen[0]["engine"]] if chosen else of_kind[0]
-    result: dict[str, Any] = {
-        "name": owner.name, "engine": engine.name, "state": owner.state, "hosts": owner.hosts,
-        "kafka_version": owner.version(engine.kafka_version), "heap": "", "memory_max": "",
-        "flows": [], "target": "", "description": "", "script": "", "arguments": [],
-        "environment": {}, "files": {}, "credentials": {}, "identity": {}, "positions": "",
-        "title": engine.title, "texts": {}, "jvm_options": [], "prepare": "",
-        "connects_as": owner.identity,
-    }  # fmt: skip
-    if owner.state == "absent":
-        return result
-    for flow in owner.flows:
-        member("mirror_flows", flows, flow)
-    if owner.kind.names_flows:
-        _check_flows(f"{owner.path}.flows", engine, chosen)
-    target = chosen[0]["target"] if owner.kind.names_flows else owner.settings["kafka"]
-    aliases = dict.fromkeys([*(flow["source"] for flow in chosen), target])
-    rendered = engine.render(clusters, chosen, owner, node)
-    identity = {
-        "engine": engine.name, "flows": [flow["name"] for flow in chosen], "target": target,
-        **rendered["identity"],
-    }  # fmt: skip
-    credentials = {
-        file: content
-        for alias in aliases
-        for file, content in credentials_of(clusters, alias, owner.identity).items()
-    }
-    heap = owner.settings["heap"] or tuned.heap(engine.memory(clusters, chosen, owner))
-    return {
-        **result, "heap": heap, "memory_max": memory_max(heap), "flows": chosen,
-        "target": target, "description": description_of(chosen, target),
-        **rendered, "identity": identity,
-        "credentials": credentials | rendered.get("credentials", {}),
-    }  # fmt: skip
-
-
-def memory_max(heap: str) -> str:
-    """What a mirror may hold in all: its heap, half of it for buffers outside, and Java itself.
-
-    :param heap: as an inventory spells it: ``512m``, ``2g``.
-    :returns: mebibytes as systemd's ``MemoryMax`` takes them: ``2048M``.
-    """
-    return f"{tuned.heap_mib(heap) * 3 // 2 + BESIDE_HEAP_MIB}M"
+    return [
+        {
+            **connector,
+            "config": {
+                key: text_of(key, HOST.put(name, value))
+                for key, value in connector["config"].items()
+            },
+        }
+        for connector in made
+    ]
 
 
 def mirror_socket_buffers(site: Site, host: str) -> dict[str, int]:
@@ -154,25 +144,6 @@ def mirror_socket_buffers(site: Site, host: str) -> dict[str, int]:
                 far = tuned.distance(owner.settings, flow[side])
                 buffers[way] = max(buffers[way], 2 * far.on_the_way)
     return buffers
-
-
-def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse flows that no process could run, in an inventory that nobody judged."""
-    if not flows or not (engine.several_flows or len(flows) == 1):
-        runs = ", or ".join(
-            f"{'flows' if known.several_flows else 'exactly one flow'} of engine {known.name}"
-            for known in ENGINES.values()
-        )
-        raise ModelError(f"{path}: name {runs}")
-    shared = {(flow["engine"], flow["target"], flow["replication_policy"]) for flow in flows}
-    if len(shared) > 1:
-        raise ModelError(f"{path}: the flows differ in engine, target or replication_policy")
-
-
-def description_of(flows: Sequence[Mapping[str, Any]], target: str) -> str:
-    """What an owner mirrors, in a few words."""
-    way = f"from {flows[0]['source']} to" if len(flows) == 1 else "into"
-    return f"{', '.join(flow['name'] for flow in flows) or 'nothing'} {way} {target}"
 
 
 def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:

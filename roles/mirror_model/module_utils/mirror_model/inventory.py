@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .clusters import credentials_directory
 from .keys import Clusters, Flow, defaults_of, filled, member
+from .layout import Placed
 from .schema import CONNECT_CLUSTER, INSTANCE
 
 
@@ -48,7 +48,7 @@ class Owner:
     state: str
     flows: Sequence[str]
     kafka_version: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(repr=False)
 
     @property
     def path(self) -> str:
@@ -66,25 +66,13 @@ class Owner:
         return str(self.settings["identity"])
 
     @property
-    def directory(self) -> str:
-        """Where its process finds its configuration."""
-        return f"/etc/{self.name}"
-
-    @property
-    def runtime(self) -> str:
-        """Where a Connect worker finds what is made at each of its starts."""
-        return f"/run/{self.name}"
-
-    @property
-    def credentials(self) -> str:
+    def credentials(self) -> Placed:
         """Where references to what Kafka's clients need lead.
 
         Whoever configures connectors has a worker resolve references. Its REST server's users and
-        key lie among the unit's credentials too, so references lead to a directory without these.
+        key lie among its credentials too, so references lead to a directory without these.
         """
-        if self.kind is CONNECT_CLUSTERS:
-            return f"{self.runtime}/kafka"
-        return credentials_directory(self.name)
+        return Placed("{runtime}/kafka" if self.kind is CONNECT_CLUSTERS else "{credentials}")
 
     def version(self, default: str) -> str:
         """The Kafka release it runs from, by default its engine's."""

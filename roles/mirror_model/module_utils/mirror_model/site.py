@@ -10,6 +10,8 @@ from .engine import Engine
 from .engines import control_of, engine_of, flow_of
 from .inventory import CONNECT_CLUSTERS, INSTANCES, Owner, connect_cluster_of, instance_of
 from .keys import Clusters, Flow, ModelError, suggestion
+from .process import Process
+from .processes import process_of
 
 # Sites by what is written: a variable is evaluated at each use, mostly as it was before.
 _REMEMBERED: dict[str, "Site"] = {}
@@ -84,6 +86,22 @@ class Site:
             f"{INSTANCES.variable}, {CONNECT_CLUSTERS.variable}: '{name}' is not defined; "
             f"{suggestion(name, (owner.name for owner in self.owners))}"
         )
+
+    def process(self, name: str, node: Mapping[str, Any]) -> Process:
+        """The process of an owner, made once for each of its nodes.
+
+        :param node: as of :func:`.processes.process_of`.
+        :raises ModelError: an unknown owner, flow or cluster, or flows that no process could run.
+        """
+        key = (name, repr(node))
+        if key not in self._processes:
+            made = process_of(self.clusters, self.flows, self.owner(name), node)
+            self._processes[key] = made
+        return self._processes[key]
+
+    @cached_property
+    def _processes(self) -> dict[tuple[str, str], Process]:
+        return {}
 
     def without(self, left_out: Mapping[str, Collection[str]]) -> "Site":
         """The same site, whose flows leave out some topics more.

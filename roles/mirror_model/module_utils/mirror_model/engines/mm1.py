@@ -1,6 +1,7 @@
 """MirrorMaker 1: one flow per process, a consumer and a producer, positions of a consumer group."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import acls, kafka_names, regex, tuned
@@ -10,6 +11,8 @@ from ..control import Kept, excluded
 from ..engine import Engine
 from ..inventory import INSTANCES, Inventory, Owner
 from ..keys import Clusters, Flow, Properties, layered, suggestion, within
+from ..layout import Placed
+from ..process import Process
 
 OPTIONS: dict[str, tuple[Any, str]] = {
     "abort.on.send.failure": (True, "Stop, uncommitted, when a record cannot be written."),
@@ -88,35 +91,32 @@ def clients(clusters: Clusters, flow: Flow, owner: Owner) -> tuple[dict[str, Any
     return consumer, producer
 
 
-def render(
-    clusters: Clusters,
-    flows: Sequence[Flow],
-    owner: Owner,
-    _node: Mapping[str, Any],
-) -> dict[str, Any]:
+def render(clusters: Clusters, process: Process, _node: Mapping[str, Any]) -> Process:
     """What a MirrorMaker 1 process is started with, as ``Engine`` describes it."""
-    [flow] = flows
+    [flow], owner = process.flows, process.owner
     consumer, producer = clients(clusters, flow, owner)
     own = {
-        "consumer.config": f"{owner.directory}/consumer.properties",
-        "producer.config": f"{owner.directory}/producer.properties",
+        "consumer.config": Placed("{configuration}/consumer.properties"),
+        "producer.config": Placed("{configuration}/producer.properties"),
         "include": regex.include_regex(flow["topics"], excluded(flow)),
         "num.streams": streams(flow, owner),
         **dict(sorted(options(owner).items())),
     }
     variables = {option: f"MM_{option.replace('.', '_').upper()}" for option in own}
-    return {
-        "script": "kafka-mirror-maker.sh",
-        "arguments": [f"--{option} ${{{variable}}}" for option, variable in variables.items()],
-        "environment": {variables[option]: value for option, value in own.items()},
-        "files": {"consumer.properties": consumer, "producer.properties": producer},
-        "identity": {
+    return replace(
+        process,
+        script="kafka-mirror-maker.sh",
+        arguments=[(f"--{option}", variable) for option, variable in variables.items()],
+        environment={variables[option]: value for option, value in own.items()},
+        properties={"consumer.properties": consumer, "producer.properties": producer},
+        identity={
+            **process.identity,
             "source": flow["source"],
             "group_id": flow["group_id"],
             "policy": flow["replication_policy"],
         },
-        "positions": f"group {flow['group_id']} on {flow['source']}",
-    }
+        positions=f"group {flow['group_id']} on {flow['source']}",
+    )
 
 
 def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:

@@ -9,6 +9,7 @@ from ..engines import engine_of
 from ..inventory import Inventory, Owner
 from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
 from ..keys import ModelError, Properties
+from ..layout import HOST
 
 SIDES = ("source", "target")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
@@ -102,7 +103,9 @@ def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
         except ModelError:
             continue  # refused for its own reason
     # The process gets the whole JAAS value, not the password apart.
-    return owner.credentials, [f for f in files if not f.endswith(".password")]
+    return HOST.put(owner.name, owner.credentials), [
+        f for f in files if not f.endswith(".password")
+    ]
 
 
 def _aliases(found: Inventory, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:

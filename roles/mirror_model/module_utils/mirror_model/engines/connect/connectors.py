@@ -1,4 +1,4 @@
-"""The connectors of flows, as Connect's REST interface takes them: names to text."""
+"""The connectors of flows, as Connect's REST interface takes them: names to values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,6 @@ from ...clusters import cluster_of, connection_properties
 from ...connectors import names, properties, settings
 from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
-from ...render import text_of
 from . import cluster
 
 CLASSES = {
@@ -52,7 +51,7 @@ def connectors(
     :param flows: filled in; those of other Connect clusters are passed over.
     :param brokers: alias to how many brokers a cluster has, as far as that is known.
     :param typed: aliases of which somebody typed that.
-    :returns: ``name``, ``flow``, ``kind``, ``config`` (Kafka's name to text, secrets as
+    :returns: ``name``, ``flow``, ``kind``, ``config`` (Kafka's name to value, secrets as
         references) and ``kept`` of each: keys that follow from the number of brokers when it was
         created, and stay unless somebody types another one.
     """
@@ -67,10 +66,7 @@ def connectors(
                 for key in settings.FLOW_FACTORS
                 if flow["properties"].get(key) is None and _ends(flow, kind)[1] not in typed
             ],
-            "config": {
-                key: text_of(key, value)
-                for key, value in sorted(_config(clusters, flow, owner, kind, brokers).items())
-            },
+            "config": dict(sorted(_config(clusters, flow, owner, kind, brokers).items())),
         }
         for flow, kind in wanted
     ]

@@ -1,18 +1,16 @@
 """The worker of a Connect cluster: its properties file and how it is started."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ... import kafka_names
-from ...clusters import (
-    cluster_of,
-    credentials_directory,
-    providers,
-    reference,
-)
+from ...clusters import cluster_of, providers, reference
 from ...connectors import properties, settings
 from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
+from ...layout import Placed
+from ...process import Process
 from ...render import in_url, to_java_properties
 from . import cluster, connectors
 
@@ -21,6 +19,10 @@ BASIC = "org.apache.kafka.connect.rest.basic.auth.extension"
 # A client of a connector resolves no references of its own: the worker has resolved those that it
 # allows, and a client's own config.providers could name any file.
 NO_PROVIDERS = "-Dorg.apache.kafka.automatic.config.providers=none"
+# Where the worker's own configuration finds the password of its REST server's stores. Connectors
+# can refer to it too; it opens nothing without the stores, which they cannot read.
+PASSWORDS = Placed("{runtime}/storepass")
+LOGIN = "rest.jaas.conf"
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  # the port asks for a password
 POLICY = "connector.client.config.override.policy"
 
@@ -58,7 +60,7 @@ def properties_of(
             "plugin.path": None,
             POLICY: "Allowlist" if allowed else "None",
             "connector.client.config.override.allowlist": allowed or None,
-            **providers(owner.credentials, passwords(owner)),
+            **providers(owner.credentials, PASSWORDS),
             **listener(owner, node),
         },
         {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
@@ -84,10 +86,8 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     for store, file in (("keystore", "rest.p12"), ("truststore", "rest.trust.p12")):
         kept |= {
             f"listeners.https.ssl.{store}.type": "PKCS12",
-            f"listeners.https.ssl.{store}.location": f"{owner.runtime}/{file}",
-            f"listeners.https.ssl.{store}.password": reference(
-                "dir", passwords(owner), "rest.storepass"
-            ),
+            f"listeners.https.ssl.{store}.location": Placed(f"{{runtime}}/{file}"),
+            f"listeners.https.ssl.{store}.password": reference("dir", PASSWORDS, "rest.storepass"),
         }
     return {
         "listeners": f"https://{in_url(node.get('address') or ANY_ADDRESS)}:{port}",
@@ -100,21 +100,13 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def passwords(owner: Owner) -> str:
-    """Where the worker's own configuration finds the password of its REST server's stores.
-
-    Connectors can refer to it too; it opens nothing without the stores, which they cannot read.
-    """
-    return f"{owner.runtime}/storepass"
-
-
-def login(owner: Owner) -> str:
+def login() -> Placed:
     """The file by which a worker's REST server knows its users; no secret.
 
     Format: ``javax.security.auth.login.Configuration`` (Java 17).
     """
-    users = f"{credentials_directory(owner.name)}/rest.users"
-    return f'KafkaConnect {{\n  {BASIC}.PropertyFileLoginModule required file="{users}";\n}};\n'
+    module = f"{BASIC}.PropertyFileLoginModule"
+    return Placed(f'KafkaConnect {{\n  {module} required file="{{credentials}}/rest.users";\n}};\n')
 
 
 def users(owner: Owner) -> dict[str, str]:
@@ -128,29 +120,23 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
 
 
-def _guarded(owner: Owner) -> dict[str, Any]:
-    """What a worker's REST server needs to know who asks, and to be asked by HTTPS."""
-    file = "rest.jaas.conf"
-    login_option = f"-Djava.security.auth.login.config={owner.directory}/{file}"
-    return {
-        "texts": {file: login(owner)},
-        "jvm_options": [login_option, NO_PROVIDERS],
-        "prepare": "worker-secrets.sh",
-        "credentials": users(owner),
-    }
-
-
-def started(
-    clusters: Clusters, flows: Sequence[Flow], owner: Owner, node: Mapping[str, Any]
-) -> dict[str, Any]:
+def started(clusters: Clusters, process: Process, node: Mapping[str, Any]) -> Process:
     """What a worker is started with, as ``Engine`` describes it."""
+    owner = process.owner
     kept = cluster.topics(owner)
-    return {
-        "script": "connect-distributed.sh",
-        "arguments": ["${CONNECT_CONFIG}"],
-        "environment": {"CONNECT_CONFIG": f"{owner.directory}/worker.properties"},
-        "files": {"worker.properties": properties_of(clusters, flows, owner, node)},
-        **_guarded(owner),
-        "identity": {"group": cluster.group(owner), **kept},
-        "positions": f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
-    }
+    return replace(
+        process,
+        script="connect-distributed.sh",
+        arguments=[("", "CONNECT_CONFIG")],
+        environment={"CONNECT_CONFIG": Placed("{configuration}/worker.properties")},
+        properties={"worker.properties": properties_of(clusters, process.flows, owner, node)},
+        texts={LOGIN: login()},
+        jvm_options=[
+            Placed(f"-Djava.security.auth.login.config={{configuration}}/{LOGIN}"),
+            NO_PROVIDERS,
+        ],
+        prepare="worker-secrets.sh",
+        credentials={**process.credentials, **users(owner)},
+        identity={**process.identity, "group": cluster.group(owner), **kept},
+        positions=f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
+    )

@@ -7,6 +7,7 @@ count only the clusters, config providers, replication policy, plug-ins and the 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ... import kafka_names
@@ -15,6 +16,8 @@ from ...connectors import names, settings
 from ...connectors.properties import connector, consumer, producer
 from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
+from ...layout import Placed
+from ...process import Process
 from ...render import in_url
 from . import places
 
@@ -138,28 +141,26 @@ def properties_of(
     return rendered
 
 
-def render(
-    clusters: Clusters,
-    flows: Sequence[Flow],
-    owner: Owner,
-    node: Mapping[str, Any],
-) -> dict[str, Any]:
+def render(clusters: Clusters, process: Process, node: Mapping[str, Any]) -> Process:
     """What a MirrorMaker 2 process is started with, as ``Engine`` describes it."""
-    target = flows[0]["target"]
+    flows = process.flows
     positions = [places.worker_topics(flow)["offset_topic"] for flow in flows]
-    return {
-        "script": "connect-mirror-maker.sh",
-        "arguments": ["${MM_CONFIG}", "--clusters ${MM_CLUSTERS}"],
-        "environment": {
-            "MM_CONFIG": f"{owner.directory}/mm2.properties",
-            "MM_CLUSTERS": target,
+    return replace(
+        process,
+        script="connect-mirror-maker.sh",
+        arguments=[("", "MM_CONFIG"), ("--clusters", "MM_CLUSTERS")],
+        environment={
+            "MM_CONFIG": Placed("{configuration}/mm2.properties"),
+            "MM_CLUSTERS": process.target,
         },
-        "files": {"mm2.properties": properties_of(clusters, flows, owner, node)},
-        "identity": {
+        properties={"mm2.properties": properties_of(clusters, flows, process.owner, node)},
+        identity={
+            **process.identity,
             "sources": [flow["source"] for flow in flows],
             "policy": flows[0]["replication_policy"],
-            "separator": places.policy(owner).separator,
+            "separator": places.policy(process.owner).separator,
         },
-        "positions": f"{'topic' if len(positions) == 1 else 'topics'} "
-        f"{' and '.join(positions)} on {target}",
-    }
+        peers=len(process.owner.hosts) > 1,
+        positions=f"{'topic' if len(positions) == 1 else 'topics'} "
+        f"{' and '.join(positions)} on {process.target}",
+    )
