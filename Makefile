@@ -41,7 +41,7 @@ lint: ## linters and types alone
 unit: ## unit tests alone
 	$(gate) --only unit
 
-locks := roles/mirror_report/files/python
+locks := roles/kafka_client/files/python
 lock = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-header --no-annotate $(PINS)
 pins: bootstrap ## write the locks of Python packages; PINS=--upgrade takes their newest releases

@@ -16,16 +16,16 @@ import yaml
 from tests.loading import ROOT, load
 from tests.playing import run_module
 
-ROLE = ROOT / "roles/mirror_report"
+ROLE = ROOT / "roles/kafka_client"
 LOCKS = ROLE / "files/python"
-BUNDLE = "roles/mirror_report/library/mirror_report_bundle.py"
-ENVIRONMENT = "roles/mirror_report/library/mirror_report_environment.py"
+BUNDLE = "roles/kafka_client/library/kafka_client_bundle.py"
+ENVIRONMENT = "roles/kafka_client/library/kafka_client_environment.py"
 CACHE = Path(
     os.environ.get("MIRROR_LAB_CACHE")
     or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kafka-mirror-lab"
 )
 SMALL = "mdurl-0.1.2-py3-none-any.whl"
-bundle = load(BUNDLE, "mirror_report_bundle")
+bundle = load(BUNDLE, "kafka_client_bundle")
 
 
 def locked(path: Path) -> dict[str, str]:

@@ -64,6 +64,12 @@ def test_defaults_and_specification_have_the_same_values(role: Path) -> None:
 
 
 @role
+def test_no_variable_of_a_role_hides_what_can_be_set(role: Path) -> None:
+    files = [yaml.safe_load(file.read_text("utf-8")) for file in role.glob("vars/**/*.yml")]
+    assert not {name for variables in files for name in variables} & set(defaults(role))
+
+
+@role
 def test_every_option_is_described(role: Path) -> None:
     for spec in entry_points(role).values():
         assert spec["short_description"]
@@ -106,7 +112,12 @@ def test_the_readme_of_a_role_is_up_to_date(role: Path) -> None:
 def test_the_example_of_a_role_sets_what_roles_know(role: Path) -> None:
     [play] = yaml.safe_load((role / "meta/example.yml").read_text(encoding="utf-8"))
     known = {name for path in ROLES for name in options(path)}
-    [used] = play["roles"]
+    if "roles" in play:
+        [used] = play["roles"]
+    else:  # a role without tasks of its own
+        [task] = play["tasks"]
+        assert task["ansible.builtin.include_role"]["name"] == role.name
+        used = task["vars"]
     assert {*used} - {"role"} <= known
 
 

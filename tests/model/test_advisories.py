@@ -71,7 +71,7 @@ def test_kafka_python_has_its_own_releases() -> None:
 
 @pytest.mark.parametrize(
     "pins",
-    ["requirements.txt", "roles/mirror_report/files/python/spark.txt", "spark/pyproject.toml"],
+    ["requirements.txt", "roles/kafka_client/files/python/spark.txt", "spark/pyproject.toml"],
 )
 def test_the_kafka_python_that_is_installed_is_free_of_advisories(pins: str) -> None:
     [version] = re.findall(r"kafka-python==([0-9.]+)", (ROOT / pins).read_text())

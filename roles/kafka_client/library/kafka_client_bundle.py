@@ -19,7 +19,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
-module: mirror_report_bundle
+module: kafka_client_bundle
 short_description: Builds the wheel of the report once and bundles it with its dependencies
 description:
   - Builds a wheel from a source tree, keyed by a hash of the tree, below one directory.

@@ -12,7 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_files.paths import read_object
 
 DOCUMENTATION = r"""
-module: mirror_report_environment
+module: kafka_client_environment
 short_description: Makes the Python environment of the report
 description:
   - Installs a wheel of the report and what it needs into a virtual environment.
