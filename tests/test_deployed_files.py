@@ -249,3 +249,36 @@ def test_a_file_of_roots_has_no_place_in_a_directory_of_another_user(theirs: Pat
     answer = run(files={f"{theirs}/a": {"content": "x"}})
     assert "its directory is not root's; name its owner" in answer["msg"]
     assert list(theirs.iterdir()) == []
+
+
+UNIT = "[Unit]\nDescription=One\n\n[Service]\nExecStart={command}\nMemoryMax={memory}\n"
+TIMER = "[Unit]\nDescription=One\n\n[Timer]\nOnCalendar=daily\n"
+
+
+def written(tmp_path: Path, **unit: str) -> dict[str, Any]:
+    service = UNIT.format(**{"command": "/bin/true", "memory": "1G", **unit})
+    contents = {"one.service": service, "one.timer": TIMER, "plain": "x"}
+    return run(files={f"{tmp_path}/{name}": {"content": text} for name, text in contents.items()})
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({"memory": "12 apples"}, "12 apples"),
+        ({"command": "/nowhere/java"}, "/nowhere/java is not executable"),
+        ({"memory": "1G\nNoNewPriviliges=yes"}, "NoNewPriviliges"),
+    ],
+)
+def test_a_unit_that_systemd_would_not_run_as_written_leaves_all_as_it_was(
+    tmp_path: Path, unit: dict[str, str], said: str
+) -> None:
+    assert written(tmp_path)["changed"]
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    (tmp_path / "plain").unlink()
+    refused = written(tmp_path, **unit)
+    assert refused["failed"]
+    assert said in refused["msg"]
+    assert f"{tmp_path}/one.service" in refused["msg"]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        name: text for name, text in before.items() if name != "plain"
+    }

@@ -3,8 +3,11 @@
 
 import json
 import os
+import shutil
 import stat
-from collections.abc import Mapping
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,9 @@ options:
     description:
       - Path to content, mode (default 0644), owner and group (default root).
       - With C(replace) false a file that is there stays as it is.
+      - What is called like a unit of systemd is a unit. C(systemd-analyze verify) checks new ones
+        together before anything is changed, but not in check mode, in which what they start may be
+        missing.
     type: dict
     default: {}
   links:
@@ -77,6 +83,10 @@ removed:
   type: list
 """
 
+ANALYZE = "systemd-analyze"
+UNITS = (".service", ".timer")
+# From this version on it can be told to leave units alone that the checked ones only need.
+RECURSIVE_ERRORS = 250
 KEYS = ("content", "mode", "owner", "group", "replace")
 
 
@@ -131,6 +141,30 @@ def is_present(file: Desired) -> bool:
             return True
         found = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
         return found == (file.mode, file.ids) and (directory or entry.read() == file.content)
+
+
+def check_units(files: Iterable[Desired], scratch: str) -> None:
+    """Let systemd check the units among new files.
+
+    :param scratch: directory in which nobody else writes.
+    :raises PathError: systemd refuses one, or ignores a line of it; the message is systemd's.
+    """
+    units = [file for file in files if file.path.suffix in UNITS and file.content is not None]
+    verify = [ANALYZE, "verify"]
+    if not units or shutil.which(ANALYZE) is None:
+        return
+    version = subprocess.run([ANALYZE, "--version"], capture_output=True, text=True, check=False)
+    if int((version.stdout.split() or ["", "0"])[1]) >= RECURSIVE_ERRORS:
+        verify.append("--recursive-errors=one")
+    with tempfile.TemporaryDirectory(dir=scratch) as directory:
+        new = [Path(directory, file.path.name) for file in units]
+        for path, file in zip(new, units, strict=True):
+            path.write_bytes(file.content or b"")
+        done = subprocess.run([*verify, *new], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = (done.stderr + done.stdout).replace(f"{directory}/", "").strip()
+            names = ", ".join(str(file.path) for file in units)
+            raise PathError(f"systemd refuses {names}, so nothing was written: {said}")
 
 
 def make(file: Desired) -> None:
@@ -235,6 +269,7 @@ def main() -> None:
             *(difference(path, None) for path in removed),
         ]
         if not module.check_mode:
+            check_units(missing, module.tmpdir)
             # First, so that a run that dies in between is finished by the next.
             for path in removed:
                 with existing(path) as entry:
