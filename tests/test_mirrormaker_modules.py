@@ -1,4 +1,4 @@
-"""What the modules of role mirrormaker decide about running processes."""
+"""What the modules of roles service_unit and mirrormaker decide about running processes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from tests.loading import load
 from tests.playing import run_module
 
-state = load("roles/mirrormaker/library/mirrormaker_state.py", "mirrormaker_state")
+state = load("roles/service_unit/library/service_unit_state.py", "service_unit_state")
 
 
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
         (b"A=1\0MM_FINGERPRINT=abc\0B=2\0", "abc"),
+        (b"KAFKA_BROKER_FINGERPRINT=abc", "abc"),
         (b"XMM_FINGERPRINT=abc\0", ""),
         (b"", ""),
     ],
@@ -38,19 +39,20 @@ def test_the_version_of_systemd_is_read_from_its_first_line():
 
 def test_a_unit_without_the_marker_belongs_to_someone_else(tmp_path):
     unit = tmp_path / "mirrormaker.service"
-    found = state.unit_file_state(unit)
+    found = state.unit_file_state(unit, "mirrormaker")
     assert (found["exists"], found["ours"]) == (False, False)
     unit.write_text("[Service]\nExecStart=/bin/true\n")
-    found = state.unit_file_state(unit)
+    found = state.unit_file_state(unit, "mirrormaker")
     assert (found["exists"], found["ours"]) == (True, False)
-    unit.write_text(f"{state.UNIT_MARKER}\n[Service]\n")
-    found = state.unit_file_state(unit)
-    assert (found["exists"], found["ours"]) == (True, True)
+    unit.write_text("# Owner: role mirrormaker\n[Service]\n")
+    for owner, ours in (("mirrormaker", True), ("kafka_broker", False)):
+        found = state.unit_file_state(unit, owner)
+        assert (found["exists"], found["ours"]) == (True, ours)
 
 
 def test_the_unit_template_carries_the_marker():
     template = Path(__file__).parents[1] / "roles/mirrormaker/templates/mirrormaker.service.j2"
-    assert state.UNIT_MARKER in template.read_text().splitlines()
+    assert state.UNIT_MARKER.format("mirrormaker") in template.read_text().splitlines()
 
 
 def test_an_empty_directory_is_nobodys_and_a_full_one_without_marker_is_foreign(tmp_path):
@@ -138,9 +140,9 @@ def test_what_a_former_release_kept_comes_back(configured):
 
 def test_a_unit_file_says_what_its_process_is_started_with(tmp_path):
     unit = tmp_path / "m.service"
-    assert state.unit_file_state(unit)["fingerprint"] == ""
+    assert state.unit_file_state(unit, "")["fingerprint"] == ""
     unit.write_text("[Service]\nEnvironment=MM_FINGERPRINT=abc\nExecStart=/bin/true\n")
-    assert state.unit_file_state(unit)["fingerprint"] == "abc"
+    assert state.unit_file_state(unit, "")["fingerprint"] == "abc"
 
 
 def test_without_a_confirmed_configuration_nothing_is_touched(configured):

@@ -59,7 +59,7 @@ def mirrormaker_files(
 def mirrormaker_ownership(found: Mapping[str, Any], release: str) -> dict[str, Any]:
     """What the removal of an instance has to know.
 
-    :param found: as module ``mirrormaker_state`` returns it.
+    :param found: as module ``service_unit_state`` returns it.
     :param release: of Kafka, from which it runs now.
     :returns: ``owner``; ``created_user``, whether the role made its user; ``releases``, those that
         it ever ran from.
@@ -76,7 +76,7 @@ def mirrormaker_ownership(found: Mapping[str, Any], release: str) -> dict[str, A
 def mirrormaker_foreign(found: Mapping[str, Any], paths: Mapping[str, str]) -> list[str]:
     """Paths of an instance that somebody else has made.
 
-    :param found: as module ``mirrormaker_state`` returns it.
+    :param found: as module ``service_unit_state`` returns it.
     :param paths: as filter ``mirror_paths`` returns them.
     """
     directory, unit = found["directory"], found["unit_file"]

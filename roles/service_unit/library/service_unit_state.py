@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""What one host has of one MirrorMaker instance: unit, process, files we own. Changes nothing."""
+"""What one host has of one service: unit, process, configuration. Changes nothing."""
 
 import re
 import time
@@ -12,14 +12,14 @@ from ansible.module_utils.host_files.paths import read_object, user_id
 
 DOCUMENTATION = r"""
 ---
-module: mirrormaker_state
-short_description: State of one MirrorMaker instance on a host
+module: service_unit_state
+short_description: State of one service of these roles on a host
 description:
-  - Reads what systemd, the running process and the configuration directory say about one instance.
+  - Reads what systemd, the running process and the configuration directory say about one service.
   - Changes nothing, so it runs in check mode too.
 options:
   name:
-    description: The instance, which is also the name of unit, user and configuration directory.
+    description: The service, which is also the name of unit, user and configuration directory.
     type: str
     required: true
   files:
@@ -27,6 +27,14 @@ options:
     type: list
     elements: path
     default: []
+  fingerprint:
+    description: What the process should have been started with, as its unit says it.
+    type: str
+    default: ""
+  owner:
+    description: Role that writes the unit; its second line says so.
+    type: str
+    default: ""
   client:
     description: Program whose presence is reported.
     type: path
@@ -37,7 +45,7 @@ author:
 
 EXAMPLES = r"""
 - name: See what runs
-  mirrormaker_state:
+  service_unit_state:
     name: mirrormaker
   register: found
 """
@@ -48,7 +56,9 @@ unit:
   returned: always
   type: dict
 process:
-  description: pid (0 if none), fingerprint it was started with, outdated files.
+  description:
+    - pid (0 if none), fingerprint it was started with, outdated files, and of a process without any
+      current (started with O(fingerprint)) and as_written (with that of the unit on the host).
   returned: always
   type: dict
 directory:
@@ -77,8 +87,10 @@ systemd_version:
 
 CONFIGURATION = Path("/etc")
 UNITS = Path("/etc/systemd/system")
-# The unit template carries this line; a unit without it belongs to someone else.
-UNIT_MARKER = "# Owner: role mirrormaker"
+# A unit's template carries this line; a unit without it belongs to someone else.
+UNIT_MARKER = "# Owner: role {}"
+# The variable of a unit that holds its fingerprint: MM_FINGERPRINT, KAFKA_BROKER_FINGERPRINT.
+FINGERPRINT = r"(?:MM|KAFKA_BROKER)_FINGERPRINT"
 PROPERTIES = (
     "LoadState",
     "ActiveState",
@@ -106,10 +118,9 @@ def version_of(text: str) -> int:
 
 
 def fingerprint_of(environment: bytes) -> str:
-    """``MM_FINGERPRINT`` of a process environment as in ``/proc/<pid>/environ``, or nothing."""
-    name = b"MM_FINGERPRINT="
-    own = next((entry for entry in environment.split(b"\0") if entry.startswith(name)), name)
-    return own.removeprefix(name).decode("ascii", "replace")
+    """The fingerprint in a process environment as in ``/proc/<pid>/environ``, or nothing."""
+    found = re.search(rb"(?:^|\0)" + FINGERPRINT.encode() + rb"=([^\0]*)", environment)
+    return found.group(1).decode("ascii", "replace") if found else ""
 
 
 def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:
@@ -153,13 +164,17 @@ def directory_state(directory: Path) -> dict[str, Any]:
     }
 
 
-def unit_file_state(unit_file: Path) -> dict[str, Any]:
-    """Say whether there is a unit file, whether this role wrote it, and what it starts."""
+def unit_file_state(unit_file: Path, owner: str) -> dict[str, Any]:
+    """Say whether there is a unit file, whether its role wrote it, and what it starts."""
     exists = unit_file.is_file()
     text = unit_file.read_text(encoding="utf-8", errors="replace") if exists else ""
-    written = re.search(r"^Environment=MM_FINGERPRINT=(\w+)$", text, re.MULTILINE)
+    written = re.search(rf"^Environment={FINGERPRINT}=(\w+)$", text, re.MULTILINE)
     fingerprint = written.group(1) if written else ""
-    return {"exists": exists, "ours": UNIT_MARKER in text, "fingerprint": fingerprint}
+    return {
+        "exists": exists,
+        "ours": UNIT_MARKER.format(owner) in text.splitlines(),
+        "fingerprint": fingerprint,
+    }
 
 
 def main() -> None:
@@ -168,6 +183,8 @@ def main() -> None:
         argument_spec={
             "name": {"type": "str", "required": True},
             "files": {"type": "list", "elements": "path", "default": []},
+            "fingerprint": {"type": "str", "default": ""},
+            "owner": {"type": "str", "default": ""},
             "client": {"type": "path", "default": ""},
         },
         supports_check_mode=True,
@@ -180,6 +197,9 @@ def main() -> None:
         version = version_of(module.run_command([systemctl, "--version"])[1])
         show = [systemctl, "show", f"--property={','.join(PROPERTIES)}", f"{name}.service"]
         shown = properties_of(module.run_command(show)[1])
+    process = process_state(shown, module.params["files"])
+    unit_file = unit_file_state(UNITS / f"{name}.service", module.params["owner"])
+    untouched = process["pid"] > 0 and not process["outdated"]
     module.exit_json(
         changed=False,
         systemd_version=version,
@@ -193,9 +213,13 @@ def main() -> None:
             "restarts": int(shown.get("NRestarts") or 0),
             "status": int(shown.get("ExecMainStatus") or 0),
         },
-        process=process_state(shown, module.params["files"]),
+        process={
+            **process,
+            "current": untouched and process["fingerprint"] == module.params["fingerprint"],
+            "as_written": untouched and process["fingerprint"] == unit_file["fingerprint"],
+        },
         directory=directory_state(CONFIGURATION / name),
-        unit_file=unit_file_state(UNITS / f"{name}.service"),
+        unit_file=unit_file,
         user_exists=user_id(name) is not None,
         client=bool(module.params["client"]) and Path(module.params["client"]).is_file(),
     )
