@@ -300,7 +300,7 @@ def readme(role: Path) -> str:
     if (example := role / "meta/example.yml").exists():
         text = example.read_text(encoding="utf-8").removeprefix("---\n").rstrip()
         lines += ["## Example", "", "```yaml", text, "```", ""]
-    if SITE & set(specs.get("main", {}).get("options") or ()) or "mirror_model" in needs:
+    if "site" in specs or "mirror_model" in needs:
         lines += [
             "It reads the site's own variables, too: `kafka_clusters`, `mirror_flows` and the "
             "others of [the site](../../docs/variables.md#the-site).", "",
