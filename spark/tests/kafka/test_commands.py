@@ -152,6 +152,21 @@ def test_check_tells_a_cluster_mirrored_into_itself(mirrored: Pair) -> None:
     assert "same_cluster" in kinds(check_flows(mirrored.settings()).findings)
 
 
+def test_a_topic_that_the_target_cannot_create_is_named_for_that_alone(mirrored: Pair) -> None:
+    """Where nobody creates topics on the target, it is missing there, too: no second cure."""
+    mirrored.flow = {"topics": [f"{mirrored.topic}.*"], "include": f"{mirrored.topic}.*"}
+    for bootstrap, letter in ((mirrored.source, "."), (mirrored.target, "_")):
+        with admin(bootstrap) as client:
+            client.create_topics([NewTopic(f"{mirrored.topic}{letter}x", 1, 1)])
+            client.wait_for_topics([f"{mirrored.topic}{letter}x"])
+    found = [
+        finding.kind
+        for finding in check_flows(mirrored.settings()).findings
+        if finding.topic == f"{mirrored.topic}.x"
+    ]
+    assert found == ["name_collides"]
+
+
 def test_check_tells_a_topic_missing_on_the_target(pair: Pair) -> None:
     pair.create("source")
     assert kinds(check_flows(pair.settings()).findings) == ["topic_missing"]

@@ -26,16 +26,24 @@ def check_flow(
     settings: Settings, clients: Clients, flow: Flow, observed: Observed
 ) -> list[Finding]:
     """Topics, their names and settings, and the mirror's own environment file."""
+    impossible = _impossible(settings, clients, flow, observed)
+    compared = topic_checks.compare(
+        flow,
+        observed.source,
+        observed.target,
+        auto_creation=observed.auto_creation,
+        positions=observed.positions,
+        forbidden=_forbidden(settings, clients, flow, observed),
+    )
+    # Nobody can create what collides, so that it is missing needs no cure of its own.
+    colliding = {each.topic for each in impossible if each.kind == "name_collides"}
     return [
-        *_impossible(settings, clients, flow, observed),
+        *impossible,
         *preflight.same_cluster(flow, observed.source, observed.target),
-        *topic_checks.compare(
-            flow,
-            observed.source,
-            observed.target,
-            auto_creation=observed.auto_creation,
-            positions=observed.positions,
-            forbidden=_forbidden(settings, clients, flow, observed),
+        *(
+            each
+            for each in compared
+            if each.topic not in colliding or each.kind not in ("topic_missing", "not_checked")
         ),
         *_sysconfig(flow),
     ]
