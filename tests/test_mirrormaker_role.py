@@ -22,14 +22,14 @@ SHOWN = {
     "ownership": "__mirrormaker_ownership",
     "command": "__mirrormaker_host.command",
     "environment": "__mirrormaker_host.environment",
-    "paths": "__mirrormaker_files.paths",
+    "paths": "__mirrormaker_files.started",
     "former": "__mirrormaker_files.former",
     "secrets": "__mirrormaker_secrets | list",
     "client": "__mirrormaker_client_settings.credentials | list",
-    "contents": "__mirrormaker_files.contents",
+    "contents": "__mirrormaker_contents",
     "refusals": "__mirrormaker_check.errors",
     "warnings": "__mirrormaker_check.warnings",
-    "written": "__mirrormaker_files.contents | list",
+    "written": "__mirrormaker_contents | list",
 }
 
 LOGIN = {"sasl_mechanism": "PLAIN", "username": "mirror", "password": "secret"}

@@ -69,7 +69,9 @@ ANSWERS = {
     },
 }  # fmt: skip
 PROCESS = {
-    "files": "__mirrormaker_files.contents", "directories": "__mirrormaker_files.directories",
+    "files": "__mirrormaker_contents",
+    "directories": "{__mirrormaker_paths.directory: {'group': mirrormaker_name, 'mode': '0750'}, "
+    "mirrormaker_sysconfig_directory: {}}",
     "credentials": "__mirrormaker_secrets",
     "check": "__mirrormaker_client_settings",
     "former": "__mirrormaker_files.former | sort",

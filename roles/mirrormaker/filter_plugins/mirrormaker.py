@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 # Files that an engine or a release of Kafka needs, and another does not.
@@ -13,47 +12,59 @@ ENGINES_FILES = (
 
 
 def mirrormaker_files(
-    paths: Mapping[str, str], rendered: Mapping[str, str], texts: Mapping[str, Any], group: str
-) -> dict[str, Any]:
-    """The files of an instance that hold no secret, and those that it does not need.
+    paths: Mapping[str, str], rendered: Iterable[str], scripts: Iterable[str]
+) -> dict[str, list[str]]:
+    """Paths of the files of an instance that hold no secret.
 
     :param paths: as filter ``mirror_paths`` returns them.
-    :param rendered: path to text: properties, and texts of the model.
-    :param texts: ``header`` of properties, ``identity``, ``logging``, ``scripts`` (file name to
-        text), ``sysconfig`` and ``unit``.
-    :param group: that reads them.
-    :returns: ``directories``, path to ``group`` and ``mode``; ``contents``, path to ``content``, ``group`` and ``mode`` in the order in which they
-        are written; ``paths`` that the process is started with, the unit last; ``former``, what
+    :param rendered: paths of properties, and of texts of the model.
+    :param scripts: names of scripts that run before the process.
+    :returns: ``started``, those that the process is started with, the unit last; ``former``, what
         another engine or release needed; ``kept``, what a copy of it all has to hold.
     """
-    directory = paths["directory"]
-    properties = {
-        path: f"{texts['header']}{text}"
-        for path, text in rendered.items()
-        if path.endswith(".properties")
-    }
-    others = {path: text for path, text in rendered.items() if path not in properties}
-    others |= {f"{directory}/{name}": text for name, text in texts["scripts"].items()}
-    own = {**properties, **dict(sorted(others.items())), paths["logging"]: texts["logging"]}
-    contents = {
-        f"{directory}/identity.json": {"content": texts["identity"]},
-        **{path: {"content": own[path], "group": group, "mode": "0640"} for path in own},
-        paths["sysconfig"]: {"content": texts["sysconfig"]},
-        paths["unit"]: {"content": texts["unit"]},
-    }
-    started = list(contents)[1:]
+    directory, made = paths["directory"], set(rendered)
+    properties = {path for path in made if path.endswith(".properties")}
+    texts = (made - properties) | {f"{directory}/{name}" for name in scripts}
+    own = [*sorted(properties), *sorted(texts), paths["logging"]]
+    started = [*own, paths["sysconfig"], paths["unit"]]
     former = [f"{directory}/{name}" for name in ENGINES_FILES if f"{directory}/{name}" not in own]
     remembered = [f"{directory}/generations.json", f"{directory}/identity.json"]
-    return {
-        "directories": {
-            directory: {"group": group, "mode": "0750"},
-            str(PurePosixPath(paths["sysconfig"]).parent): {},
-        },
-        "contents": contents,
-        "paths": started,
-        "former": former,
-        "kept": [*remembered, *former, *started],
+    return {"started": started, "former": former, "kept": [*remembered, *former, *started]}
+
+
+def mirrormaker_contents(
+    paths: Mapping[str, str],
+    started: Iterable[str],
+    rendered: Mapping[str, str],
+    texts: Mapping[str, Any],
+    group: str,
+) -> dict[str, dict[str, str]]:
+    """The files of an instance that hold no secret, in the order in which they are written.
+
+    :param paths: as filter ``mirror_paths`` returns them.
+    :param started: as of :func:`mirrormaker_files`.
+    :param rendered: path to text: properties, and texts of the model.
+    :param texts: ``header`` of properties, ``identity``, ``logging``, ``scripts`` (name to text),
+        ``sysconfig`` and ``unit``.
+    :param group: that reads them.
+    :returns: path to ``content``, ``group`` and ``mode``, as module ``deployed_files`` takes them.
+    """
+    directory = paths["directory"]
+    known = {
+        **rendered,
+        **{f"{directory}/{name}": text for name, text in texts["scripts"].items()},
+        **{paths[name]: texts[name] for name in ("logging", "sysconfig", "unit")},
     }
+    for_all = (paths["sysconfig"], paths["unit"])
+    return {
+        f"{directory}/identity.json": {"content": texts["identity"]},
+        **{
+            path: {"content": (texts["header"] if path in rendered and path.endswith(".properties")
+                               else "") + known[path]}
+            | ({} if path in for_all else {"group": group, "mode": "0640"})
+            for path in started
+        },
+    }  # fmt: skip
 
 
 def mirrormaker_ownership(found: Mapping[str, Any], release: str) -> dict[str, Any]:
@@ -264,7 +275,8 @@ class FilterModule:
         return {
             function.__name__: function
             for function in (
-                mirrormaker_brokers, mirrormaker_check, mirrormaker_clusters, mirrormaker_document,
+                mirrormaker_brokers, mirrormaker_check, mirrormaker_clusters,
+                mirrormaker_contents, mirrormaker_document,
                 mirrormaker_files, mirrormaker_foreign, mirrormaker_identity,
                 mirrormaker_outcome, mirrormaker_ownership, mirrormaker_said,
                 mirrormaker_unit_said,
