@@ -414,3 +414,15 @@ def test_a_failed_task_is_no_reason_to_stop_where_the_run_starts_it_again(
     connect = computed["task-failed-on-connect"]
     assert connect["refusals"] == []
     assert connect["warnings"] == [FAILED_TASK["message"]]
+
+
+def test_the_role_names_no_engine_and_holds_no_program() -> None:
+    for file in (*ROLE.glob("tasks/*.yml"), *ROLE.glob("vars/**/*.yml"), *ROLE.glob("templates/*")):
+        code = [line.partition("#")[0] for line in file.read_text("utf-8").splitlines()]
+        assert not re.search(r"\bmm[12]\b|mirrormaker_connect|\{%-? set\b", "\n".join(code)), file
+    variables = [
+        name
+        for file in ROLE.glob("vars/**/*.yml")
+        for name in yaml.safe_load(file.read_text("utf-8"))
+    ]
+    assert 15 < len(variables) <= 25
