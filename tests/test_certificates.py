@@ -26,6 +26,11 @@ VARIABLES = {
 }
 
 
+def texts(certificate: str, key: str, authorities: str) -> dict[str, str]:
+    """PEM texts, named as :data:`VARIABLES` are."""
+    return dict(zip(VARIABLES, (certificate, key, authorities), strict=True))
+
+
 class Files:
     """Certificates as PEM text."""
 
@@ -48,7 +53,9 @@ class Files:
     ) -> list[str]:  # fmt: skip
         """What is said of a broker's certificate, by default with its own key."""
         return server_certificate_problems(
-            self[f"{name}.pem"], key or self[f"{name}.key"], authorities or self["lab.ca.pem"],
+            texts(
+                self[f"{name}.pem"], key or self[f"{name}.key"], authorities or self["lab.ca.pem"]
+            ),
             {host: "kafka_broker_host", "localhost": "the broker's own connections"}, VARIABLES,
             pkcs8=pkcs8,
         )  # fmt: skip
@@ -113,7 +120,7 @@ def test_a_key_in_a_form_that_kafka_does_not_read_is_not_quoted(files):
 
 def test_a_path_instead_of_a_certificate():
     with pytest.raises(ModelError, match=r"kafka_broker_ssl_certificate: .* look the file up"):
-        server_certificate_problems("/etc/ssl/source1.pem", "", "", {}, VARIABLES)
+        server_certificate_problems(texts("/etc/ssl/source1.pem", "", ""), {}, VARIABLES)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,7 @@ def test_a_path_instead_of_a_certificate():
 def test_a_certificate_is_for_what_the_server_does_with_it(purposes, client, said):
     certificate, key = self_signed(purposes=[getattr(ExtendedKeyUsageOID, p) for p in purposes])
     problems = server_certificate_problems(
-        certificate, key, certificate, {}, VARIABLES, client=client
+        texts(certificate, key, certificate), {}, VARIABLES, client=client
     )
     assert len(problems) == len(said)
     assert all(f"usage {words}, or" in each for words, each in zip(said, problems, strict=True))

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -277,27 +278,36 @@ def prune(directory: Path, keep: Path) -> None:
             path.unlink()
 
 
-def from_wheelhouse(
-    wheelhouse: str, locks: Path, digests: dict[str, str], spark: bool
-) -> tuple[dict[Path, str], dict[Path, str]]:
+@dataclass(frozen=True)
+class Wheelhouse:
+    """Wheels that go with the report.
+
+    :param directory: where they lie; empty for none.
+    :param digests: see :func:`locked_wheels`.
+    :param spark: whether Spark has to be among them.
+    """
+
+    directory: str
+    digests: dict[str, str]
+    spark: bool
+
+
+def from_wheelhouse(wheelhouse: Wheelhouse, locks: Path) -> tuple[dict[Path, str], dict[Path, str]]:
     """What the report needs of a wheelhouse, with SHA-256: without Spark, and of Spark.
 
-    :param wheelhouse: its directory; empty for none.
     :param locks: directory of the locks.
-    :param digests: see :func:`locked_wheels`.
-    :param spark: whether Spark has to be there.
     :raises BundleError: a wheel is missing, or is not what the lock names.
     """
-    if not wheelhouse:
+    if not wheelhouse.directory:
         return {}, {}
     client, every = (locked((locks / f"{name}.txt").read_text()) for name in ("client", "spark"))
-    wheels = locked_wheels(Path(wheelhouse), every, digests)
-    missing = (every if spark else client).keys() - {of_wheel(path) for path in wheels}
+    wheels = locked_wheels(Path(wheelhouse.directory), every, wheelhouse.digests)
+    missing = (every if wheelhouse.spark else client).keys() - {of_wheel(path) for path in wheels}
     if missing:
         names = ", ".join(f"{name} {version}" for name, version in sorted(missing))
         raise BundleError(
-            f"mirror_report_wheelhouse: {wheelhouse} holds no wheel of {names}. Fill it as "
-            "docs/operations.md says, or leave the variable empty to install from the package "
+            f"mirror_report_wheelhouse: {wheelhouse.directory} holds no wheel of {names}. Fill it "
+            "as docs/operations.md says, or leave the variable empty to install from the package "
             "index of the host."
         )
     ours = {path: digest for path, digest in wheels.items() if of_wheel(path) in client}
@@ -307,21 +317,17 @@ def from_wheelhouse(
 def bundle(
     source: Path,
     directory: Path,
-    wheelhouse: str,
-    digests: dict[str, str],
+    wheelhouse: Wheelhouse,
     locks: Path,
-    spark: bool,
     prefix: str,
+    *,
     check: bool,
 ) -> dict[str, Any]:
     """Make sure that wheel and archive exist.
 
     :param source: source of the report.
     :param directory: where wheels and archives are kept.
-    :param wheelhouse: directory of further wheels, or empty.
-    :param digests: see :func:`locked_wheels`.
     :param locks: directory of the locks.
-    :param spark: whether Spark has to be in the wheelhouse.
     :param prefix: directory inside the archive.
     :param check: compute only; build and write nothing.
     :returns: ``changed``, ``hash`` of the source, the path ``archive`` (empty if not built),
@@ -330,7 +336,7 @@ def bundle(
     """
     files = source_files(source)
     identity = content_hash(source, files)
-    others, loose = from_wheelhouse(wheelhouse, locks, digests, spark)
+    others, loose = from_wheelhouse(wheelhouse, locks)
     texts = {
         path.name: with_digests(path.read_text(), {**others, **loose})
         for path in sorted(locks.glob("*.txt"))
@@ -347,27 +353,23 @@ def bundle(
     }
     if check:
         return result
-    changed = False
     wheels, archives = directory / "wheels", directory / "bundles"
     for path in (wheels, archives):
         path.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         home = wheels / identity[:16]
-        if not home.is_dir():
-            build_wheel(source, files, home, wheelhouse, locks / "build.txt")
-            changed = True
+        if no_wheel := not home.is_dir():
+            build_wheel(source, files, home, wheelhouse.directory, locks / "build.txt")
         wheel = next(home.glob("*.whl"))
         packed = {wheel: sha256(wheel), **others}
-        pin = f"mirror-report=={of_wheel(wheel)[1]} --hash=sha256:{packed[wheel]}\n"
-        texts["own.txt"] = pin
+        texts["own.txt"] = f"mirror-report=={of_wheel(wheel)[1]} --hash=sha256:{packed[wheel]}\n"
         archive = archives / f"{bundle_key(packed, texts, prefix)}.tar"
-        if not archive.is_file():
+        if no_archive := not archive.is_file():
             pack(archive, packed, texts, prefix)
-            changed = True
         prune(wheels, home)
         prune(archives, archive)
-    return {**result, "changed": changed, "archive": str(archive)}
+    return {**result, "changed": no_wheel or no_archive, "archive": str(archive)}
 
 
 def main() -> None:
@@ -391,12 +393,14 @@ def main() -> None:
         result = bundle(
             Path(given["source"]).resolve(),
             Path(given["directory"]).expanduser(),
-            str(Path(given["wheelhouse"]).expanduser()) if given["wheelhouse"] else "",
-            given["digests"],
+            Wheelhouse(
+                str(Path(given["wheelhouse"]).expanduser()) if given["wheelhouse"] else "",
+                given["digests"],
+                given["spark"],
+            ),
             Path(given["locks"]),
-            given["spark"],
             given["prefix"],
-            module.check_mode,
+            check=module.check_mode,
         )
     except (BundleError, OSError) as error:
         module.fail_json(msg=str(error))

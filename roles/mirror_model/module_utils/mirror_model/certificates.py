@@ -14,8 +14,8 @@ from .keys import ModelError
 
 
 @dataclass(frozen=True)
-class Variables:
-    """What an inventory calls a certificate, its key, and those who are trusted."""
+class Credentials:
+    """A certificate, its key, and those who are trusted: their PEM texts, or their variables."""
 
     certificate: str
     key: str
@@ -23,9 +23,7 @@ class Variables:
 
 
 def server_certificate_problems(
-    certificate: str,
-    key: str,
-    authorities: str,
+    texts: Mapping[str, str],
     hosts: Mapping[str, str],
     variables: Mapping[str, str],
     *,
@@ -34,24 +32,23 @@ def server_certificate_problems(
 ) -> list[str]:
     """Why a server could not work with a certificate.
 
-    :param certificate: PEM text of the server's certificate and what leads to its authority.
-    :param key: PEM text of its private key, SECRET.
-    :param authorities: PEM text of those who are trusted.
+    :param texts: PEM texts of :class:`Credentials`: the server's certificate and what leads to its
+        authority, its private key, SECRET, and those who are trusted.
     :param hosts: name that clients connect to -> what says so.
-    :param variables: :class:`Variables`.
+    :param variables: what an inventory calls these :class:`Credentials`.
     :param pkcs8: whether the server reads no other form of a key.
     :param client: whether it shows the certificate to other servers as well.
     :returns: messages that name the variable and the cure, and hold nothing of the key.
     :raises ModelError: a text holds no certificate.
     """
-    named = Variables(**variables)
-    chain = _certificates(named.certificate, certificate)
+    given, named = Credentials(**texts), Credentials(**variables)
+    chain = _certificates(named.certificate, given.certificate)
     return [
-        *_of_key(chain[0], key, named, pkcs8=pkcs8),
+        *_of_key(chain[0], given.key, named, pkcs8=pkcs8),
         *_of_time(chain[0], datetime.datetime.now(datetime.UTC), named),
         *_of_names(chain[0], hosts, named),
         *_of_purpose(chain[0], named, client=client),
-        *_of_issuer(chain, _certificates(named.authorities, authorities), named),
+        *_of_issuer(chain, _certificates(named.authorities, given.authorities), named),
     ]
 
 
@@ -65,7 +62,7 @@ def _certificates(name: str, text: str) -> list[x509.Certificate]:
 
 
 def _of_key(
-    certificate: x509.Certificate, key: str, named: Variables, *, pkcs8: bool
+    certificate: x509.Certificate, key: str, named: Credentials, *, pkcs8: bool
 ) -> Iterator[str]:
     if pkcs8 and "-----BEGIN PRIVATE KEY-----" not in key:
         yield (
@@ -83,7 +80,7 @@ def _of_key(
 
 
 def _of_time(
-    certificate: x509.Certificate, now: datetime.datetime, named: Variables
+    certificate: x509.Certificate, now: datetime.datetime, named: Credentials
 ) -> Iterator[str]:
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if end <= now:
@@ -96,7 +93,7 @@ def _of_time(
 
 
 def _of_names(
-    certificate: x509.Certificate, hosts: Mapping[str, str], named: Variables
+    certificate: x509.Certificate, hosts: Mapping[str, str], named: Credentials
 ) -> Iterator[str]:
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -114,7 +111,9 @@ def _of_names(
             )
 
 
-def _of_purpose(certificate: x509.Certificate, named: Variables, *, client: bool) -> Iterator[str]:
+def _of_purpose(
+    certificate: x509.Certificate, named: Credentials, *, client: bool
+) -> Iterator[str]:
     try:
         extension = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
@@ -130,7 +129,7 @@ def _of_purpose(certificate: x509.Certificate, named: Variables, *, client: bool
 
 
 def _of_issuer(
-    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], named: Variables
+    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], named: Credentials
 ) -> Iterator[str]:
     current = chain[0]
     for _ in chain:

@@ -1,6 +1,6 @@
 """What MirrorMaker 2 must be allowed, as measured with brokers that refuse everything else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,8 +30,6 @@ def permissions(flow: Flow, places: Places) -> list[acls.Row]:
     """What the mirror needs for a flow."""
     source, target = flow["source"], flow["target"]
     groups, excluded = acls.names(flow["consumer_groups"]), unmirrored(flow, places.named)
-    own = connector_topics(flow, places.named)
-    workers = places.workers.values()
     topics = {
         "CREATE": "MirrorMaker 2 does not create the topics on the target and only warns",
         "WRITE": "MirrorMaker 2's tasks fail at the first record",
@@ -41,7 +39,7 @@ def permissions(flow: Flow, places: Places) -> list[acls.Row]:
         topics["ALTER_CONFIGS"] = "topic configs do not follow; MirrorMaker 2 only warns"
     if groups:
         topics["READ"] = "group offsets do not follow: 'Unable to sync offsets', without a reason"
-    rows = [
+    return [
         *acls.rows(source, "topic", acls.topics(flow, excluded), {
             "READ": "MirrorMaker 2 cannot read the topics, or does not see them",
             "DESCRIBE_CONFIGS": "MirrorMaker 2 creates no new topic on the target",
@@ -53,7 +51,7 @@ def permissions(flow: Flow, places: Places) -> list[acls.Row]:
             "READ": "MirrorMaker 2 ends with status 1 after most of a minute",
         }),
         *acls.rows(
-            target, "topic", acls.literal(*workers),
+            target, "topic", acls.literal(*places.workers.values()),
             dict.fromkeys(("CREATE", "READ", "WRITE"), "MirrorMaker 2 ends with status 1"),
         ),
         *acls.rows(
@@ -62,31 +60,35 @@ def permissions(flow: Flow, places: Places) -> list[acls.Row]:
         *acls.rows(target, "group", groups, {
             "READ": "group offsets do not follow: 'Error querying for consumer group'",
         }),
+        *_optional(flow, places),
     ]  # fmt: skip
+
+
+def _optional(flow: Flow, places: Places) -> Iterator[acls.Row]:
+    """What is needed for what a flow can do without: MirrorMaker 2's own topics, and ACLs."""
+    groups, own = acls.names(flow["consumer_groups"]), connector_topics(flow, places.named)
+    source, target = flow["source"], flow["target"]
     if is_on(flow, "emit.offset-syncs.enabled"):
         syncs = dict.fromkeys(("CREATE", "WRITE"), "MirrorMaker 2 cannot keep offset syncs")
         if groups:
             syncs["READ"] = "MirrorMaker 2 floods its journal, and group offsets do not follow"
-        rows += acls.rows(target, "topic", acls.literal(own["offset_syncs_topic"]), syncs)
+        yield from acls.rows(target, "topic", acls.literal(own["offset_syncs_topic"]), syncs)
     if groups:
-        rows += acls.rows(target, "topic", acls.literal(own["checkpoints_topic"]), {
+        yield from acls.rows(target, "topic", acls.literal(own["checkpoints_topic"]), {
             "CREATE": "group offsets do not follow",
             "WRITE": "group offsets do not follow",
             "READ": "group offsets are translated less exactly after a start",
         })  # fmt: skip
     if is_on(flow, "emit.heartbeats.enabled"):
-        rows += acls.rows(
+        yield from acls.rows(
             flow[places.heartbeats], "topic", acls.literal("heartbeats"),
             dict.fromkeys(("CREATE", "WRITE"), "the heartbeat task fails"),
         )  # fmt: skip
     if is_on(flow, "sync.topic.acls.enabled"):
-        rows += [
-            *acls.on_cluster(
-                source, {"DESCRIBE": "ACLs do not follow: an error at every interval"}
-            ),
-            *acls.on_cluster(target, {"ALTER": "ACLs do not follow"}),
-        ]
-    return rows
+        yield from acls.on_cluster(
+            source, {"DESCRIBE": "ACLs do not follow: an error at every interval"}
+        )
+        yield from acls.on_cluster(target, {"ALTER": "ACLs do not follow"})
 
 
 def report_permissions(flow: Flow, places: Places) -> list[acls.Row]:
