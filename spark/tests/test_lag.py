@@ -362,7 +362,7 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
     state: Any, severity: str, kind: str, count: int | None
 ) -> None:
     rows = [PartitionLag("orders", "t", p, state, 0, 9, 2, 7, 1.0, 15) for p in (0, 1)]
-    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)
+    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
     assert (found.severity, found.kind, found.count) == (severity, kind, count)
     assert found.topic == "t"
     assert found.action
@@ -384,40 +384,44 @@ def test_a_finding_tells_how_long_records_wait_as_the_table_does(
         "orders", "t", 0, "STOPPED", 0, 9, 2, 7, 1_795_834_421.0,
         waiting_seconds=waits, waiting_at_least=at_least,
     )  # fmt: skip
-    (found,) = lag_findings.judge(FLOW, [row], EMPTY, CLUSTERS)
+    (found,) = lag_findings.judge(FLOW, [row], EMPTY, CLUSTERS["east"])
     assert words in found.message
 
 
 def test_a_mirror_that_nobody_runs_is_a_finding_also_if_nothing_waits() -> None:
     rows = [PartitionLag("orders", t, 0, "IDLE", 0, 9, 9, 0, 0.0) for t in ("t", "u")]
-    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)
+    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
     assert (found.severity, found.kind, found.topic) == ("warning", "not_running", None)
     assert "start" in found.action
-    assert lag_findings.judge(FLOW, [], EMPTY, CLUSTERS) == []
+    assert lag_findings.judge(FLOW, [], EMPTY, CLUSTERS["east"]) == []
 
 
 def test_nobody_says_that_nothing_waits_while_the_lag_is_unknown() -> None:
     known = PartitionLag("orders", "t", 0, "IDLE", 0, 9, 9, 0, 0.0)
     unknown = PartitionLag("orders", "u", 0, "UNKNOWN", None, None, None, None, None)
     for rows in ([unknown], [known, unknown]):
-        found = {one.kind: one.message for one in lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS)}
+        found = {
+            one.kind: one.message for one in lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
+        }
         assert found.keys() == {"unknown_lag", "not_running"}
         assert "nothing waits" not in found["not_running"]
         assert "not known" in found["not_running"]
         assert "group g has no member" in found["not_running"]
     waiting = replace(known, state="STOPPED", lag_records=7)
-    kinds = [one.kind for one in lag_findings.judge(FLOW, [waiting, unknown], EMPTY, CLUSTERS)]
+    kinds = [
+        one.kind for one in lag_findings.judge(FLOW, [waiting, unknown], EMPTY, CLUSTERS["east"])
+    ]
     assert kinds == ["stopped", "unknown_lag"], "it is said once that nobody mirrors"
 
 
 def test_good_states_are_no_finding() -> None:
     rows = [PartitionLag("orders", "t", 0, state, 0, 9, 9, 0, 0.0) for state in ("OK", "IDLE")]
-    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
+    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS["east"]) == []
 
 
 def test_mirror_that_goes_on_past_a_truncation_is_reported_by_its_loss_alone() -> None:
     rows = [PartitionLag("orders", "t", 0, "TRUNCATED", 0, 9, 2, 7, 1.0, 15)]
-    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS) == []
+    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS["east"]) == []
 
 
 def test_transaction_that_stays_open_is_a_finding_with_the_command_that_ends_it() -> None:

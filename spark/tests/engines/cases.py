@@ -165,7 +165,7 @@ class Case:
             "STALLED", "STOPPED", "LAGGING", "REWOUND", "RESET", "UNKNOWN", "OK",
         )  # fmt: skip
         rows = [replace(self.rows[0], state=state) for state in states]
-        return lag_findings.judge(self.flow, rows, GROUP, CLUSTERS)
+        return lag_findings.judge(self.flow, rows, GROUP, CLUSTERS["east"])
 
     def allowed(self) -> list[Finding]:
         """A permission that is missing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, get_args
 
 from mirror_report.checks.kinds import TABLE
@@ -95,10 +96,15 @@ def report(**changes: Any) -> Report:
     """A report in which everything occurs: every class, state and kind of finding, and evil."""
     found = worst_first(
         [
-            finding("missing", f"payments: 2 records missing {EVIL}", COMMAND, flow="orders",
-                    topic="payments", partition=3, count=2),
+            replace(
+                finding("missing", f"payments: 2 records missing {EVIL}", COMMAND, flow="orders",
+                        topic="payments", count=2),
+                partition=3,
+            ),
             finding("extra", f"{LONG}: 1 extra", f"kafka-topics.sh --describe --topic {LONG}"),
-            finding("duplicate", "orders: 1 duplicate", "wait", flow="orders", accounted=True),
+            replace(
+                finding("duplicate", "orders: 1 duplicate", "wait", flow="orders"), accounted=True
+            ),
             *(
                 finding(kind, f"something about {kind}", f"mirror-report run # {kind}")
                 for kind in TABLE

@@ -35,8 +35,7 @@ def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> 
                 "certificate_expiry",
                 f"{_named(certificate)} {_ending(certificate, left)}",
                 _action(certificate),
-                severity=None if left is not None and left > 0 else "critical",
-            )
+            ).rated("warning" if left is not None and left > 0 else "critical")
         )
     return found
 

@@ -1,6 +1,6 @@
 """What the report says of a topic's content, and what to do about it; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mirror_report.checks import remedies
 from mirror_report.checks.kinds import TABLE
@@ -35,67 +35,65 @@ PARTITIONS_NAMED = 8
 def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) -> list[Finding]:
     """One finding for each class with records; what an earlier run reported is accounted."""
     source, target = clusters[flow.source], clusters[flow.target]
-    found = [
-        _found(topic, kind, _action(kind, topic, flow, source, target))
-        for kind in CLASSES
-        if topic.counts.get(kind)
+    return [
+        *(
+            _found(topic, kind, _action(kind, topic, flow, source, target))
+            for kind in CLASSES
+            if topic.counts.get(kind)
+        ),
+        *_known(topic),
+        *_not_compared(topic, flow),
     ]
-    found += [
-        finding(
-            kind, f"{_name(topic)}: {count} {TEXTS[kind]} (known)", "",
-            flow=topic.flow, topic=topic.topic, count=count, accounted=True, severity="warning",
-        )
-        for kind, count in topic.accounted.items()
-        if count and kind != "unverifiable"
-    ]  # fmt: skip
-    older = topic.accounted.get("unverifiable", 0)
-    if older:
-        found.append(
-            finding(
-                "unverifiable", f"{_name(topic)}: {older} {OLDER}", "Nothing: each source loses "
-                "records by its retention; what comes from now on is compared",
-                flow=topic.flow, topic=topic.topic, count=older, severity="ok",
-            )
-        )  # fmt: skip
+
+
+def _known(topic: TopicParity) -> Iterator[Finding]:
+    """What an earlier run reported, and what comes of an older time."""
+    for kind, count in topic.accounted.items():
+        if count and kind != "unverifiable":
+            yield Finding(
+                "warning", kind, topic.flow, topic.topic, None, count,
+                f"{_name(topic)}: {count} {TEXTS[kind]} (known)", "", accounted=True,
+            )  # fmt: skip
+    if older := topic.accounted.get("unverifiable", 0):
+        yield finding(
+            "unverifiable", f"{_name(topic)}: {older} {OLDER}", "Nothing: each source loses "
+            "records by its retention; what comes from now on is compared",
+            flow=topic.flow, topic=topic.topic, count=older,
+        ).rated("ok")  # fmt: skip
+
+
+def _not_compared(topic: TopicParity, flow: Flow) -> Iterator[Finding]:
+    """Records of which it is not known whether they arrived."""
     if topic.status != "skipped" and topic.skipped_records and topic.strategy != "latest_by_key":
-        found.append(
-            finding(
-                "skipped",
-                f"{_name(topic)}: {topic.skipped_records} records were mirrored about when the "
-                "baseline was recorded, and were not found: whether they arrived is not known",
-                f"With the producers at rest, {remedies.prove(topic.flow, topic.topic)} compares "
-                f"everything; {remedies.renew(flow, topic.source_topic)} leaves them out",
-                flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
-            )
+        yield finding(
+            "skipped",
+            f"{_name(topic)}: {topic.skipped_records} records were mirrored about when the "
+            "baseline was recorded, and were not found: whether they arrived is not known",
+            f"With the producers at rest, {remedies.prove(topic.flow, topic.topic)} compares "
+            f"everything; {remedies.renew(flow, topic.source_topic)} leaves them out",
+            flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
         )  # fmt: skip
     if topic.open_unjudged:
-        found.append(
-            finding(
-                "not_judged",
-                f"{_name(topic)}: {topic.open_unjudged} records below the committed position, in "
-                "minutes that stay open, were not judged for losses",
-                "mirror-report run again. If it stays, raise budget.max_bytes and "
-                "budget.deadline_seconds, or, with the producers at rest, compare everything: "
-                f"{remedies.prove(topic.flow, topic.topic)}",
-                flow=topic.flow, topic=topic.topic, count=topic.open_unjudged,
-            )
+        yield finding(
+            "not_judged",
+            f"{_name(topic)}: {topic.open_unjudged} records below the committed position, in "
+            "minutes that stay open, were not judged for losses",
+            "mirror-report run again. If it stays, raise budget.max_bytes and "
+            "budget.deadline_seconds, or, with the producers at rest, compare everything: "
+            f"{remedies.prove(topic.flow, topic.topic)}",
+            flow=topic.flow, topic=topic.topic, count=topic.open_unjudged,
         )  # fmt: skip
     if topic.status == "skipped":
-        found.append(
-            finding(
-                "skipped", f"{_name(topic)}: not compared: {topic.reason}",
-                "Compare this topic by other means", flow=topic.flow, topic=topic.topic,
-                count=topic.skipped_records or None,
-            )
+        yield finding(
+            "skipped", f"{_name(topic)}: not compared: {topic.reason}",
+            "Compare this topic by other means", flow=topic.flow, topic=topic.topic,
+            count=topic.skipped_records or None,
         )  # fmt: skip
     if topic.status == "unknown":
-        found.append(
-            finding(
-                "parity_unavailable", f"{_name(topic)}: not compared: {topic.reason}",
-                "mirror-report run again", flow=topic.flow, topic=topic.topic,
-            )
+        yield finding(
+            "parity_unavailable", f"{_name(topic)}: not compared: {topic.reason}",
+            "mirror-report run again", flow=topic.flow, topic=topic.topic,
         )  # fmt: skip
-    return found
 
 
 def _found(topic: TopicParity, kind: str, action: str) -> Finding:
@@ -116,16 +114,11 @@ def _found(topic: TopicParity, kind: str, action: str) -> Finding:
         same = topic.replaced_records == topic.counts[kind]
         text = REPLACED if same else f"{text}; {topic.replaced_records} {REPLACED}"
         action = WRITE_UTF8 if same else f"{action}. {WRITE_UTF8}"
-    return finding(
-        kind,
-        f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}",
-        action,
-        flow=topic.flow,
-        topic=topic.topic,
-        partition=int(next(iter(partitions))) if len(partitions) == 1 else None,
-        count=topic.counts[kind],
-        severity=severity(kind, keeps_partitions=bool(partitions)),
-    )
+    return Finding(
+        severity(kind, keeps_partitions=bool(partitions)), kind, topic.flow, topic.topic,
+        int(next(iter(partitions))) if len(partitions) == 1 else None, topic.counts[kind],
+        f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}", action,
+    )  # fmt: skip
 
 
 def severity(kind: str, *, keeps_partitions: bool) -> Severity:

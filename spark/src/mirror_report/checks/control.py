@@ -88,8 +88,7 @@ def _somebody(flow: Flow, topic: str, who: Sequence[str], may: str, why: str) ->
         "workers need: they would stop",
         flow=flow.name,
         topic=topic,
-        severity="ok",
-    )
+    ).rated("ok")
 
 
 def _allowed(rows: Granted, operations: Sequence[str]) -> set[str]:

@@ -59,19 +59,19 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
         kind, action = not_compared[topic.status]
         text = f"{where}: not compared: {topic.reason}"
         found.append(finding(kind, text, action, flow=flow, topic=topic.topic))
-    differences: Sequence[tuple[str, int, str, Severity | None]] = (
+    differences: Sequence[tuple[str, int, str, Severity]] = (
         ("missing", topic.fewer,
-         f"at least {topic.fewer} records of the source are not on the target", None),
+         f"at least {topic.fewer} records of the source are not on the target", "critical"),
         ("differs", topic.buckets_same_number,
          f"{topic.buckets_same_number} buckets hold as many records on both sides, and others",
-         None),
+         "critical"),
         ("differs", topic.more,
          f"the target holds {topic.more} records more: duplicates, foreign ones, or some that "
          "reached the source after its bundle", "warning"),
     )  # fmt: skip
     return found + [
-        finding(kind, f"{where}: {text}", again, flow=flow, topic=topic.topic, count=count,
-                severity=severity)
+        finding(kind, f"{where}: {text}", again, flow=flow, topic=topic.topic, count=count)
+        .rated(severity)
         for kind, count, text, severity in differences
         if count
     ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What the lag of a flow means to an operator: rows in, findings out; no I/O."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mirror_report.checks import remedies
 from mirror_report.checks.verdict import finding
@@ -20,7 +21,7 @@ SHOWN = 3
 
 
 def judge(
-    flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, clusters: Mapping[str, Cluster]
+    flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, source: Cluster
 ) -> list[Finding]:
     """One finding per topic and bad state, and one if nobody mirrors and nothing waits.
 
@@ -35,10 +36,7 @@ def judge(
             state = "STOPPED"
         if state not in ("OK", "IDLE", "TRUNCATED"):
             by_topic.setdefault((row.topic, state), []).append(row)
-    found = [
-        _of_state(flow, topic, state, some, group, clusters)
-        for (topic, state), some in by_topic.items()
-    ]
+    found = [_of_state(flow, state, some, group, source) for (_, state), some in by_topic.items()]
     if not group.members and rows and not any(row.lag_records for row in rows):
         known = all(row.lag_records is not None for row in rows)
         what = (
@@ -57,23 +55,16 @@ def judge(
 
 
 def _of_state(
-    flow: Flow,
-    topic: str,
-    state: LagState,
-    rows: Sequence[PartitionLag],
-    group: GroupSnapshot,
-    clusters: Mapping[str, Cluster],
+    flow: Flow, state: LagState, rows: Sequence[PartitionLag], group: GroupSnapshot, source: Cluster
 ) -> Finding:
-    behind = sum(row.lag_records or 0 for row in rows)
-    age = _oldest(rows)
+    """What a state says of those partitions of one topic that are in it."""
+    topic, behind, age = rows[0].topic, sum(row.lag_records or 0 for row in rows), _oldest(rows)
     where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
     never = any(row.catches_up is False for row in rows)
     members = ", ".join(sorted({member.host for member in group.members}))
     parallelism, restart = flow.engine.parallelism, remedies.connector(flow, "restart")
     host, journal = remedies.host(flow), remedies.journal(flow)
-    describe = remedies.tool(
-        clusters[flow.source], "kafka-topics.sh", "--describe", "--topic", topic
-    )
+    describe = remedies.tool(source, "kafka-topics.sh", "--describe", "--topic", topic)
     texts: Mapping[LagState, tuple[str, int | None, str, str]] = {
         "RESET": (
             "reset", len(rows),
@@ -158,20 +149,18 @@ def hung(
             source, "kafka-transactions.sh", "abort", "--topic", name, "--partition",
             str(partition), "--start-offset", str(oldest.start_offset),
         )  # fmt: skip
-        found.append(
-            finding(
-                "hung_transaction",
-                f"{name}: a transaction{whose} is open for "
-                f"{'at least ' if oldest.at_least else ''}{oldest.seconds:.0f} s in partition "
-                f"{partition} ({len(some)} in all); readers of committed records wait for it, and "
-                "what follows it is neither counted as lag nor compared",
-                f"If its producer is gone, end it: {abort}",
-                flow=flow.name,
-                topic=name,
-                partition=partition,
-                count=len(some),
-            )
+        hanging = finding(
+            "hung_transaction",
+            f"{name}: a transaction{whose} is open for "
+            f"{'at least ' if oldest.at_least else ''}{oldest.seconds:.0f} s in partition "
+            f"{partition} ({len(some)} in all); readers of committed records wait for it, and "
+            "what follows it is neither counted as lag nor compared",
+            f"If its producer is gone, end it: {abort}",
+            flow=flow.name,
+            topic=name,
+            count=len(some),
         )
+        found.append(replace(hanging, partition=partition))
     return found
 
 
@@ -239,6 +228,5 @@ def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
             f"mirror-report lag --flow {flow.name} --json",
             flow=flow.name,
             count=lagging - asked,
-            severity="ok",
-        )
+        ).rated("ok")
     ]

@@ -155,8 +155,7 @@ def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
         grant(cluster, row),
         flow=flow.name,
         topic=lack.example if row.resource == "topic" and lack.example != nobodys(row) else None,
-        severity=severity,
-    )
+    ).rated(severity)
 
 
 def _unknown(flow: Flow, cluster: Cluster, why: Mapping[Permission, str]) -> list[Finding]:

@@ -102,8 +102,7 @@ def _ends(flow: Flow, record: UnitRecord, why: str) -> list[Finding]:
             f"once with {remedies.service(flow, 'restart')}",
             flow=flow.name,
             count=record.ends,
-            severity="warning" if record.runs else "critical",
-        )
+        ).rated("warning" if record.runs else "critical")
     ]
 
 

@@ -44,8 +44,7 @@ def clusters(releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
                     f"{alias} answers as Kafka {named(release)} does: clusters below "
                     f"{named(OLDEST)} are not supported",
                     f"Upgrade {alias}",
-                    severity="critical",
-                )
+                ).rated("critical")
             )
         elif untold:
             found.append(
@@ -76,8 +75,7 @@ def settings(flow: Flow, release: tuple[int, ...] | None) -> list[Finding]:
             f"Set sync.topic.configs.enabled to false in properties of flow {flow.name}, or "
             f"upgrade {flow.target} to {named(ALTERS_ONE_SETTING)} or later",
             flow=flow.name,
-            severity="critical",
-        )
+        ).rated("critical")
     ]
 
 

@@ -157,9 +157,8 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
                 "List the topics by name, grant the identity DESCRIBE_CONFIGS on the cluster "
                 f"{flow.target}, or accept it by name and create topics in time: "
                 f"mirror_accept: [{accepted}]",
-                severity="unknown",
                 flow=flow.name,
-            )
+            ).rated("unknown")
         ]
     return [
         finding(
@@ -187,8 +186,7 @@ def _fewer(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findi
             f"on {flow.target}; records already there keep their partition",
             flow=flow.name,
             topic=ours.name,
-            severity="critical" if kept else None,
-        )
+        ).rated("critical" if kept else "warning")
     ]
 
 

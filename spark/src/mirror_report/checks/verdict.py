@@ -27,14 +27,10 @@ def finding(
     *,
     flow: str | None = None,
     topic: str | None = None,
-    partition: int | None = None,
     count: int | None = None,
-    accounted: bool = False,
-    severity: Severity | None = None,
 ) -> Finding:
-    """Make a finding, with the severity of its kind unless another is given."""
-    severity = severity or TABLE[kind].severity
-    return Finding(severity, kind, flow, topic, partition, count, message, action, accounted)
+    """Make a finding, with the severity of its kind."""
+    return Finding(TABLE[kind].severity, kind, flow, topic, None, count, message, action)
 
 
 def effective(found: Finding) -> Severity:

@@ -124,7 +124,7 @@ class _Measurement:
         status = self._status()
         self.findings.extend([
             *loss_checks.judge(flow, losses, cluster),
-            *lag_findings.judge(flow, rows, observed.group, self.settings.clusters),
+            *lag_findings.judge(flow, rows, observed.group, cluster),
             *lag_findings.hung(flow, transactions, cluster, warn),
             *lag_findings.heartbeat(flow, status, warn, cluster),
             *workers.judge(flow, mirror, observed.group),

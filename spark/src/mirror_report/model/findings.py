@@ -1,7 +1,7 @@
 """What the report has to say, and the verdict."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 Severity = Literal["ok", "warning", "critical", "unknown"]
 
@@ -25,6 +25,10 @@ class Finding:
     message: str
     action: str
     accounted: bool = False
+
+    def rated(self, severity: Severity) -> Self:
+        """The same, of another severity than its kind has as a rule."""
+        return replace(self, severity=severity)
 
 
 @dataclass(frozen=True)
