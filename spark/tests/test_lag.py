@@ -16,6 +16,7 @@ from mirror_report.model import (
     GroupMember,
     GroupSnapshot,
     MirrorStatus,
+    Observed,
     OpenTransaction,
     PartitionLag,
     PartitionSnapshot,
@@ -28,6 +29,7 @@ FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("
 LATEST = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", start="latest")
 ALIVE = GroupSnapshot("g", "Stable", (GroupMember("c", "10.0.0.1", (("t", 0),)),))
 EMPTY = GroupSnapshot("g", "Empty", ())
+NOTHING = ClusterSnapshot("west", "id", NOW, {})
 CLUSTERS = {"east": Cluster("east", ("east1:9092",)), "west": Cluster("west", ("west1:9092",))}
 WARN = Warn(lag_records=1000, lag_seconds=600, stalled_seconds=300)
 
@@ -80,10 +82,12 @@ def row(
     times = {} if committed_at_ms is None else {("t", 0): committed_at_ms}
     past = remembered(*history)
     (found,) = lag.measure(
-        flow, snapshot, MirrorStatus(committed, times), group,
-        positions.by_partition(flow, snapshot, committed, baseline or {}, past),
-        evidence=lag.Evidence(ages=ages or {}, **evidence), history=past,
-        baseline=baseline or {}, warn=warn,
+        flow, Observed(snapshot, MirrorStatus(committed, times), group, NOTHING, None),
+        lag.Evidence(
+            positions.by_partition(flow, snapshot, committed, baseline or {}, past),
+            ages=ages or {}, **evidence,
+        ),
+        history=past, baseline=baseline or {}, warn=warn,
     )  # fmt: skip
     return found
 

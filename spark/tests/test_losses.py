@@ -9,7 +9,10 @@ from mirror_report.checks import losses, partition_history
 from mirror_report.config import Cluster, Flow
 from mirror_report.model import (
     ClusterSnapshot,
+    GroupMember,
+    GroupSnapshot,
     MirrorStatus,
+    Observed,
     OffsetSync,
     PartitionSnapshot,
     Place,
@@ -18,6 +21,8 @@ from mirror_report.model import (
 )
 
 NOW = 1_800_000_000_000
+ALIVE = GroupSnapshot("g", "Stable", (GroupMember("c", "10.0.0.1", (("t", 0),)),))
+EMPTY = GroupSnapshot("g", "Empty", ())
 AT: Place = ("t", 0)
 EAST = Cluster("east", ("east1:9092",))
 MM1 = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", commit_interval_ms=10_000)
@@ -60,14 +65,17 @@ def losses_of(
     syncs = {} if sync is None else {AT: OffsetSync(*sync, NOW)}
     found = losses.observe(
         flow,
-        cluster("east", start, end),
-        cluster("west", 0, target_end),
-        MirrorStatus({"t": {0: position}}, {}, syncs),
+        Observed(
+            cluster("east", start, end),
+            MirrorStatus({"t": {0: position}}, {}, syncs),
+            ALIVE if alive else EMPTY,
+            cluster("west", 0, target_end),
+            None,
+        ),
         {AT: position},
         earlier(*history),
         baseline=baseline or {},
         rises=rises or {},
-        alive=alive,
     )
     lost, maybe = found.get(AT, ([], []))
     return losses.size(lost), losses.size(maybe)

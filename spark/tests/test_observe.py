@@ -8,10 +8,11 @@ from mirror_report.model import (
     ClusterSnapshot,
     GroupSnapshot,
     MirrorStatus,
+    Observed,
     PartitionSnapshot,
     TopicSnapshot,
 )
-from mirror_report.observe import Clients, Observed, literals, with_later_ends
+from mirror_report.observe import Clients, literals, with_later_ends
 
 
 def test_named_topics_are_asked_for_by_name() -> None:

@@ -8,7 +8,6 @@ import dataclasses
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from mirror_report.checks import topic_identity
@@ -25,6 +24,7 @@ from mirror_report.model import (
     FlowStatus,
     GroupSnapshot,
     MirrorStatus,
+    Observed,
     OffsetSync,
     Place,
     Positions,
@@ -35,27 +35,6 @@ from mirror_report.state.store import StateError, Store
 # Manifest: cluster -> topic -> what was seen of a topic without an id
 # (:mod:`checks.topic_identity`).
 MARKS = "marks"
-
-
-@dataclass(frozen=True)
-class Observed:
-    """One observation of a flow.
-
-    :param auto_creation: whether the target creates topics by itself; ``None``: not known.
-    :param target_error: why the target could not be asked; all of its topics are unknown then.
-    """
-
-    source: ClusterSnapshot
-    mirror: MirrorStatus
-    group: GroupSnapshot
-    target: ClusterSnapshot
-    auto_creation: bool | None
-    target_error: ReportError | None = None
-
-    @property
-    def positions(self) -> Positions:
-        """Committed positions."""
-        return self.mirror.positions
 
 
 class Clients:

@@ -27,6 +27,7 @@ from mirror_report.model import (
     GroupSnapshot,
     LagState,
     MirrorStatus,
+    Observed,
     OffsetSync,
     PartitionSnapshot,
     Sample,
@@ -66,6 +67,7 @@ def snapshot(
 
 CLUSTERS = {alias: Cluster(alias, (f"{alias}1:9092",)) for alias in ("east", "west")}
 GROUP = GroupSnapshot("g", "Stable", (GroupMember("c", "mirror1", (("t", 0),)),))
+EMPTY_GROUP = GroupSnapshot("g", "Empty", ())
 FAILED = WorkerState("MirrorSourceConnector", 0, "FAILED", "boom")
 EMPTY = TopicParity(
     flow="orders", source_topic="t", topic="t", status="mismatch", source_records=9,
@@ -107,8 +109,8 @@ class Case:
         )
         self.waiting = position_checks.waiting(flow, self.source, self.places)
         self.rows = lag.measure(
-            flow, self.source, self.mirror, GROUP, self.places, evidence=lag.Evidence(),
-            history=self.past, baseline={}, warn=Warn(),
+            flow, Observed(self.source, self.mirror, GROUP, self.copied, None),
+            lag.Evidence(self.places), history=self.past, baseline={}, warn=Warn(),
         )  # fmt: skip
         self.offsets = [GroupOffsets("app-1", {"t": {0: 130}}, {there.name: {0: 95}}, "Empty")]
         self.scene = groups.Scene(
@@ -141,8 +143,9 @@ class Case:
     def lost(self) -> list[Finding]:
         """Records the source dropped."""
         seen = losses.observe(
-            self.flow, self.source, self.copied, replace(self.mirror, syncs={}), {("t", 0): 10},
-            self.past, baseline={}, rises={}, alive=False,
+            self.flow,
+            Observed(self.source, replace(self.mirror, syncs={}), EMPTY_GROUP, self.copied, None),
+            {("t", 0): 10}, self.past, baseline={}, rises={},
         )  # fmt: skip
         return losses.judge(self.flow, losses.remember({}, seen, 1, {}), CLUSTERS["east"])
 

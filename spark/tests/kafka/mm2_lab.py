@@ -13,8 +13,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from mirror_report.config import Settings
 from mirror_report.config.load import parse
 from mirror_report.lag.measure import LagResult, measure_lag
-from mirror_report.model import ClusterSnapshot
-from mirror_report.observe import Observed, observe_flow, open_clients
+from mirror_report.model import ClusterSnapshot, Observed
+from mirror_report.observe import observe_flow, open_clients
 from mirror_report.state.store import Store
 
 PATIENCE = 120

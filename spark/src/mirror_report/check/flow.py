@@ -18,8 +18,8 @@ from mirror_report.config import Flow, Settings
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import states
 from mirror_report.kafka.permissions import ask, may_create, not_creatable
-from mirror_report.model import Finding, ReportError
-from mirror_report.observe import Clients, Observed, aliases, literals
+from mirror_report.model import Finding, Observed, ReportError
+from mirror_report.observe import Clients, aliases, literals
 
 
 def check_flow(

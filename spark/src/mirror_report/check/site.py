@@ -15,10 +15,9 @@ from mirror_report.checks.verdict import failure, once, verdict, worst_first
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.groups import states
 from mirror_report.kafka.permissions import granted
-from mirror_report.model import CheckDocument, Finding, FlowStatus, ReportError
+from mirror_report.model import CheckDocument, Finding, FlowStatus, Observed, ReportError
 from mirror_report.observe import (
     Clients,
-    Observed,
     aliases,
     load_manifests,
     observe_flow,

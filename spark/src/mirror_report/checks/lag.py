@@ -10,10 +10,9 @@ from mirror_report.checks.partition_history import FlowHistory, PartitionHistory
 from mirror_report.checks.positions import Position
 from mirror_report.config import Flow, Warn
 from mirror_report.model import (
-    ClusterSnapshot,
-    GroupSnapshot,
     LagState,
     MirrorStatus,
+    Observed,
     OpenTransaction,
     PartitionLag,
     PartitionSnapshot,
@@ -23,8 +22,9 @@ from mirror_report.model import (
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one observation found out about a flow beside offsets and positions.
+    """What one observation found out about a flow beside the offsets of its logs.
 
+    :param positions: where the mirror is; absent: not known.
     :param ages: timestamp (ms) of the oldest record waiting; ``None``: only transaction markers
         are left, which are never mirrored; absent: not known.
     :param sizes: bytes of the partitions' logs; absent: not known.
@@ -35,6 +35,7 @@ class Evidence:
     :param reset_topics: topics whose id differs from the one remembered.
     """
 
+    positions: Mapping[Place, Position]
     ages: Mapping[Place, int | None] = field(default_factory=dict)
     sizes: Mapping[Place, int] = field(default_factory=dict)
     transactions: Mapping[Place, OpenTransaction] = field(default_factory=dict)
@@ -46,12 +47,9 @@ class Evidence:
 
 def measure(
     flow: Flow,
-    source: ClusterSnapshot,
-    mirror: MirrorStatus,
-    group: GroupSnapshot,
-    positions: Mapping[Place, Position],
-    *,
+    observed: Observed,
     evidence: Evidence,
+    *,
     history: FlowHistory,
     baseline: Mapping[str, Any],
     warn: Warn,
@@ -61,11 +59,11 @@ def measure(
     :param history: earlier observations.
     """
     rows: list[PartitionLag] = []
+    source, alive = observed.source, bool(observed.group.members)
     for name, topic in source.topics.items():
         for number, log in sorted(topic.partitions.items()):
             place = (name, number)
-            position = positions.get(place)
-            if position is None:
+            if (position := evidence.positions.get(place)) is None:
                 state: LagState = "RESET" if name in evidence.reset_topics else "UNKNOWN"
                 end = log.end_for(flow.source_isolation)
                 rows.append(
@@ -75,7 +73,7 @@ def measure(
                 partition = _Partition(
                     flow, source.taken_at_ms, place, log, position, evidence, history, warn
                 )
-                rows.append(partition.row(mirror, baseline, alive=bool(group.members)))
+                rows.append(partition.row(observed.mirror, baseline, alive=alive))
     return rows + [
         PartitionLag(flow.name, name, -1, "UNKNOWN", None, None, None, None, None)
         for name in source.errors

@@ -14,7 +14,7 @@ from mirror_report.checks import positions, remedies
 from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
-from mirror_report.model import ClusterSnapshot, Finding, MirrorStatus, OffsetSync, Place
+from mirror_report.model import ClusterSnapshot, Finding, Observed, OffsetSync, Place
 
 # Offsets from, and up to but without; disjoint and in order.
 Ranges = list[list[int]]
@@ -24,15 +24,12 @@ Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def observe(
     flow: Flow,
-    source: ClusterSnapshot,
-    target: ClusterSnapshot,
-    mirror: MirrorStatus,
+    observed: Observed,
     next_offsets: Mapping[Place, int],
     history: FlowHistory,
     *,
     baseline: Mapping[str, Any],
     rises: Mapping[Place, int],
-    alive: bool,
 ) -> dict[Place, tuple[Ranges, Ranges]]:
     """What is lost by this observation, and what may be lost, by partition.
 
@@ -40,8 +37,8 @@ def observe(
     :param history: earlier observations.
     :param baseline: the flow's; what had gone when it was recorded is accepted.
     :param rises: offsets the mirror has passed over since the last run, by its offset syncs.
-    :param alive: somebody mirrors.
     """
+    source, mirror = observed.source, observed.mirror
     found: dict[Place, tuple[Ranges, Ranges]] = {}
     for place, offset in next_offsets.items():
         name, number = place
@@ -54,12 +51,12 @@ def observe(
         sync = mirror.syncs.get(place)
         passed = sync is not None and sync.upstream >= start
         if offset < start and not passed:
-            begin = max(offset, accepted, _copied(flow, target, place, sync))
+            begin = max(offset, accepted, _copied(flow, observed.target, place, sync))
             # A mirror at work is further than what it has committed last.
             committed = mirror.positions.get(name, {}).get(number, offset)
             since = history.at(place).unmoved_since(committed)
             still = since is not None and source.taken_at_ms - since >= flow.commit_interval_ms
-            certain = still or not alive
+            certain = still or not observed.group.members
         else:
             begin = offset if offset < start else start if before is None else before
             begin = max(begin, accepted)

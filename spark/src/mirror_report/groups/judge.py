@@ -24,13 +24,14 @@ from mirror_report.model import (
     GroupParity,
     GroupsDocument,
     GroupState,
+    Observed,
     Place,
     Positions,
     Progress,
     ReportError,
     another_topic,
 )
-from mirror_report.observe import Clients, Observed, aliases, load_manifests, open_clients
+from mirror_report.observe import Clients, aliases, load_manifests, open_clients
 from mirror_report.render import SCHEMA_VERSION
 from mirror_report.state.store import Store
 

@@ -25,8 +25,8 @@ from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka import guarded
 from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model import Finding, FlowStatus, PartitionLag, Place, ReportError
-from mirror_report.observe import Clients, Observed, status_of
+from mirror_report.model import Finding, FlowStatus, Observed, PartitionLag, Place, ReportError
+from mirror_report.observe import Clients, status_of
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
@@ -109,6 +109,7 @@ class _Measurement:
         }
         gone, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
         evidence = lag_checks.Evidence(
+            positions,
             ages=ages,
             sizes=partition_sizes(admin, {name for name, _ in waiting.keys() - drained.keys()}),
             transactions=transactions,
@@ -118,9 +119,8 @@ class _Measurement:
             reset_topics=reset,
         )
         rows = lag_checks.measure(
-            flow, source, mirror, observed.group, positions,
-            evidence=evidence, history=past, baseline=self.known["baseline"], warn=warn,
-        )  # fmt: skip
+            flow, observed, evidence, history=past, baseline=self.known["baseline"], warn=warn
+        )
         status = self._status()
         self.findings.extend([
             *loss_checks.judge(flow, losses, cluster),
@@ -173,9 +173,8 @@ class _Measurement:
         flow, observed, baseline = self.flow, self.observed, self.known["baseline"]
         source = observed.source
         lost = loss_checks.observe(
-            flow, source, observed.target, observed.mirror, next_offsets, past,
-            baseline=baseline, rises=rises, alive=bool(observed.group.members),
-        )  # fmt: skip
+            flow, observed, next_offsets, past, baseline=baseline, rises=rises
+        )
         gone = frozenset(
             place
             for place in lost

@@ -15,11 +15,11 @@ from mirror_report.model import (
     Finding,
     FlowStatus,
     LagPoint,
+    Observed,
     PartitionLag,
     ReportError,
 )
 from mirror_report.observe import (
-    Observed,
     aliases,
     load_manifests,
     observe_flow,

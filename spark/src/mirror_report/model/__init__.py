@@ -53,7 +53,13 @@ from mirror_report.model.groups import (
     Translation,
 )
 from mirror_report.model.lag import LagPoint, LagState, PartitionLag, PositionSource
-from mirror_report.model.mirror import ForeignRecords, MirrorStatus, OffsetSync, WorkerState
+from mirror_report.model.mirror import (
+    ForeignRecords,
+    MirrorStatus,
+    Observed,
+    OffsetSync,
+    WorkerState,
+)
 from mirror_report.model.topics import ConfigDifference, TopicStatus
 from mirror_report.model.units import Cause, Ended, JournalLine, UnitRecord, UnitState
 
@@ -94,6 +100,7 @@ __all__ = [
     "LagState",
     "Lines",
     "MirrorStatus",
+    "Observed",
     "OffsetSync",
     "OpenTransaction",
     "ParityResult",

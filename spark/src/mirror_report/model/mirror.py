@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mirror_report.model.cluster import Place, Positions
+from mirror_report.model.cluster import ClusterSnapshot, GroupSnapshot, Place, Positions
 from mirror_report.model.errors import ReportError
 
 
@@ -68,3 +68,24 @@ class MirrorStatus:
     workers: tuple[WorkerState, ...] = ()
     problems: tuple[ReportError, ...] = ()
     foreign: tuple[ForeignRecords, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One observation of a flow.
+
+    :param auto_creation: whether the target creates topics by itself; ``None``: not known.
+    :param target_error: why the target could not be asked; all of its topics are unknown then.
+    """
+
+    source: ClusterSnapshot
+    mirror: MirrorStatus
+    group: GroupSnapshot
+    target: ClusterSnapshot
+    auto_creation: bool | None
+    target_error: ReportError | None = None
+
+    @property
+    def positions(self) -> Positions:
+        """Committed positions."""
+        return self.mirror.positions

@@ -9,10 +9,9 @@ from mirror_report.checks.verdict import failure
 from mirror_report.config import Flow, Settings
 from mirror_report.groups.judge import flow_groups
 from mirror_report.lag.measure import LagResult
-from mirror_report.model import Finding, GroupParity, ReportError, TopicStatus
+from mirror_report.model import Finding, GroupParity, Observed, ReportError, TopicStatus
 from mirror_report.observe import (
     Clients,
-    Observed,
     aliases,
     load_manifests,
     open_clients,
