@@ -83,6 +83,10 @@ class Scene:
         through = here is not None and self.drained.get((topic, number)) == here.end
         return through and topic not in self.shared
 
+    def checkpoint(self, group: str, topic: str, number: int) -> OffsetSync | None:
+        """What the mirror last wrote of a group, if that is known."""
+        return (self.translation.checkpoints or {}).get((group, topic, number))
+
     def image(self, group: str, topic: str, number: int, offset: int) -> Image | None:
         """Where an offset of the source is on the target; ``None``: not all is known of it."""
         here, there = self.partitions(topic, number)
@@ -107,9 +111,8 @@ class Scene:
         proof = self.proofs.get((group, topic, number))
         if proof is not None:
             return found.proved(proof)
-        checkpoint = (self.translation.checkpoints or {}).get((group, topic, number))
         if (
-            checkpoint is None
+            (checkpoint := self.checkpoint(group, topic, number)) is None
             or checkpoint.upstream > offset
             # It is of what comes before its offsets.
             or not ours.allow(checkpoint.upstream - 1, checkpoint.timestamp_ms)
@@ -196,7 +199,7 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
     late: Late = {}
     for group, topic, number, offset in places(scene.flow, groups):
         known = scene.image(group.group, topic, number, offset)
-        checkpoint = (scene.translation.checkpoints or {}).get((group.group, topic, number))
+        checkpoint = scene.checkpoint(group.group, topic, number)
         target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
         key = f"{group.group} {topic} {number}"
         if known is not None and _behind(scene, known, offset, checkpoint, target):
@@ -206,7 +209,7 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
         waited_ms = scene.now_ms - late[key][1] if key in late else 0
         rows.setdefault(group.group, []).append(
             _partition(
-                scene, group, topic, number, known, checkpoint,
+                scene, group, topic, number, known,
                 stale=waited_ms > INTERVALS * scene.flow.checkpoint_seconds * 1000,
             )
         )  # fmt: skip
@@ -233,12 +236,11 @@ def _partition(
     topic: str,
     number: int,
     known: Image | None,
-    checkpoint: OffsetSync | None,
     *,
     stale: bool,
 ) -> tuple[GroupPartition, bool | None]:
     """One row, and whether the group is ready there; ``None``: it is not judged."""
-    there = scene.flow.target_topic(topic)
+    there, checkpoint = scene.flow.target_topic(topic), scene.checkpoint(group.group, topic, number)
     target = group.target.get(there, {}).get(number)
     place = known.offset if known else None
     active = group.target_state not in (*INACTIVE, None)

@@ -112,72 +112,74 @@ def observe_groups(
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
-    ids, known_ids = _ids(flow, observed), before.get("ids", {})
+    ids, known = _ids(flow, observed), before.get("ids", {})
     replaced = {
-        name
-        for name, pair in ids.items()
-        if any(map(another_topic, known_ids.get(name, pair), pair))
+        name for name, pair in ids.items() if any(map(another_topic, known.get(name, pair), pair))
     }
     translated = translation(target, clients.credentials, flow, memory, replaced)
-    wanted = [name for name in group_client.states(source) if flow.wants(name)]
-    followed = [name for name in wanted if flow.syncs(name)]
-    states = group_client.states(target)
-    states = group_client.known_states(target, states, followed)
-    there, refused = _committed(target, followed)
-    here, refused_here = _committed(source, followed)
-    refused |= refused_here
-    groups = [
-        GroupOffsets(name, here[name], there[name], states.get(name))
-        for name in followed
-        if name not in refused
-    ]
+    groups, unjudged, refusals = _groups(flow, source, target)
     topics = {topic for _, topic, _, _ in places(flow, groups)}
+    theirs = target.snapshot(None, [*map(flow.target_topic, topics)], settings=False)
+    ours = source.snapshot(None, topics, settings=False)
+    former = before.get("elections", {})
     scene = Scene(
-        flow,
-        target=target.snapshot(None, [flow.target_topic(name) for name in topics], settings=False),
-        source=source.snapshot(None, topics, settings=False),
-        translation=translated,
+        flow, ours, theirs, translated,
         drained=drained,
         shared={name for name in topics if _others(settings, flow, name)},
-        bound=settings.warn.reread_records,
-        late={
-            key: (position, since_ms)
-            for key, (position, since_ms) in before.get("late", {}).items()
-        },
-    )
-    former = before.get("elections", {})
-    scene = dataclasses.replace(
-        scene,
-        source_elections=_elections(source, scene.source, former.get("source", {}), replaced),
+        source_elections=_elections(source, ours, former.get("source", {}), replaced),
         target_elections=_elections(
-            target, scene.target, former.get("target", {}), map(flow.target_topic, replaced)
+            target, theirs, former.get("target", {}), map(flow.target_topic, replaced)
         ),
-    )
+        bound=settings.warn.reread_records,
+        late={key: (position, at_ms) for key, (position, at_ms) in before.get("late", {}).items()},
+    )  # fmt: skip
     proofs = proved_places(settings, flow, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
-    without: dict[str, GroupState] = {
-        **dict.fromkeys(refused, "unknown"),
-        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
-    }
-    rows += [GroupParity(flow.name, name, without[name], None, None, None, ()) for name in without]
-    findings = [
-        *failover.judge(flow, settings.clusters[flow.target], rows),
-        *(failure(error, flow.name) for error in refused.values()),
-        *(failure(problem, flow.name) for problem in translated.problems),
-        *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
-    ]
+    rows += unjudged
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),
-        findings,
+        [
+            *failover.judge(flow, settings.clusters[flow.target], rows),
+            *(failure(error, flow.name) for error in (*refusals, *translated.problems)),
+            *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
+        ],
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},
-            "ids": {**known_ids, **ids},
+            "ids": {**known, **ids},
             "elections": {
                 "source": elections.dump(scene.source_elections),
                 "target": elections.dump(scene.target_elections),
             },
             "late": late,
         },
+    )
+
+
+def _groups(
+    flow: Flow, source: ClusterClient, target: ClusterClient
+) -> tuple[list[GroupOffsets], list[GroupParity], Collection[DeniedError]]:
+    """Groups to judge, rows of those that cannot be, and what may not be seen of these."""
+    wanted = [name for name in group_client.states(source) if flow.wants(name)]
+    followed = list(filter(flow.syncs, wanted))
+    states = group_client.known_states(target, group_client.states(target), followed)
+    there, refused = _committed(target, followed)
+    here, refused_here = _committed(source, followed)
+    refused |= refused_here
+    unjudged: dict[str, GroupState] = {
+        **dict.fromkeys(refused, "unknown"),
+        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
+    }
+    return (
+        [
+            GroupOffsets(name, here[name], there[name], states.get(name))
+            for name in followed
+            if name not in refused
+        ],
+        [
+            GroupParity(flow.name, name, state, None, None, None, ())
+            for name, state in unjudged.items()
+        ],
+        refused.values(),
     )
 
 
