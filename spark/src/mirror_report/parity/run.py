@@ -51,25 +51,35 @@ def run_parity(
     :raises ReportError: nothing could be compared; what was kept before still holds.
     """
     context = RunContext.begin(request, progress)
-    state, needed = _plan(context), False
+    state = _plan(context)
     try:
         state, needed = _compared(context, state, open_session)
     except JvmError as error:
-        context.progress(f"{error}; finding out which topic it ended at")
-        search = fatal.Search().ended(fatal.at_work(state.plan))
-        while search.waiting and not context.time_is_over():
-            group, search = search.next()
-            context = context.again()
-            state = _plan(context, search, group)
-            try:
-                _compared(context, state, open_session)
-            except JvmError:
-                search = search.ended(group)
-        if not search.found:
-            raise
-        context = context.again()
+        context, search = _search(context, state.plan, error, open_session)
         state, needed = _compared(context, _plan(context, search), open_session)
     return _report(context, state, spark_started=needed)
+
+
+def _search(
+    context: RunContext, plan: RunPlan, error: JvmError, open_session: OpenSession | None
+) -> tuple[RunContext, fatal.Search]:
+    """Find the topics that end Spark's JVM, and begin the run again that leaves them alone.
+
+    :param error: what ended the JVM that read the topics of the plan.
+    :raises JvmError: the same, if none of them does so alone, or time is over before.
+    """
+    context.progress(f"{error}; finding out which topic it ended at")
+    search = fatal.Search().ended(fatal.at_work(plan))
+    while search.waiting and not context.time_is_over():
+        group, search = search.next()
+        context = context.again()
+        try:
+            _compared(context, _plan(context, search, group), open_session)
+        except JvmError:
+            search = search.ended(group)
+    if not search.found:
+        raise error
+    return context.again(), search
 
 
 def _compared(
