@@ -1,16 +1,16 @@
 """Making the whole report."""
 
-import dataclasses
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror_report import __version__
 from mirror_report.checks import coverage, events
+from mirror_report.checks.coverage import verified_share
 from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.config import Flow, Settings
-from mirror_report.kafka.tails import FlowTails
 from mirror_report.lag.measure import LagResult, measure_lag, over_time
 from mirror_report.model import (
     Finding,
@@ -23,9 +23,10 @@ from mirror_report.model import (
 )
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
+from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.results import losses
 from mirror_report.render import SCHEMA_VERSION, freshness
-from mirror_report.report.survey import survey
+from mirror_report.report.survey import Survey, survey
 from mirror_report.state.store import Store
 
 
@@ -47,40 +48,19 @@ def make_report(
     # To the second, as the document has it: until when it holds is counted from there.
     generated_at = datetime.now(UTC).replace(microsecond=0)
     run_id = generated_at.strftime("%Y%m%dT%H%M%SZ") + "-" + secrets.token_hex(2)
-    store = Store(settings.state_directory)
-    flows = settings.chosen(flow_name)
+    store, flows = Store(settings.state_directory), settings.chosen(flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(settings, lag)
-    findings = list(lag.findings)
     _remember_ids(store, lag)
-    readable = tuple(flow for flow in flows if flow.name in lag.observed)
-    surveyed = survey(settings, store, readable, lag)
-    findings += surveyed.findings
-    parity: ParityResult | None = None
-    if readable:
-        progress("comparing content")
-        parity, problems = _parity(
-            settings, tuple(lag.observed), store, run_id, progress, on_crash, lag.tails
-        )
-        names = {
-            flow: {topic: settings.flow(flow).target_topic(topic) for topic in seen.source.topics}
-            for flow, seen in lag.observed.items()
-        }
-        findings = events.one_per_event(findings, parity.findings if parity else (), names)
-        findings += problems
-    compared = lag.observed if parity else ()
-    findings += _known(store, [flow for flow in flows if flow.name not in compared])
-    baselines = store.load("baseline")
-    for flow in readable:
-        seen, baseline = lag.observed[flow.name], baselines.get(flow.name, {})
-        findings += coverage.nothing_seen(flow, seen.source, seen.target, baseline)
+    surveyed = survey(settings, store, [flow for flow in flows if flow.name in lag.observed], lag)
+    take = Snapshots(settings, lag.tails)
+    request = ParityRequest(settings, take, store, run_id, tuple(lag.observed))
+    parity, said = _parity(request, progress, on_crash) if lag.observed else (None, [])
+    found = _findings(store, flows, lag, surveyed, said, compared=parity is not None)
     topics = parity.topics if parity else []
-    share = coverage.verified_share(topics)
-    kinds = {finding.kind for finding in findings}
-    findings = worst_first(
-        [*findings, *coverage.judge(share, settings.warn.coverage, parity, kinds)]
-    )
+    share, kinds = verified_share(topics), {finding.kind for finding in found}
+    findings = worst_first([*found, *coverage.judge(share, settings.warn.coverage, parity, kinds)])
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
     report = Report(
@@ -94,10 +74,7 @@ def make_report(
         ).strftime(freshness.FORM),
         verdict=verdict(findings),
         coverage=share,
-        flows=[
-            dataclasses.replace(status, coverage=coverage.verified_share(topics, status.name))
-            for status in lag.flows
-        ],
+        flows=[replace(flow, coverage=verified_share(topics, flow.name)) for flow in lag.flows],
         lag=lag.rows,
         parity=topics,
         backlog_records=parity.backlog_records if parity else None,
@@ -116,21 +93,15 @@ def make_report(
 
 
 def _parity(
-    settings: Settings,
-    flows: tuple[str, ...],
-    store: Store,
-    run_id: str,
-    progress: Progress,
-    on_crash: Callable[[BaseException], None],
-    tails: FlowTails,
+    request: ParityRequest, progress: Progress, on_crash: Callable[[BaseException], None]
 ) -> tuple[ParityResult | None, list[Finding]]:
+    """The content of the flows, and what is said of it; without content, why there is none."""
+    progress("comparing content")
     try:
         # Spark is only needed here; every other command works without it.
-        from mirror_report.parity.context import ParityRequest  # noqa: PLC0415
         from mirror_report.parity.run import run_parity  # noqa: PLC0415
 
-        request = ParityRequest(settings, Snapshots(settings, tails), store, run_id, flows)
-        return run_parity(request, progress), []
+        parity = run_parity(request, progress)
     except ImportError as error:
         on_crash(error)
         missing = without_spark(error)
@@ -142,17 +113,39 @@ def _parity(
         on_crash(error)
         message = f"content was not compared: {sentence(error)}"
         action = "mirror-report --debug run shows where it happened"
+    else:
+        return parity, parity.findings
     return None, [finding("parity_unavailable", message, action)]
 
 
-def _known(store: Store, flows: Sequence[Flow]) -> list[Finding]:
-    """What the last report knew to be lost of flows whose content this one does not compare."""
-    baselines = store.load("baseline")
-    return [
-        losses.lasting(loss, flow, "its content was not compared now")
+def _findings(
+    store: Store,
+    flows: Sequence[Flow],
+    lag: LagResult,
+    surveyed: Survey,
+    said: Sequence[Finding],
+    *,
+    compared: bool,
+) -> list[Finding]:
+    """What was found of the flows, and what the last report knew to be lost of those not compared.
+
+    :param said: of the content; ``compared``: it was compared where flows could be observed.
+    """
+    names = {
+        flow.name: {name: flow.target_topic(name) for name in lag.observed[flow.name].source.topics}
         for flow in flows
-        for loss in losses.last_known(store, flow, baselines.get(flow.name, {}))
-    ]
+        if flow.name in lag.observed
+    }
+    found = events.one_per_event([*lag.findings, *surveyed.findings], said, names)
+    baselines = store.load("baseline")
+    for flow in flows:
+        baseline, seen = baselines.get(flow.name, {}), lag.observed.get(flow.name)
+        if seen is None or not compared:
+            for loss in losses.last_known(store, flow, baseline):
+                found.append(losses.lasting(loss, flow, "its content was not compared now"))
+        if seen is not None:
+            found += coverage.nothing_seen(flow, seen.source, seen.target, baseline)
+    return found
 
 
 def _remember_ids(store: Store, lag: LagResult) -> None:
