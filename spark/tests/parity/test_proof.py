@@ -18,6 +18,7 @@ from mirror_report.checks.verdict import verdict
 from mirror_report.config import ConfigError, Flow
 from mirror_report.model import ClusterSnapshot, ParityResult, Positions, ProofDocument, TopicParity
 from mirror_report.observe import Snapshots
+from mirror_report.parity.spark import session
 from mirror_report.proof.prove import prove_topics
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -109,9 +110,11 @@ class Scenario:
             yield mirror.spark
 
         topic = None if name is None else f"{mirror.prefix}.{name}"
-        return prove_topics(
-            mirror.settings, "flow", topic, mirror.said.append, take, ours, sha256=sha256
-        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(session, "open_session", ours)
+            return prove_topics(
+                mirror.settings, "flow", topic, mirror.said.append, take, sha256=sha256
+            )
 
     def of(self, found: ProofDocument | ParityResult, name: str) -> TopicParity:
         """What was said of a topic."""

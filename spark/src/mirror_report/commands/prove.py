@@ -1,14 +1,10 @@
 """``prove``: whether a topic at rest is whole on both sides; remembers nothing."""
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from mirror_report.commands import shared
 from mirror_report.proof.prove import prove_topics
 from mirror_report.render import Answer, formats
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -40,7 +40,6 @@ from mirror_report.render import SCHEMA_VERSION
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
-    from mirror_report.parity.spark.session import OpenSession
     from mirror_report.parity.steps.prove import Proved
 
 
@@ -50,14 +49,13 @@ def prove_topics(
     topic: str | None,
     progress: Progress,
     snapshots: Snapshots | None = None,
-    open_session: "OpenSession | None" = None,
     *,
     sha256: bool = False,
 ) -> ProofDocument:
     """Compare everything both sides of topics at rest hold, whatever their timestamps.
 
     :param topic: on the source or on the target; ``None``: all the flow mirrors.
-    :param snapshots: of the clusters; ``open_session``: how to get a Spark session.
+    :param snapshots: of the clusters.
     :param sha256: compare record by record, by hashes that nobody can forge.
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
@@ -88,7 +86,7 @@ def prove_topics(
     if subjects:
         total = sum(total_bytes(subject.ranges) for subject in subjects)
         progress(f"proving {len(subjects)} topic(s): about {total / 1e6:.0f} MB to read")
-        proved = _compare(settings, flow, subjects, open_session, progress, sha256=sha256)
+        proved = _compare(settings, flow, subjects, progress, sha256=sha256)
         after = _observe(snapshots, flow)
         for subject in subjects:
             name, origins = subject.topic, feeds[subject.topic]
@@ -191,7 +189,6 @@ def _compare(
     settings: Settings,
     flow: Flow,
     subjects: Sequence[TopicAtRest],
-    open_session: "OpenSession | None",
     progress: Progress,
     *,
     sha256: bool,
@@ -207,8 +204,7 @@ def _compare(
     expected, records = total_bytes(ranges), total_records(ranges)
     clusters = settings.clusters_of([flow.name])
     how = source.for_distance(settings.spark, expected, clusters)
-    opened = open_session or sessions.open_session
-    with opened(how, expected, records, clusters) as session, spark_errors():
+    with sessions.open_session(how, expected, records, clusters) as session, spark_errors():
         of_flow = replace(settings, flows=(flow,))
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 
