@@ -106,14 +106,7 @@ class ClusterClient:
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             cluster = self.admin.describe_cluster()
         taken_at_ms = time.time_ns() // 1_000_000
-        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
-            described: list[dict[str, Any]] = (
-                []
-                if matches is None
-                else [topic for topic in self.admin.describe_topics() if matches(topic["name"])]
-            )
-            if missing := sorted(set(names) - {topic["name"] for topic in described}):
-                described += self.admin.describe_topics(missing)
+        described = self._described(matches, names)
         errors: dict[str, str] = {}
         refused: set[str] = set()
         readable = {topic["name"]: topic for topic in described if topic["error_code"] == 0}
@@ -154,6 +147,17 @@ class ClusterClient:
             frozenset(refused),
             len(cluster["brokers"]),
         )
+
+    def _described(
+        self, matches: Callable[[str], bool] | None, names: Collection[str]
+    ) -> list[dict[str, Any]]:
+        """Topics as Kafka describes them: those of the cluster that match, and those named."""
+        with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
+            every = [] if matches is None else self.admin.describe_topics()
+            found = [topic for topic in every if matches is None or matches(topic["name"])]
+            if missing := sorted(set(names) - {topic["name"] for topic in found}):
+                found += self.admin.describe_topics(missing)
+        return found
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic our identity may see -> number of its partitions."""

@@ -8,7 +8,7 @@ from mirror_report.check.flow import check_flow, ending_certificates, lacking_pe
 from mirror_report.checks import lag_over_time
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once
-from mirror_report.config import Settings
+from mirror_report.config import Flow, Settings
 from mirror_report.kafka.tails import FlowTails, Tail
 from mirror_report.lag.flow import measure_flow
 from mirror_report.model import (
@@ -65,24 +65,14 @@ def measure_lag(
     })  # fmt: skip
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
+            observe = observe_flow if topics else observe_lag
             try:
-                seen = (observe_flow if topics else observe_lag)(clients, flow, result.tails)
-                observed = with_later_ends(clients, flow, seen)
+                seen = with_later_ends(clients, flow, observe(clients, flow, result.tails))
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(status_of(flow, None))
                 continue
-            try:
-                observed = replace(
-                    observed,
-                    source=recognised(settings, observed.source),
-                    target=recognised(settings, observed.target),
-                )
-            except ReportError as error:
-                result.findings.append(failure(error, flow.name))
-            result.observed[flow.name] = observed
-            if observed.target_error is not None:
-                result.findings.append(failure(observed.target_error, flow.name))
+            observed = _recognised(settings, flow, seen, result)
             known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
             rows, status, findings, shifts = measure_flow(
                 settings, store, clients, flow, observed, known
@@ -111,6 +101,22 @@ def measure_lag(
     if any(flow.name in result.tails for flow in flows):
         _keep_tails(store, manifests["mirrors"], result)
     return result
+
+
+def _recognised(settings: Settings, flow: Flow, seen: Observed, result: LagResult) -> Observed:
+    """What was seen, kept in the result, with marks on the topics that have no id."""
+    try:
+        seen = replace(
+            seen,
+            source=recognised(settings, seen.source),
+            target=recognised(settings, seen.target),
+        )
+    except ReportError as error:
+        result.findings.append(failure(error, flow.name))
+    result.observed[flow.name] = seen
+    if seen.target_error is not None:
+        result.findings.append(failure(seen.target_error, flow.name))
+    return seen
 
 
 def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:

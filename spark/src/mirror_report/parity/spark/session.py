@@ -35,6 +35,30 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Mebibytes of heap below which memory counts for more than speed.
 FRUGAL_BELOW = 1024
 JVM_EXIT_SECONDS = 30
+# What every session has, whatever it reads.
+ALWAYS = {
+    "spark.app.name": "mirror-report",
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    # Or Python sends the JVM the place in the code of every column, in ten messages.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Or each timestamp goes through the Julian calendar and back, where the earliest overflow.
+    "spark.sql.datetime.java8API.enabled": "true",
+    # Or what reads both sides is not compiled together with what digests them.
+    "spark.sql.codegen.wholeStage.union.enabled": "true",
+    # Without Kafka: or each of its records becomes Java objects, and a row again.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
+    # A later query reuses neither consumers nor what they fetched, yet both would be kept.
+    "spark.kafka.consumer.cache.capacity": "2",
+    "spark.kafka.consumer.cache.timeout": "1s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
+}
 
 OpenSession = Callable[[Spark, float, int, Sequence[Cluster]], AbstractContextManager[SparkSession]]
 
@@ -72,35 +96,15 @@ def configuration(
     local = settings.master.startswith("local")
     paths = [str(jar) for jar in jars(settings)]
     values = {
+        **ALWAYS,
         "spark.master": settings.master,
-        "spark.app.name": "mirror-report",
-        "spark.ui.enabled": "false",
-        "spark.eventLog.enabled": "false",
-        "spark.log.level": "ERROR",
-        "spark.ui.showConsoleProgress": "false",
-        # Or Python sends the JVM the place in the code of every column, in ten messages.
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        # Or each timestamp goes through the Julian calendar and back, where the earliest overflow.
-        "spark.sql.datetime.java8API.enabled": "true",
         "spark.sql.shuffle.partitions": "2" if small else "8",
         # A small run has nothing to gain from planning each of its stages again.
         "spark.sql.adaptive.enabled": str(not small).lower(),
         # Spark makes it, empty: not below a name in /tmp that others can take before.
         "spark.sql.warehouse.dir": str((sockets or Path(tempfile.gettempdir())) / "warehouse"),
-        # Or what reads both sides is not compiled together with what digests them.
-        "spark.sql.codegen.wholeStage.union.enabled": "true",
-        # Without Kafka: or each of its records becomes Java objects, and a row again.
-        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.driver.memory": settings.heap,
         JAVA_OPTIONS: " ".join(_java_options(settings, expected_bytes, records, clusters)),
-        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
-        # A later query reuses neither consumers nor what they fetched, yet both would be kept.
-        "spark.kafka.consumer.cache.capacity": "2",
-        "spark.kafka.consumer.cache.timeout": "1s",
-        "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
-        "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
-        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
     }
     if expected_bytes < TINY_BYTES:
         values |= {

@@ -84,9 +84,7 @@ def verify_again(
     context.progress(f"reading {ranges.total_records(wanted)} verified records again")
     try:
         fresh = reader.read(
-            partial(
-                _digests, context, storage, manifest, plan, reader, ranges.joined(wanted), parts
-            )
+            partial(_digests, context, manifest, plan, reader, ranges.joined(wanted), parts)
         )
     except (OutOfTimeError, PySparkException, Py4JError):
         # What was verified stays so: a later run reads it again.
@@ -201,7 +199,6 @@ def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Ite
 
 def _digests(
     context: RunContext,
-    storage: RowStorage,
     manifest: Manifest,
     plan: RunPlan,
     reader: Reader,
@@ -212,8 +209,8 @@ def _digests(
     records = compare.with_lanes(
         reader.bucketed(wanted, manifest.bucket_widths, spans), context.by_partition
     )
-    with limited(context, storage.session):
-        chosen = digest.digest(align.bounded(storage.session, records, parts, None))
+    with limited(context, reader.session):
+        chosen = digest.digest(align.bounded(reader.session, records, parts, None))
         return {_key(row): row.asDict() for row in chosen.collect()}
 
 
