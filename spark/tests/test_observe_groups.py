@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mirror_report.config import Cluster
 from mirror_report.config.load import parse
 from mirror_report.groups import judge as observe_groups
 from mirror_report.groups import proofs
@@ -54,6 +55,11 @@ class Side:
     offsets: dict[str, Positions] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     calls: list[str] = field(default_factory=list)
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where it is."""
+        return SETTINGS.clusters[self.alias]
 
     def snapshot(self, _: Any, names: Any, *, settings: bool) -> ClusterSnapshot:
         """Its one topic."""

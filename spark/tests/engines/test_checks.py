@@ -120,7 +120,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         [UnitRecord("mirrormaker", "active", "running", 0.0, 9.0, cause=Cause("login_refused"))],
         ["stalled"],
     ),
-    "recreated.on_target": lambda c: recreated.on_target(c.flow, {"t": ("a", "b")}, CLUSTERS),
+    "recreated.on_target": lambda c: recreated.on_target(
+        c.flow, {"t": ("a", "b")}, CLUSTERS["east"]
+    ),
     "remedies.start": lambda c: remedies.start(c.flow),
     "remedies.host": lambda c: remedies.host(c.flow),
     "remedies.journal": lambda c: remedies.journal(c.flow),

@@ -63,7 +63,7 @@ class Apart:
 
     def compare(self, source: Path, target: Path) -> CompareDocument:
         """Compare other bundles."""
-        return compare_bundles(self.mirror.settings, source, target, quiet)
+        return compare_bundles(self.mirror.settings.spark, source, target, quiet)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,7 +104,10 @@ def apart(
         made = cli.main([*with_config, "digest", "--side", side, "--output", str(directory)])
         assert made == 0
     document = compare_bundles(
-        mirror.settings, directory / "flow-target.digest", directory / "flow-source.digest", quiet
+        mirror.settings.spark,
+        directory / "flow-target.digest",
+        directory / "flow-source.digest",
+        quiet,
     )
     yield Apart(mirror, directory, document)
     mirror.close()
@@ -194,7 +197,7 @@ def test_java_is_not_started_from_an_archive_of_somebody_else_and_that_is_said(
     path.touch()
     os.chown(path, 65534, 65534)
     said: list[str] = []
-    compare_bundles(settings, apart.path("source"), apart.path("target"), said.append)
+    compare_bundles(settings.spark, apart.path("source"), apart.path("target"), said.append)
     assert "belongs to another user" in said[0]
 
 

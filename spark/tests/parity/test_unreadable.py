@@ -227,7 +227,7 @@ def test_bundles_say_what_their_digests_do_not_hold(scenario: Poisoned, tmp_path
             scenario.mirror.said.append,
         )  # fmt: skip
         paths.append(path)
-    document = compare_bundles(scenario.mirror.settings, *paths, scenario.mirror.said.append)
+    document = compare_bundles(scenario.mirror.settings.spark, *paths, scenario.mirror.said.append)
     reported = {topic.topic.rpartition(".")[2]: topic for topic in document.topics}
     assert (reported["many"].status, reported["target"].status) == ("unknown", "unverifiable")
     assert reported["lost"].fewer == 5

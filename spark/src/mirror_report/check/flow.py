@@ -22,18 +22,16 @@ from mirror_report.model import Finding, Observed, ReportError
 from mirror_report.observe import Clients, aliases, literals
 
 
-def check_flow(
-    settings: Settings, clients: Clients, flow: Flow, observed: Observed
-) -> list[Finding]:
+def check_flow(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     """Topics, their names and settings, and the mirror's own environment file."""
-    impossible = _impossible(settings, clients, flow, observed)
+    impossible = _impossible(clients, flow, observed)
     compared = topic_checks.compare(
         flow,
         observed.source,
         observed.target,
         auto_creation=observed.auto_creation,
         positions=observed.positions,
-        forbidden=_forbidden(settings, clients, flow, observed),
+        forbidden=_forbidden(clients, flow, observed),
     )
     # Nobody can create what collides, so that it is missing needs no cure of its own.
     colliding = {each.topic for each in impossible if each.kind == "name_collides"}
@@ -49,9 +47,7 @@ def check_flow(
     ]
 
 
-def _impossible(
-    settings: Settings, clients: Clients, flow: Flow, observed: Observed
-) -> list[Finding]:
+def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     try:
         here = clients.get(flow.source).partition_counts()
         there = clients.get(flow.target).partition_counts()
@@ -59,15 +55,15 @@ def _impossible(
         return [failure(error, flow.name)]
     refused = (
         not_creatable(clients.get(flow.target), _absent(flow, observed))
-        if _is_mirrors(settings, flow)
+        if _is_mirrors(clients, flow)
         else ()
     )
     return topic_status.impossible(flow, observed.source, here, there, refused)
 
 
-def _is_mirrors(settings: Settings, flow: Flow) -> bool:
+def _is_mirrors(clients: Clients, flow: Flow) -> bool:
     """Whether the identity of this configuration is the mirror's."""
-    return settings.clusters[flow.target].identity == flow.identity
+    return clients.get(flow.target).cluster.identity == flow.identity
 
 
 def _absent(flow: Flow, observed: Observed) -> list[str]:
@@ -77,11 +73,9 @@ def _absent(flow: Flow, observed: Observed) -> list[str]:
     return [name for name in copies if name not in there]
 
 
-def _forbidden(
-    settings: Settings, clients: Clients, flow: Flow, observed: Observed
-) -> Collection[str]:
+def _forbidden(clients: Clients, flow: Flow, observed: Observed) -> Collection[str]:
     """Missing topics that no broker will create for the mirror, whose identity this is."""
-    mirrors = not flow.engine.creates_topics and _is_mirrors(settings, flow)
+    mirrors = not flow.engine.creates_topics and _is_mirrors(clients, flow)
     if observed.auto_creation is not None or not mirrors:
         return ()
     asked = may_create(clients.get(flow.target), _absent(flow, observed))
@@ -97,7 +91,7 @@ def _sysconfig(flow: Flow) -> list[Finding]:
     return sysconfig.drift(flow, text)
 
 
-def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> list[Finding]:
+def lacking_permissions(clients: Clients, flow: Flow) -> list[Finding]:
     """What our identity lacks on both clusters, and what could not be asked."""
     if not flow.permissions:
         return permissions.not_configured(flow)
@@ -108,7 +102,7 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
         rows = permissions.rows_of(flow, alias)
         try:
             client = clients.get(alias)
-            if settings.clusters[alias].identity == flow.identity:
+            if client.cluster.identity == flow.identity:
                 rows += releases.more_permissions(flow, alias, client.release())
             if alias == flow.source:
                 topics |= set(client.names(flow.matches))
@@ -123,9 +117,7 @@ def lacking_permissions(settings: Settings, clients: Clients, flow: Flow) -> lis
         except ReportError as error:
             found.append(failure(error, flow.name))
         else:
-            found += permissions.judge(
-                flow, settings.clusters[alias], rows, answers, topics, groups
-            )
+            found += permissions.judge(flow, client.cluster, rows, answers, topics, groups)
     return found
 
 

@@ -36,7 +36,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
     statuses: list[FlowStatus] = []
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
-            found += [*_reachable(clients, flow), *lacking_permissions(settings, clients, flow)]
+            found += [*_reachable(clients, flow), *lacking_permissions(clients, flow)]
             try:
                 observed = observe_flow(clients, flow, {})
             except ReportError as error:
@@ -45,7 +45,7 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
             else:
                 statuses.append(status_of(flow, observed))
                 found += [
-                    *check_flow(settings, clients, flow, observed),
+                    *check_flow(clients, flow, observed),
                     *_before_start(clients, flow, observed),
                     *_foreign(settings, flow, observed),
                 ]

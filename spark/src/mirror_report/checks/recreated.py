@@ -21,7 +21,7 @@ def changed_ids(
 
 
 def on_target(
-    flow: Flow, recreated: Mapping[str, tuple[str, str]], clusters: Mapping[str, Cluster]
+    flow: Flow, recreated: Mapping[str, tuple[str, str]], source: Cluster
 ) -> list[Finding]:
     """Topics of the target that were recreated.
 
@@ -33,7 +33,7 @@ def on_target(
             "reset",
             f"{name}: deleted and created again on {flow.target} (id {old}, now {new})",
             f"Records mirrored before are gone. To mirror the topic again, on "
-            f"{remedies.host(flow)}: {stop}; {_set_back(flow, name, clusters)}; {start}; then "
+            f"{remedies.host(flow)}: {stop}; {_set_back(flow, name, source)}; {start}; then "
             f"{remedies.full_history(flow, flow.source_topic(name) or name)}",
             flow=flow.name,
             topic=name,
@@ -42,10 +42,11 @@ def on_target(
     ]
 
 
-def _set_back(flow: Flow, topic: str, clusters: Mapping[str, Cluster]) -> str:
+def _set_back(flow: Flow, topic: str, cluster: Cluster) -> str:
     """How to give a stopped mirror the start of a topic as its position.
 
     :param topic: its name on the target.
+    :param cluster: the source.
     """
     source = flow.source_topic(topic) or topic
     if flow.engine.positions is PositionStore.CONNECT_OFFSETS:
@@ -54,6 +55,6 @@ def _set_back(flow: Flow, topic: str, clusters: Mapping[str, Cluster]) -> str:
             f"{flow.offset_topic}"
         )
     return remedies.tool(
-        clusters[flow.source], "kafka-consumer-groups.sh", "--group", flow.group_id,
+        cluster, "kafka-consumer-groups.sh", "--group", flow.group_id,
         "--reset-offsets", "--to-earliest", "--topic", source, "--execute",
     )  # fmt: skip

@@ -21,5 +21,5 @@ def answer(options: Namespace) -> Answer:
     """
     first, second = options.bundles
     return formats.judged(
-        compare_bundles(shared.settings(options), first, second, shared.show_progress)
+        compare_bundles(shared.settings(options).spark, first, second, shared.show_progress)
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from mirror_report.checks import content, digests
 from mirror_report.checks.verdict import verdict, worst_first
-from mirror_report.config import Settings
+from mirror_report.config import Spark
 from mirror_report.model import BucketDifference, CompareDocument, CompareTopic, Finding, Progress
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan import unreadable
@@ -21,9 +21,7 @@ from mirror_report.render import SCHEMA_VERSION
 DIFFERENCES = 1000
 
 
-def compare_bundles(
-    settings: Settings, first: Path, second: Path, progress: Progress
-) -> CompareDocument:
+def compare_bundles(spark: Spark, first: Path, second: Path, progress: Progress) -> CompareDocument:
     """Hold two bundles against each other; no cluster is asked.
 
     :raises ReportError: one cannot be read, or they do not belong together.
@@ -36,7 +34,7 @@ def compare_bundles(
             unpacked.append(bundles.unpack(path, directory))
         source, target = bundles.pair(unpacked[0][0], unpacked[1][0])
         sums, differing = _compare(
-            settings, source, target, [file for _, some in unpacked for file in some], progress
+            spark, source, target, [file for _, some in unpacked for file in some], progress
         )
     names = sorted({topic.topic for side in (source, target) for topic in side.topics.values()})
     topics = [_topic(name, sums.get(name), source, target) for name in names]
@@ -60,7 +58,7 @@ def compare_bundles(
 
 
 def _compare(
-    settings: Settings,
+    spark: Spark,
     source: Bundle,
     target: Bundle,
     files: Sequence[Path],
@@ -75,12 +73,12 @@ def _compare(
         from mirror_report.parity.steps import bundle  # noqa: PLC0415
     except ImportError as error:
         raise without_spark(error) from error
-    if (hint := class_archive.hint(settings.spark)) is not None:
+    if (hint := class_archive.hint(spark)) is not None:
         progress(hint)
     progress("comparing digests")
     expected = sum(file.stat().st_size for file in files)
-    with session.open_session(settings.spark, expected) as spark, spark_errors():
-        rows, differing = bundle.compare_rows(spark, files, source, target, DIFFERENCES)
+    with session.open_session(spark, expected) as opened, spark_errors():
+        rows, differing = bundle.compare_rows(opened, files, source, target, DIFFERENCES)
     return {row["topic"]: row for row in rows}, [
         BucketDifference(
             topic=row["topic"],

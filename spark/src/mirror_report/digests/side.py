@@ -1,10 +1,10 @@
 """One side of a flow as a bundle of digests."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.model import ClusterSnapshot, Progress
@@ -38,8 +38,9 @@ def digest_side(
     else:
         positions = take.positions(flow) if holds_positions else None
         snapshot = take.target(flow)
+    baseline = Store(settings.state_directory).load("baseline").get(flow.name, {})
     made = describe(
-        flow, side, snapshot, positions, _floors(settings, flow, side, snapshot),
+        flow, side, snapshot, positions, _floors(baseline, flow, side, snapshot),
         settings.bucket_seconds * 1000,
     )  # fmt: skip
     ranges = to_read(made)
@@ -76,11 +77,13 @@ def _only(settings: Settings, name: str | None) -> Flow:
 
 
 def _floors(
-    settings: Settings, flow: Flow, side: Side, snapshot: ClusterSnapshot
+    baseline: Mapping[str, Any], flow: Flow, side: Side, snapshot: ClusterSnapshot
 ) -> dict[str, dict[str, int]]:
-    """Where verification begins, if this host knows the flow's baseline."""
-    recorded = Store(settings.state_directory).load("baseline").get(flow.name, {}).get("topics", {})
-    here = side == "source"
+    """Where verification begins.
+
+    :param baseline: the flow's; empty: this host knows none.
+    """
+    recorded, here = baseline.get("topics", {}), side == "source"
     # What may have been copied before the baseline cannot be told apart by digests.
     where = "required" if here else "target"
     return {

@@ -123,23 +123,24 @@ def observe_groups(
     ours = source.snapshot(None, topics, settings=False)
     former = before.get("elections", {})
     scene = Scene(
-        flow, ours, theirs, translated,
-        drained=drained,
-        shared={name for name in topics if _others(settings, flow, name)},
+        flow, ours, theirs, translated, drained=drained, bound=settings.warn.reread_records,
+        shared={
+            name for name in topics for other in settings.into_one(flow)
+            if other.source_topic(flow.target_topic(name)) is not None
+        },
         source_elections=_elections(source, ours, former.get("source", {}), replaced),
         target_elections=_elections(
             target, theirs, former.get("target", {}), map(flow.target_topic, replaced)
         ),
-        bound=settings.warn.reread_records,
         late={key: (position, at_ms) for key, (position, at_ms) in before.get("late", {}).items()},
     )  # fmt: skip
-    proofs = proved_places(settings, flow, unproved(scene, groups))
+    proofs = proved_places(clients, flow, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
     rows += unjudged
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),
         [
-            *failover.judge(flow, settings.clusters[flow.target], rows),
+            *failover.judge(flow, target.cluster, rows),
             *(failure(error, flow.name) for error in (*refusals, *translated.problems)),
             *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
         ],
@@ -198,16 +199,6 @@ def _elections(
     wanted = elections.wanted(now, known)
     found = leader_epochs.of_logs(client, wanted) if wanted else {}
     return elections.noted(now, known, found)
-
-
-def _others(settings: Settings, flow: Flow, topic: str) -> bool:
-    """Whether another flow may feed the copy of a topic of the source."""
-    copy = flow.target_topic(topic)
-    return any(
-        other.target == flow.target and other.source_topic(copy) is not None
-        for other in settings.flows
-        if other.name != flow.name
-    )
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from mirror_report.checks.groups import Probe
-from mirror_report.config import Flow, Settings
+from mirror_report.config import Flow
 from mirror_report.kafka import guarded
 from mirror_report.kafka.records import PARTITIONS, WAITING_SECONDS, Seen, fetch
-from mirror_report.model import (
-    GroupPlace,
-    Place,
-)
+from mirror_report.model import GroupPlace, Place
+from mirror_report.observe import Clients
 
 # Places of one partition that are compared, one after the other.
 ROUNDS = 8
@@ -21,7 +19,7 @@ BothRanges = tuple[tuple[int, int], tuple[int, int]]
 
 
 def proved_places(
-    settings: Settings, flow: Flow, wanted: Mapping[GroupPlace, Probe]
+    clients: Clients, flow: Flow, wanted: Mapping[GroupPlace, Probe]
 ) -> dict[GroupPlace, int]:
     """Places on the target found by comparing records.
 
@@ -43,14 +41,14 @@ def proved_places(
             break
         left = [each for each in left if each not in turn.items()]
         on_source = _fetched(
-            settings, flow.source, {place: ours for place, (ours, _) in turn.items()},
+            clients, flow.source, {place: ours for place, (ours, _) in turn.items()},
             flow.source_isolation,
         )  # fmt: skip
         there = {
             (flow.target_topic(topic), number): theirs
             for (topic, number), (_, theirs) in turn.items()
         }
-        on_target = _fetched(settings, flow.target, there, flow.target_isolation)
+        on_target = _fetched(clients, flow.target, there, flow.target_isolation)
         for (topic, number), ranges in turn.items():
             ours = on_source.get((topic, number), [])
             theirs = on_target.get((flow.target_topic(topic), number), [])
@@ -79,12 +77,12 @@ def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | 
 
 
 def _fetched(
-    settings: Settings, alias: str, ranges: Mapping[Place, tuple[int, int]], isolation: str
+    clients: Clients, alias: str, ranges: Mapping[Place, tuple[int, int]], isolation: str
 ) -> dict[Place, list[Seen]]:
     """Records of some ranges, as :func:`fetch`; partitions that cannot be read are missing."""
-    cluster, credentials = settings.clusters[alias], settings.credentials
+    cluster = clients.get(alias).cluster
 
     def read(some: Mapping[Place, tuple[int, int]]) -> guarded.Guarded[list[Seen]]:
-        return fetch(cluster, credentials, some, isolation=isolation)
+        return fetch(cluster, clients.credentials, some, isolation=isolation)
 
     return guarded.each(read, ranges, WAITING_SECONDS).answers

@@ -157,9 +157,10 @@ class _Measurement:
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""
         flow, source, ids = self.flow, self.observed.source, self.known["topics"]
+        cluster = self.settings.clusters[flow.source]
         reset = recreated.changed_ids(ids.get("source", {}), source)
         target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
-        self.findings.extend(recreated.on_target(flow, target_reset, self.settings.clusters))
+        self.findings.extend(recreated.on_target(flow, target_reset, cluster))
         there = {name for name in source.topics if flow.target_topic(name) in target_reset}
         return frozenset(reset), set(reset) | there
 

@@ -89,10 +89,10 @@ def measure_lag(
                     )
                 )  # fmt: skip
             else:
-                result.findings.extend(check_flow(settings, clients, flow, observed))
+                result.findings.extend(check_flow(clients, flow, observed))
                 result.findings.extend(
                     lack
-                    for lack in lacking_permissions(settings, clients, flow)
+                    for lack in lacking_permissions(clients, flow)
                     if lack.kind == "missing_permission"
                 )
         result.findings.extend(ending_certificates(settings, clients, flows))
@@ -119,9 +119,8 @@ def _recognised(settings: Settings, flow: Flow, seen: Observed, result: LagResul
     return seen
 
 
-def over_time(settings: Settings, lag: LagResult) -> list[LagPoint]:
+def over_time(history: History, lag: LagResult) -> list[LagPoint]:
     """Lag of the topics over the last day, as far as it was measured."""
-    history = History(settings.state_directory, settings.history_days)
     found: list[LagPoint] = []
     for flow, observed in lag.observed.items():
         now_ms = observed.source.taken_at_ms

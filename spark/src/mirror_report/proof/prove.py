@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror_report.checks import content, remedies
 from mirror_report.checks.verdict import finding, verdict, worst_first
-from mirror_report.config import ConfigError, Flow, Settings
+from mirror_report.config import Cluster, ConfigError, Credentials, Flow, Settings
 from mirror_report.kafka import guarded
 from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.model import (
@@ -64,7 +64,7 @@ def prove_topics(
     recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
     before = _observe(snapshots, flow)
     feeds = _feeds(flow, before.source, topic)
-    waiting = _waiting(settings, flow, before, feeds)
+    waiting = _waiting(settings.clusters[flow.source], settings.credentials, before, feeds)
     found: dict[str, TopicParity] = {}
     subjects: list[TopicAtRest] = []
     for name, origins in feeds.items():
@@ -97,7 +97,9 @@ def prove_topics(
                 row = _empty(flow, name, origins, "verified", _reason(subject, sha256=sha256))
                 found[name] = _compared(row, proved[name])
     topics = [found[name] for name in feeds]
-    findings = worst_first(each for row in topics for each in _findings(row, settings))
+    findings = worst_first(
+        each for row in topics for each in _findings(row, flow, settings.clusters)
+    )
     return ProofDocument(SCHEMA_VERSION, verdict(findings), topics, findings)
 
 
@@ -130,7 +132,10 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
 
 
 def _waiting(
-    settings: Settings, flow: Flow, seen: FlowSnapshot, feeds: Mapping[str, Sequence[str]]
+    source: Cluster,
+    credentials: Credentials,
+    seen: FlowSnapshot,
+    feeds: Mapping[str, Sequence[str]],
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
@@ -139,9 +144,8 @@ def _waiting(
             position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
             if position < log.end:
                 behind[name, partition] = (position, log.end)
-    source = settings.clusters[flow.source]
     ages = guarded.each(
-        lambda some: oldest_waiting(source, settings.credentials, some), behind, WAITING_SECONDS
+        lambda some: oldest_waiting(source, credentials, some), behind, WAITING_SECONDS
     ).answers
     found: dict[str, int] = {}
     for place, (position, end) in behind.items():
@@ -269,9 +273,9 @@ def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
     )
 
 
-def _findings(topic: TopicParity, settings: Settings) -> list[Finding]:
+def _findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) -> list[Finding]:
     if topic.status != "in_flight":
-        return content.findings(topic, settings.flow(topic.flow), settings.clusters)
+        return content.findings(topic, flow, clusters)
     return [
         finding(
             "not_proved",

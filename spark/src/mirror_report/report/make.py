@@ -27,6 +27,7 @@ from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.results import losses
 from mirror_report.render import SCHEMA_VERSION, freshness
 from mirror_report.report.survey import Survey, survey
+from mirror_report.state.history import History
 from mirror_report.state.store import Store
 
 
@@ -51,7 +52,7 @@ def make_report(
     store, flows = Store(settings.state_directory), settings.chosen(flow_name)
     progress(f"run {run_id}: reading offsets of {len(flows)} flow(s)")
     lag = measure_lag(settings, store, flow_name, topics=True)
-    history = over_time(settings, lag)
+    history = over_time(History(settings.state_directory, settings.history_days), lag)
     _remember_ids(store, lag)
     surveyed = survey(settings, store, [flow for flow in flows if flow.name in lag.observed], lag)
     take = Snapshots(settings, lag.tails)
