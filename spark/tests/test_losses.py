@@ -183,7 +183,7 @@ def test_new_baseline_forgets_what_was_lost_before_it() -> None:
 
 
 def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:
-    found = losses.judge(MM1, kept(([[100, 150]], [[200, 207]])), EAST)
+    found = [*losses.judge(MM1, kept(([[100, 150]], [[200, 207]])), EAST)]
     assert [(finding.severity, finding.kind, finding.count) for finding in found] == [
         ("critical", "truncated", 50), ("warning", "possible_loss", 7),
     ]  # fmt: skip

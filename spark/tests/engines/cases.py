@@ -147,7 +147,7 @@ class Case:
             Observed(self.source, replace(self.mirror, syncs={}), EMPTY_GROUP, self.copied, None),
             {("t", 0): 10}, self.past, baseline={}, rises={},
         )  # fmt: skip
-        return losses.judge(self.flow, losses.remember({}, seen, 1, {}), CLUSTERS["east"])
+        return [*losses.judge(self.flow, losses.remember({}, seen, 1, {}), CLUSTERS["east"])]
 
     def grouped(self) -> list[Finding]:
         """A consumer group in every state."""

@@ -1,7 +1,7 @@
 """What stands against one flow: topics, permissions, certificates, its environment file."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from mirror_report.checks import (
@@ -123,9 +123,8 @@ def lacking_permissions(clients: Clients, flow: Flow) -> list[Finding]:
 
 def ending_certificates(
     settings: Settings, clients: Clients, flows: Sequence[Flow]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Certificates that end soon, of all clusters of the flows."""
-    found: list[Finding] = []
     for alias in dict.fromkeys(aliases(flows)):
         cluster = settings.clusters[alias]
         if not cluster.uses_tls:
@@ -140,5 +139,4 @@ def ending_certificates(
             settings.warn.certificate_days,
             now_ms=time.time_ns() // 1_000_000,
         )
-        found += [finding for finding in judged if finding.kind in kinds]
-    return found
+        yield from (finding for finding in judged if finding.kind in kinds)

@@ -1,7 +1,7 @@
 """What stands against flows before they start, and against those that run."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mirror_report.check.flow import check_flow, ending_certificates, lacking_permissions
 from mirror_report.checks import (
@@ -60,14 +60,12 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)
 
 
-def _reachable(clients: Clients, flow: Flow) -> list[Finding]:
-    found = []
+def _reachable(clients: Clients, flow: Flow) -> Iterator[Finding]:
     for alias in (flow.source, flow.target):
         try:
             clients.get(alias)
         except ReportError as error:
-            found.append(failure(error, flow.name))
-    return found
+            yield failure(error, flow.name)
 
 
 def _releases(clients: Clients, aliases: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -108,9 +106,9 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
 def _foreign(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
     """Topics of the target that the flow did not make, also by what reports have seen of them."""
     store, source, target = Store(settings.state_directory), observed.source, observed.target
-    found: list[Finding] = []
-    known = load_manifests(store, ("baseline", "survey"), found)
+    known = load_manifests(store, ("baseline", "survey"), [])
     baseline, seen = (known[name].get(flow.name, {}) for name in ("baseline", "survey"))
     before = topic_status.not_made(flow, seen, source, baseline)
-    others = settings.into_one(flow)
-    return topic_status.foreign(flow, source, target, observed.positions, others, before)
+    return topic_status.foreign(
+        flow, source, target, observed.positions, settings.into_one(flow), before
+    )

@@ -1,6 +1,6 @@
 """How long certificates are good for: what was seen of them in, findings out; no I/O."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from mirror_report.checks.verdict import finding
@@ -9,35 +9,27 @@ from mirror_report.model import Certificate, Finding
 DAY_MS = 86_400_000
 
 
-def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> list[Finding]:
+def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> Iterator[Finding]:
     """Certificates that have ended or end soon, and those nobody could examine.
 
     :param warn_days: fewer days left than this are worth a warning; ``None``: never.
     """
-    found = []
     for certificate in seen:
-        if certificate.problem and not certificate.expired:
-            found.append(
-                finding(
-                    "not_checked",
-                    f"{_named(certificate)} could not be examined: {certificate.problem}",
-                    "Correct what it says; mirror-report lag checks again",
-                )
-            )
-            continue
         left = (
             None if certificate.ends_at_ms is None else (certificate.ends_at_ms - now_ms) / DAY_MS
         )
-        if left is not None and left > 0 and (warn_days is None or left >= warn_days):
-            continue
-        found.append(
-            finding(
+        if certificate.problem and not certificate.expired:
+            yield finding(
+                "not_checked",
+                f"{_named(certificate)} could not be examined: {certificate.problem}",
+                "Correct what it says; mirror-report lag checks again",
+            )
+        elif left is None or left <= 0 or (warn_days is not None and left < warn_days):
+            yield finding(
                 "certificate_expiry",
                 f"{_named(certificate)} {_ending(certificate, left)}",
                 _action(certificate),
-            ).rated("warning" if left is not None and left > 0 else "critical")
-        )
-    return found
+            ).rated("critical" if left is None or left <= 0 else "warning")
 
 
 def _named(certificate: Certificate) -> str:

@@ -1,6 +1,6 @@
 """How much of what is due a run has verified: results in, findings out; no I/O."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks.verdict import finding
@@ -20,33 +20,27 @@ def verified_share(topics: Sequence[TopicParity], flow: str | None = None) -> fl
 
 def judge(
     share: float | None, bound: float | None, parity: ParityResult | None, kinds: Collection[str]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Coverage below its bound, and what was left for the next run.
 
     :param bound: of the share; ``None``: none.
     :param kinds: of the findings so far: what one of them says is not said again.
     """
-    found = []
     if share is not None and bound is not None and share < bound and "coverage" not in kinds:
-        found.append(
-            finding(
-                "coverage",
-                f"{100 * share:.2f} % of the records due are verified, the bound is "
-                f"{100 * bound:.0f} %",
-                "See the findings above; without any, run mirror-report run again or raise "
-                "budget.max_bytes",
-            )
+        yield finding(
+            "coverage",
+            f"{100 * share:.2f} % of the records due are verified, the bound is "
+            f"{100 * bound:.0f} %",
+            "See the findings above; without any, run mirror-report run again or raise "
+            "budget.max_bytes",
         )
     if parity is not None and parity.backlog_records and "backlog" not in kinds:
-        found.append(
-            finding(
-                "backlog",
-                f"{parity.backlog_records} records are due and were left for the next run",
-                "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
-                count=parity.backlog_records,
-            )
+        yield finding(
+            "backlog",
+            f"{parity.backlog_records} records are due and were left for the next run",
+            "mirror-report run again, or raise budget.max_bytes and budget.deadline_seconds",
+            count=parity.backlog_records,
         )
-    return found
 
 
 def nothing_seen(

@@ -7,7 +7,7 @@ before it went. Both are kept until a new baseline, whatever the mirror does nex
 What is kept: ``{topic: {partition: {"at": ms, "lost": [[from, to], ...], "maybe": [...]}}}``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import positions, remedies
@@ -167,15 +167,17 @@ def size(ranges: Ranges) -> int:
     return sum(end - begin for begin, end in ranges)
 
 
-def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
+def judge(flow: Flow, kept: Losses, cluster: Cluster) -> Iterator[Finding]:
     """One finding per topic and kind.
 
     :param cluster: the source.
     """
-    found: list[Finding] = []
     for name, some in sorted(kept.items()):
-        lost = sum(size(entry["lost"]) for entry in some.values())
-        maybe = sum(size(entry["maybe"]) for entry in some.values())
+        lost = {int(number): size(entry["lost"]) for number, entry in some.items()}
+        certain, maybe = sum(lost.values()), sum(size(entry["maybe"]) for entry in some.values())
+        first = [
+            f"partition {number}: {count}" for number, count in sorted(lost.items())[:5] if count
+        ]
         action = (
             "They cannot be mirrored any more. Compare retention.ms and retention.bytes with how "
             "long the mirror may be away: "
@@ -185,32 +187,14 @@ def judge(flow: Flow, kept: Losses, cluster: Cluster) -> list[Finding]:
             )
             + f"; once this is read, accept it: {remedies.renew(flow, name)}"
         )  # fmt: skip
-        if lost:
-            where = ", ".join(
-                f"partition {number}: {size(entry['lost'])}"
-                for number, entry in sorted(some.items(), key=lambda item: int(item[0]))[:5]
-                if entry["lost"]
-            )
-            found.append(
-                finding(
-                    "truncated",
-                    f"{name}: {lost} records left the source before they were mirrored ({where})",
-                    action,
-                    flow=flow.name,
-                    topic=name,
-                    count=lost,
+        for kind, count, what in (
+            ("truncated", certain,
+             f"{certain} records left the source before they were mirrored ({', '.join(first)})"),
+            ("possible_loss", maybe,
+             f"up to {maybe} records may have left the source before they were mirrored: the log's "
+             "start overtook the mirror's position while it moved"),
+        ):  # fmt: skip
+            if count:
+                yield finding(
+                    kind, f"{name}: {what}", action, flow=flow.name, topic=name, count=count
                 )
-            )
-        if maybe:
-            found.append(
-                finding(
-                    "possible_loss",
-                    f"{name}: up to {maybe} records may have left the source before they were "
-                    "mirrored: the log's start overtook the mirror's position while it moved",
-                    action,
-                    flow=flow.name,
-                    topic=name,
-                    count=maybe,
-                )
-            )
-    return found

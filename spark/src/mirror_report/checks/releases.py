@@ -4,7 +4,7 @@ Kafka's protocol tells no release. It is found by what brokers can be asked, so 
 can be asked the same are one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow, Permission
@@ -29,34 +29,28 @@ ALTERS_ONE_SETTING = (2, 3)
 WRITE_IS_ENOUGH = (2, 8)
 
 
-def clusters(releases: Mapping[str, tuple[int, ...]]) -> list[Finding]:
+def clusters(releases: Mapping[str, tuple[int, ...]]) -> Iterator[Finding]:
     """What clusters do not tell, once per cluster.
 
     :param releases: alias of a cluster -> its release, as far as it could be asked.
     """
-    found = []
     for alias, release in releases.items():
         untold = [what for since, what in TOLD_FROM if release < since]
         if release < OLDEST:
-            found.append(
-                finding(
-                    "broker_too_old",
-                    f"{alias} answers as Kafka {named(release)} does: clusters below "
-                    f"{named(OLDEST)} are not supported",
-                    f"Upgrade {alias}",
-                ).rated("critical")
-            )
+            yield finding(
+                "broker_too_old",
+                f"{alias} answers as Kafka {named(release)} does: clusters below "
+                f"{named(OLDEST)} are not supported",
+                f"Upgrade {alias}",
+            ).rated("critical")
         elif untold:
-            found.append(
-                finding(
-                    "broker_too_old",
-                    f"{alias} answers as Kafka {named(release)} does, and cannot be asked: "
-                    + "; ".join(untold),
-                    f"What it does not tell is reported as unknown. Upgrade {alias} to have it",
-                    count=len(untold),
-                )
+            yield finding(
+                "broker_too_old",
+                f"{alias} answers as Kafka {named(release)} does, and cannot be asked: "
+                + "; ".join(untold),
+                f"What it does not tell is reported as unknown. Upgrade {alias} to have it",
+                count=len(untold),
             )
-    return found
 
 
 def settings(flow: Flow, release: tuple[int, ...] | None) -> list[Finding]:

@@ -89,12 +89,14 @@ def measure_lag(
                     )
                 )  # fmt: skip
             else:
-                result.findings.extend(check_flow(clients, flow, observed))
-                result.findings.extend(
-                    lack
-                    for lack in lacking_permissions(clients, flow)
-                    if lack.kind == "missing_permission"
-                )
+                result.findings.extend([
+                    *check_flow(clients, flow, observed),
+                    *(
+                        lack
+                        for lack in lacking_permissions(clients, flow)
+                        if lack.kind == "missing_permission"
+                    ),
+                ])  # fmt: skip
         result.findings.extend(ending_certificates(settings, clients, flows))
     result.findings.extend(processes_of(settings, flows, result.findings, result.rows))
     result.findings[:] = once(result.findings)

@@ -196,11 +196,10 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     from mirror_report.parity.steps import put_together, read  # noqa: PLC0415
 
     kept = read.keep(context, storage, state.manifest, state.plan)
-    manifest = replace(
+    state = replace(state, manifest=replace(
         state.manifest,
         digests=kept.digests, sealed=kept.sealed, results=kept.results, columns=read.COLUMNS,
-    )  # fmt: skip
-    state = replace(state, manifest=manifest)
+    ))  # fmt: skip
     pieces = read.read(context, storage, state.plan, lambda: state.manifest)
     for number, piece in enumerate(pieces):
         state = state.with_unread(piece.unread)
@@ -220,8 +219,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                     manifest, other.topics, other.digests, other.results
                 )
                 left_out = spread.not_compared(manifest, context.settings.flows)
-                plan = state.plan.without(left_out)
-                state = replace(state, plan=plan)
+                state = replace(state, plan=state.plan.without(left_out))
             state = _saved(context, state, manifest)
     return state
 
@@ -416,9 +414,12 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
         *state.findings,
         *losses.unseen(known, reported, context.flows, plan.snapshots),
         *retention.doubted(manifest.gone, context.flows, context.now_ms),
+        *(
+            each
+            for topic in reported
+            for each in content.findings(topic, settings.flow(topic.flow), settings.clusters)
+        ),
     ]
-    for topic in reported:
-        found += content.findings(topic, settings.flow(topic.flow), settings.clusters)
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:

@@ -5,7 +5,7 @@ that is compared no more nothing can be found again: its losses stay until they 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -223,24 +223,25 @@ def unseen(
     reported: Collection[TopicParity],
     flows: Iterable[Flow],
     observed: Collection[str],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Losses that the rows of a report do not show, because their topics are not compared now.
 
     :param flows: that are reported; ``observed``: those of them that could be.
     """
     rows = {(row.flow, row.topic): row for row in reported}
     of_name = {flow.name: flow for flow in flows}
-    found = []
     for loss in (loss for loss in known if loss.flow in of_name):
         row = rows.get((loss.flow, loss.topic))
-        if row is not None and loss.count <= (row.counts.get(loss.kind) or 0):
+        if row is None:
+            why = (
+                f"{loss.origin} is no longer on the source, or no longer mirrored"
+                if loss.flow in observed
+                else "its flow could not be observed"
+            )
+        elif loss.count <= (row.counts.get(loss.kind) or 0):
             continue
-        if row is not None:
-            left_out = row.status in ("skipped", "unknown") or row.strategy == "none"
-            why = f"it is not compared now: {row.reason}" if left_out else "it came back since"
-        elif loss.flow in observed:
-            why = f"{loss.origin} is no longer on the source, or no longer mirrored"
+        elif row.status in ("skipped", "unknown") or row.strategy == "none":
+            why = f"it is not compared now: {row.reason}"
         else:
-            why = "its flow could not be observed"
-        found.append(lasting(loss, of_name[loss.flow], why))
-    return found
+            why = "it came back since"
+        yield lasting(loss, of_name[loss.flow], why)
