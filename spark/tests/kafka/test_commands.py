@@ -141,6 +141,14 @@ def test_check_of_a_good_flow_finds_nothing(running: Pair) -> None:
     assert flow.source_cluster_id != flow.target_cluster_id
 
 
+def test_check_tells_a_state_that_it_cannot_read(running: Pair) -> None:
+    running.store().commit("baseline", {})
+    [manifest] = running.settings().state_directory.rglob("baseline*.json")
+    manifest.write_text("{")
+    (found,) = check_flows(running.settings()).findings
+    assert (found.severity, f"{manifest.name} is damaged" in found.message) == ("unknown", True)
+
+
 def test_check_tells_that_nobody_mirrors(mirrored: Pair) -> None:
     (found,) = check_flows(mirrored.settings()).findings
     assert (found.severity, found.kind) == ("warning", "not_running")

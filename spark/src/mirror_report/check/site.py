@@ -106,9 +106,11 @@ def _before_start(clients: Clients, flow: Flow, observed: Observed) -> list[Find
 def _foreign(settings: Settings, flow: Flow, observed: Observed) -> list[Finding]:
     """Topics of the target that the flow did not make, also by what reports have seen of them."""
     store, source, target = Store(settings.state_directory), observed.source, observed.target
-    known = load_manifests(store, ("baseline", "survey"), [])
+    unreadable: list[Finding] = []
+    known = load_manifests(store, ("baseline", "survey"), unreadable)
     baseline, seen = (known[name].get(flow.name, {}) for name in ("baseline", "survey"))
     before = topic_status.not_made(flow, seen, source, baseline)
-    return topic_status.foreign(
-        flow, source, target, observed.positions, settings.into_one(flow), before
+    others = settings.into_one(flow)
+    return unreadable + topic_status.foreign(
+        flow, source, target, observed.positions, others, before
     )
