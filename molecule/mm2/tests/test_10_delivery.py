@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from labkit.answers import complete, parity
 from labkit.controller import wait
+from labkit.hosts import Unit
 from labkit.site import words
 
 GROUP = "billing"
@@ -17,7 +18,9 @@ def delivered(lab):
     for cluster, count in counts.items():
         lab.produce("orders", count=count, cluster=cluster)
     lab.wait_mirrored("orders", ["orders"])
+    lab.produce("connected", count=2000, cluster="north")
     lab.wait_mirrored("orders-north", ["orders"])
+    lab.wait_mirrored("connected", ["connected"])
     return counts
 
 
@@ -30,6 +33,18 @@ def test_every_record_arrives_byte_for_byte_once_and_on_its_partition(
     assert found["acknowledged"] == delivered[source]
     assert complete(found) == {}
     assert (found["duplicated"], found["moved"]) == (0, 0)
+
+
+@pytest.mark.usefixtures("delivered")
+def test_a_worker_of_kafka_connect_delivers_beside_the_mirror(lab, mirror, measured):
+    """Once here; scenario connect has all the rest."""
+    found = lab.compare("connected", "north", prefix="north.")
+    measured(acknowledged=found["acknowledged"], found=found["found"])
+    assert found["acknowledged"] == 2000
+    assert complete(found) == {}
+    assert (found["duplicated"], found["moved"]) == (0, 0)
+    worker = Unit(lab.mirror, "connect-west.service")
+    assert len({0, worker.pid, mirror.pid}) == 3
 
 
 def test_a_topic_created_later_arrives_from_its_first_record(lab, measured):
@@ -89,7 +104,7 @@ def test_nothing_is_written_to_a_source(lab, faulty):
     known = {"orders", "killed", "stopped", "late.one"}
     for source, topics, groups in (
         ("east", known | damaged, [GROUP]),
-        ("north", {"orders"}, []),
+        ("north", {"orders", "connected"}, []),
     ):
         found = lab.probe({"do": "topics", "cluster": source}, {"do": "groups", "cluster": source})
         assert (set(found[0]), found[1]) == (topics, groups)
@@ -103,6 +118,7 @@ def test_the_report_calls_a_whole_mirror_whole(delivered, whole, measured):
         ("orders", "orders"): delivered["east"],
         ("orders", "late.one"): 4000,
         ("orders-north", "orders"): delivered["north"],
+        ("connected", "connected"): 2000,
     }
     for (flow, topic), count in counts.items():
         row = parity(document, topic, flow)

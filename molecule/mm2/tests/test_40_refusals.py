@@ -18,7 +18,8 @@ def changed_policy(variables):
 def renamed_alias(variables):
     clusters = variables["kafka_clusters"]
     clusters["south"] = clusters.pop("north")
-    variables["mirror_flows"][1]["source"] = "south"
+    for flow in variables["mirror_flows"][1:]:
+        flow["source"] = "south"
 
 
 def taken_over(variables):
