@@ -23,6 +23,7 @@ from mirror_report.model import (
     Positions,
     TopicSnapshot,
 )
+from mirror_report.state.baselines import of_flow
 
 NOW = 1_800_000_000_000
 FLOW = Flow("orders", "east", "west", "t", topics=("t",), group_id="g", hosts=("mirror1",))
@@ -84,10 +85,10 @@ def row(
     (found,) = lag.measure(
         flow, Observed(snapshot, MirrorStatus(committed, times), group, NOTHING, None),
         lag.Evidence(
-            positions.by_partition(flow, snapshot, committed, baseline or {}, past),
+            positions.by_partition(flow, snapshot, committed, of_flow(baseline or {}), past),
             ages=ages or {}, **evidence,
         ),
-        history=past, baseline=baseline or {}, warn=warn,
+        history=past, baseline=of_flow(baseline or {}), warn=warn,
     )  # fmt: skip
     return found
 
@@ -207,7 +208,8 @@ def test_never_committed_starts_where_the_baseline_says() -> None:
 
 
 def test_topic_younger_than_the_baseline_starts_at_zero() -> None:
-    assert row(source(0, 100), None, baseline={"topics": {}}).lag_records == 100
+    recorded = {"recorded_at_ms": 1, "topics": {}}
+    assert row(source(0, 100), None, baseline=recorded).lag_records == 100
 
 
 def test_never_committed_latest_is_unknown_and_not_zero() -> None:

@@ -8,6 +8,7 @@ from mirror_report import engines
 from mirror_report.checks import losses, partition_history
 from mirror_report.config import Cluster, Flow
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     GroupMember,
     GroupSnapshot,
@@ -19,6 +20,7 @@ from mirror_report.model import (
     Positions,
     TopicSnapshot,
 )
+from mirror_report.state.baselines import of_flow
 
 NOW = 1_800_000_000_000
 ALIVE = GroupSnapshot("g", "Stable", (GroupMember("c", "10.0.0.1", (("t", 0),)),))
@@ -74,7 +76,7 @@ def losses_of(
         ),
         {AT: position},
         earlier(*history),
-        baseline=baseline or {},
+        baseline=of_flow(baseline or {}),
         rises=rises or {},
     )
     lost, maybe = found.get(AT, ([], []))
@@ -158,9 +160,9 @@ def test_what_had_gone_at_the_baseline_is_accepted() -> None:
 
 def kept(*observations: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 0) -> losses.Losses:
     found: losses.Losses = {}
-    baseline = {"losses_since_ms": baseline_ms}
+    baseline = Baseline(losses_since_ms=baseline_ms)
     for number, observation in enumerate(observations):
-        found = losses.remember(found, {AT: observation}, NOW + number, {})
+        found = losses.remember(found, {AT: observation}, NOW + number, Baseline())
     return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline)))  # type: ignore[no-any-return]
 
 
@@ -177,8 +179,8 @@ def test_what_is_certain_is_no_longer_a_bound() -> None:
 def test_new_baseline_forgets_what_was_lost_before_it() -> None:
     assert losses.counts(kept(([[1, 5]], []), baseline_ms=NOW - 1)) == {AT: (4, 0)}
     assert kept(([[1, 5]], []), baseline_ms=NOW) == {}
-    lost = losses.remember({}, {AT: ([[1, 5]], []), ("u", 0): ([[7, 9]], [])}, NOW, {})
-    of_topic = {"topics": {"t": {"losses_since_ms": NOW}}}
+    lost = losses.remember({}, {AT: ([[1, 5]], []), ("u", 0): ([[7, 9]], [])}, NOW, Baseline())
+    of_topic = of_flow({"topics": {"t": {"losses_since_ms": NOW}}})
     assert losses.remember(lost, {}, NOW + 9, of_topic).keys() == {"u"}, "of that topic alone"
 
 

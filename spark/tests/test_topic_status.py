@@ -9,6 +9,7 @@ from mirror_report import engines
 from mirror_report.checks import selection, topic_settings, topic_status
 from mirror_report.config import Flow
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     ConfigDifference,
     Finding,
@@ -17,6 +18,7 @@ from mirror_report.model import (
     PartitionSnapshot,
     TopicSnapshot,
 )
+from mirror_report.state.baselines import of_flow
 
 NOW = 1_800_000_000_000
 FLOW = Flow(
@@ -140,7 +142,7 @@ def test_a_topic_of_the_target_that_the_flow_did_not_make_is_named() -> None:
 
 def test_a_topic_that_was_there_before_the_source_s_is_named_whatever_is_copied() -> None:
     full, known = cluster(topic(end=9)), {"held": ["orders", "orders-2"]}
-    before = topic_status.not_made(KEEPS_NAMES, known, full, {})
+    before = topic_status.not_made(KEEPS_NAMES, known, full, Baseline())
     assert before == ["orders"]
     (found,) = topic_status.foreign(KEEPS_NAMES, full, full, {"orders": {0: 9}}, [], before)
     assert (found.kind, found.topic) == ("foreign_topic", "orders")
@@ -150,9 +152,11 @@ def test_a_topic_that_was_there_before_the_source_s_is_named_whatever_is_copied(
 
 def test_what_was_found_foreign_stays_so_until_a_baseline_takes_it() -> None:
     full, known = cluster(topic(end=9)), {"foreign": ["orders"]}
-    assert topic_status.not_made(KEEPS_NAMES, known, full, {}) == ["orders"]
-    assert topic_status.not_made(KEEPS_NAMES, known, full, {"topics": {"orders": {}}}) == []
-    assert topic_status.not_made(KEEPS_NAMES, known, cluster(), {}) == ["orders"]
+    assert topic_status.not_made(KEEPS_NAMES, known, full, Baseline()) == ["orders"]
+    assert (
+        topic_status.not_made(KEEPS_NAMES, known, full, of_flow({"topics": {"orders": {}}})) == []
+    )
+    assert topic_status.not_made(KEEPS_NAMES, known, cluster(), Baseline()) == ["orders"]
     assert topic_status.foreign(KEEPS_NAMES, cluster(), full, {}, [], ["orders"]) == []
 
 
@@ -317,12 +321,12 @@ def test_orphan_stays_a_row_and_is_a_finding_once() -> None:
 def observe(
     positions: dict[str, dict[int, int]], before: Any = None, *, minutes: float = 0,
     flow: Flow = FLOW, group: GroupSnapshot = NOBODY, source: Any = None,
-    starts: Any = None,
+    baseline: Baseline = Baseline(),  # noqa: B008
 ) -> tuple[list[Finding], dict[str, Any]]:  # fmt: skip
     at_ms = NOW + int(minutes * 60_000)
     snapshot = cluster(*(source or [topic("orders-1"), topic("orders-2")]), at_ms=at_ms)
     before = before or {}
-    seen = selection.observe(flow, snapshot, positions, starts or {}, before)
+    seen = selection.observe(flow, snapshot, positions, baseline, before)
     return selection.judge(flow, snapshot, positions, group, seen, before), seen
 
 
@@ -370,7 +374,11 @@ def test_matched_topic_never_touched_while_others_move_is_reported_after_a_while
 
 def test_empty_topic_and_records_before_the_start_need_no_position() -> None:
     source = [topic("orders-1"), topic("orders-2", end=0), topic("orders-3")]
-    _, seen = observe({"orders-1": {0: 5}}, source=source, starts={"orders-3": {"0": 5}})
+    _, seen = observe(
+        {"orders-1": {0: 5}},
+        source=source,
+        baseline=of_flow({"topics": {"orders-3": {"source": {"0": 5}}}}),
+    )
     assert seen["untouched"] == {}
 
 

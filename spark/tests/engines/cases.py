@@ -20,6 +20,7 @@ from mirror_report.config import Cluster, Flow, Warn
 from mirror_report.model import (
     CLASSES,
     Access,
+    Baseline,
     ClusterSnapshot,
     Finding,
     GroupMember,
@@ -105,12 +106,12 @@ class Case:
         )
         self.past = partition_history.read([{**lines[0], "at": NOW - 900_000}])
         self.places = position_checks.by_partition(
-            flow, self.source, self.mirror.positions, {}, self.past
+            flow, self.source, self.mirror.positions, Baseline(), self.past
         )
         self.waiting = position_checks.waiting(flow, self.source, self.places)
         self.rows = lag.measure(
             flow, Observed(self.source, self.mirror, GROUP, self.copied, None),
-            lag.Evidence(self.places), history=self.past, baseline={}, warn=Warn(),
+            lag.Evidence(self.places), history=self.past, baseline=Baseline(), warn=Warn(),
         )  # fmt: skip
         self.offsets = [GroupOffsets("app-1", {"t": {0: 130}}, {there.name: {0: 95}}, "Empty")]
         self.scene = groups.Scene(
@@ -133,7 +134,7 @@ class Case:
     def selected(self) -> list[Finding]:
         """Topics that the mirror and the report do not agree on."""
         seen = selection.observe(
-            self.flow, self.source, {"t": {0: 9}, "heartbeats": {0: 9}}, {}, {}
+            self.flow, self.source, {"t": {0: 9}, "heartbeats": {0: 9}}, Baseline(), {}
         )
         before = {**seen, "unmatched": dict.fromkeys(seen["unmatched"], 1)}
         late = {"since_ms": 0, "moved": 0}
@@ -145,9 +146,10 @@ class Case:
         seen = losses.observe(
             self.flow,
             Observed(self.source, replace(self.mirror, syncs={}), EMPTY_GROUP, self.copied, None),
-            {("t", 0): 10}, self.past, baseline={}, rises={},
+            {("t", 0): 10}, self.past, baseline=Baseline(), rises={},
         )  # fmt: skip
-        return [*losses.judge(self.flow, losses.remember({}, seen, 1, {}), CLUSTERS["east"])]
+        lost = losses.remember({}, seen, 1, Baseline())
+        return [*losses.judge(self.flow, lost, CLUSTERS["east"])]
 
     def grouped(self) -> list[Finding]:
         """A consumer group in every state."""

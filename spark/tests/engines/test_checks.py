@@ -35,11 +35,13 @@ from mirror_report.checks.estimates import estimates
 from mirror_report.config import Warn
 from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
 from mirror_report.model import (
+    Baseline,
     Cause,
     FlowStatus,
     ForeignRecords,
     GroupSnapshot,
     OpenTransaction,
+    TopicBaseline,
     UnitRecord,
 )
 from mirror_report.parity.plan import strategies
@@ -94,7 +96,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "permissions.questions": Case.allowed,
     "permissions.rows_of": Case.allowed,
     "positions.begin": lambda c: positions.begin(
-        c.flow, c.source.topics["t"], 0, {"topics": {"t": {"source": {"0": 1}}}}
+        c.flow, c.source.topics["t"], 0, Baseline(topics={"t": TopicBaseline()})
     ),
     "positions.by_partition": lambda c: c.places,
     "positions.waiting": lambda c: c.waiting,
@@ -149,7 +151,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         c.flow, [ForeignRecords("status", 0, 2, 7, "no JSON", 1000)], 2000
     ),
     "coverage.nothing_seen": lambda c: coverage.nothing_seen(
-        c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), {}
+        c.flow, snapshot("east", topic("t", 0, 0)), snapshot("west", topic("t", 0, 0)), Baseline()
     ),
     "topic_status.foreign": lambda c: topic_status.foreign(
         c.flow,
@@ -158,7 +160,9 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         {},
         [],
     ),
-    "topic_status.not_made": lambda c: topic_status.not_made(c.flow, {"held": ["t"]}, c.source, {}),
+    "topic_status.not_made": lambda c: topic_status.not_made(
+        c.flow, {"held": ["t"]}, c.source, Baseline()
+    ),
     "topic_status.unfed": lambda c: topic_status.unfed(
         replace(c.flow, replication_policy="identity"), [], ["t"], [], []
     ),

@@ -29,6 +29,7 @@ from mirror_report.parity.plan.buckets import Outside
 from mirror_report.parity.plan.topics import plan_flow
 from mirror_report.parity.state import Manifest, SideState
 from mirror_report.parity.steps import observe
+from mirror_report.state.baselines import of_flow
 
 MINUTE = 60_000
 NOW = 100 * MINUTE
@@ -75,7 +76,7 @@ class Run:
 
     def __init__(self, **baseline: Any) -> None:
         self.manifest = Manifest(MINUTE)
-        self.baseline: dict[str, Any] = BASELINE | baseline
+        self.baseline = of_flow(BASELINE | baseline)
         self.take = Taken()
 
     def plan(
@@ -161,7 +162,7 @@ def test_without_a_common_beginning_the_first_sync_is_one() -> None:
         "source": (30, 80), "target": (25, 75),
     }  # fmt: skip
     nothing = Run()
-    nothing.baseline = {}
+    nothing.baseline = of_flow({})
     nothing.take.syncs_now = [(40, 35, 1), (80, 75, 2)]
     expired = topic(100, log_start=5)
     plan = nothing.plan(expired, appended(100), 90)

@@ -44,7 +44,7 @@ def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
         FLOW, "source",
         snapshot(topic("t"), topic("table", **{"cleanup.policy": "compact,delete"}),
                  errors={"shut": "no permission"}),
-        None, {"t": {"0": 12}}, 60_000,
+        None, {"t": {0: 12}}, 60_000,
     )  # fmt: skip
     assert found.topics["t"] == BundleTopic("east.t", "id-t", {"0": (12, 20), "1": (0, 0)})
     assert found.topics["shut"].unknown == "no permission"
@@ -55,7 +55,7 @@ def test_a_bundle_says_what_of_each_topic_is_in_it() -> None:
 
 def test_without_a_baseline_a_bundle_begins_where_the_log_does() -> None:
     assert made().topics["t"].ranges["0"] == (5, 20)
-    past = planned.describe(FLOW, "source", snapshot(topic("t")), None, {"t": {"0": 99}}, 60_000)
+    past = planned.describe(FLOW, "source", snapshot(topic("t")), None, {"t": {0: 99}}, 60_000)
     assert past.topics["t"].ranges["0"] == (20, 20), "a baseline past the end leaves nothing"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import Baseline, ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, Range, RunPlan, co_fed_topics, positions
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import join
@@ -26,6 +26,7 @@ from mirror_report.parity.state import (
     co_fed,
     fed_by,
 )
+from mirror_report.state.baselines import of_flow
 
 HOUR = 3_600_000
 NOW = 100 * HOUR
@@ -63,7 +64,7 @@ def target_after(
 ) -> plan.FlowPlan:
     found = manifest(sides={} if known is None else {("east", "target", "t"): known})
     there = cluster("z", topic("t", "z-t", start, 50, size, **configs))
-    return plan.plan_flow(EAST, found, {}, cluster("a", topic("t", "a-t", 0, 50)), there)
+    return plan.plan_flow(EAST, found, Baseline(), cluster("a", topic("t", "a-t", 0, 50)), there)
 
 
 def remembered(**changes: Any) -> SideState:
@@ -218,10 +219,11 @@ def test_co_fed_topics_are_read_where_they_are() -> None:
 
 def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> None:
     there = cluster("z", topic("t", "z-t", 0, 50))
-    begun = {"topics": {"t": {"source": {"0": 3}, "target": {"0": 20}, "recorded_at_ms": 7,
-                              "source_id": None, "target_id": None}}}  # fmt: skip
-    other = {"topics": {"t": {"source": {"0": 4}, "target": {"0": 20}, "recorded_at_ms": 7,
-                              "source_id": None, "target_id": None}}}  # fmt: skip
+    begun, other = (
+        of_flow({"recorded_at_ms": 7, "topics": {"t": {"source": {"0": first}, "target": {"0": 20},
+                                                       "recorded_at_ms": 7}}})
+        for first in (3, 4)
+    )  # fmt: skip
     brought = cluster("a", topic("t", "a-t", 0, 40))
     found = plan.plan_flow(
         WEST, manifest(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,

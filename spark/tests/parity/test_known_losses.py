@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from mirror_report.config import Cluster, Flow, Settings
-from mirror_report.model import ClusterSnapshot, TopicParity, TopicSnapshot
+from mirror_report.model import Baseline, ClusterSnapshot, TopicParity, TopicSnapshot
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import FlowSnapshot, RunPlan, TopicPlan
 from mirror_report.parity.plan.run_plan import Superseded, superseded
 from mirror_report.parity.results import losses
 from mirror_report.parity.state import Gone, Loss, Manifest, basis, files
+from mirror_report.state.baselines import of_flow
 from mirror_report.state.store import Store
 
 NOW = 1_800_000_000_000
@@ -31,7 +32,15 @@ def context(directory: Path, **baselines: Any) -> RunContext:
         flows=(EAST,), state_directory=directory,
     )  # fmt: skip
     return RunContext(
-        settings, None, Store(directory), "run-1", print, (EAST,), baselines, time.monotonic(), NOW
+        settings,
+        None,
+        Store(directory),
+        "run-1",
+        print,
+        (EAST,),
+        {flow: of_flow(plain) for flow, plain in baselines.items()},
+        time.monotonic(),
+        NOW,
     )  # type: ignore[arg-type]
 
 
@@ -39,7 +48,7 @@ def manifest(**found: int) -> Manifest:
     """What is known of topic t after a run that found something."""
     return Manifest(
         60_000,
-        baselines={"east": basis(EAST, {})},
+        baselines={"east": basis(EAST, Baseline())},
         summaries={"east": {"t": {"now": NUMBERS | found, "next": NUMBERS | found}}},
     )
 
@@ -101,7 +110,7 @@ def test_losses_of_a_topic_that_is_compared_no_more_are_kept(tmp_path: Path) -> 
 def test_losses_of_compacted_topics_are_kept_likewise(tmp_path: Path) -> None:
     before = Manifest(
         60_000,
-        baselines={"east": basis(EAST, {})},
+        baselines={"east": basis(EAST, Baseline())},
         scans={"east": {"t": {"run_id": "1", "at_ms": 0, "state": [],
                               "keys": {"missing": {"0": 10}}}}},
     )  # fmt: skip
@@ -200,9 +209,9 @@ def test_what_a_report_says_beside_its_rows_is_known_by_the_next_one(tmp_path: P
     report = {"generated_at": "2026-11-01T00:00:00Z", "parity": [], "findings": [asdict(found)]}
     store = Store(tmp_path)
     store.write_report("latest.json", json.dumps(report))
-    (known,) = losses.last_known(store, EAST, {})
+    (known,) = losses.last_known(store, EAST, Baseline())
     assert (known.place, known.count) == (MISSING.place, 10)
-    assert losses.last_known(store, EAST, {"losses_since_ms": NOW}) == []
+    assert losses.last_known(store, EAST, Baseline(losses_since_ms=NOW)) == []
 
 
 def test_what_the_rows_of_a_report_do_not_show_is_named() -> None:

@@ -21,6 +21,7 @@ from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.kafka.leader_epochs import walked
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     EpochsWanted,
     Finding,
@@ -278,7 +279,7 @@ def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]
     """What a run sees of both sides."""
     sides = {"source": world.source(flow), "target": world.target(flow)}
     return [
-        log_identity.looked_at(world, now, looks(flow, side, known, {}, now))  # type: ignore[arg-type]
+        log_identity.looked_at(world, now, looks(flow, side, known, Baseline(), now))  # type: ignore[arg-type]
         for side, now in sides.items()
     ]
 
@@ -286,7 +287,7 @@ def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]
 def planned(world: World, flow: Flow, known: Manifest) -> tuple[FlowPlan, Manifest]:
     """What a run plans, and what is known when it has read all of that."""
     source, target = observed(world, flow, known)
-    found = plan_flow(flow, known, {}, source, target)
+    found = plan_flow(flow, known, Baseline(), source, target)
     ends = ((each.key, each.partition, each.end) for each in found.ranges)
     return found, read_up_to(replace(known, sides=found.begin), ends)
 

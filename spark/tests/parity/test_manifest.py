@@ -12,10 +12,11 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model import Finding
+from mirror_report.model import Baseline, Finding
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state import Gap, Manifest, SideState, basis
 from mirror_report.parity.state.changes import begin_run, forget_flow, forget_topic
+from mirror_report.state.baselines import of_flow
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -48,10 +49,10 @@ def loaded(text: str) -> Manifest:
 def test_what_digests_rest_on_is_the_baseline_the_engine_and_the_names() -> None:
     mm2 = replace(FLOW, engine=MM2)
     bases = [
-        basis(FLOW, BASELINE),
-        basis(FLOW, {}),
-        basis(mm2, BASELINE),
-        basis(replace(mm2, replication_policy="prefix"), BASELINE),
+        basis(FLOW, of_flow(BASELINE)),
+        basis(FLOW, Baseline()),
+        basis(mm2, of_flow(BASELINE)),
+        basis(replace(mm2, replication_policy="prefix"), of_flow(BASELINE)),
     ]
     assert all(bases.count(entry) == 1 for entry in bases)
     assert json.loads(json.dumps(bases)) == bases, "as the manifest keeps them"
@@ -76,7 +77,7 @@ def test_what_is_remembered_survives_the_manifest() -> None:
         gaps=(Gap("f", "source", "t", "t", 0, 1, 2, 3),),
         positions={"f": {"t": {0: 7}}},
         summaries={"f": {"t": {"now": {"missing": 1}}}},
-        baselines={"f": basis(FLOW, BASELINE)},
+        baselines={"f": basis(FLOW, of_flow(BASELINE))},
     )
     text = json.dumps(known.dump())
     assert loaded(text) == known

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import Baseline, ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import Range
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.boundaries import Boundary, within_budget
 from mirror_report.parity.plan.ranges import chunks, join
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.state import Manifest, SideState, basis
+from mirror_report.state.baselines import of_flow
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
@@ -48,7 +49,7 @@ def planned(
     return plan.plan_flow(
         FLOW,
         known or manifest(),
-        baseline or {},
+        of_flow(baseline or {}),
         cluster(source_topic),
         cluster(*([target_topic] if target_topic else [])),
     )
@@ -85,9 +86,9 @@ def test_a_side_that_is_read_committed_ends_where_transactions_are_decided() -> 
         (committed, [("source", 0, 0, 5), ("target", 0, 0, 9)]),
         (FLOW, [("source", 0, 0, 9), ("target", 0, 0, 9)]),
     ):
-        found = plan.plan_flow(flow, known, {}, cluster(snapshot), cluster(snapshot))
+        found = plan.plan_flow(flow, known, Baseline(), cluster(snapshot), cluster(snapshot))
         assert spans(found) == spans_of_both
-    assert basis(committed, {}) != basis(FLOW, {}), "other records are for real"
+    assert basis(committed, Baseline()) != basis(FLOW, Baseline()), "other records are for real"
 
 
 BASELINE = {
@@ -122,7 +123,7 @@ def test_what_is_left_open_by_a_baseline_ends_with_the_logs_it_is_of(side: str) 
     idents = {"source": "id", "target": "there"}
     for made in (idents, {**idents, side: "another"}):
         found = plan.plan_flow(
-            FLOW, known, BASELINE, cluster(topic(ident=made["source"])),
+            FLOW, known, of_flow(BASELINE), cluster(topic(ident=made["source"])),
             cluster(topic(ident=made["target"])),
         )  # fmt: skip
         known = replace(known, sides=found.begin)
@@ -135,7 +136,11 @@ def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> 
     known = manifest()
     for end in (10, 6):
         found = plan.plan_flow(
-            FLOW, known, BASELINE, cluster(topic(logs=((0, end),))), cluster(topic(ident="there"))
+            FLOW,
+            known,
+            of_flow(BASELINE),
+            cluster(topic(logs=((0, end),))),
+            cluster(topic(ident="there")),
         )
         read = {
             key: replace(state, next=dict.fromkeys(state.next, end))
@@ -152,7 +157,7 @@ def test_a_source_that_lost_its_beginning_before_the_first_run_is_remembered() -
         known: Manifest, start: int, baseline: Mapping[str, Any] = {}
     ) -> tuple[Mapping[int, int], Manifest]:
         found = plan.plan_flow(
-            FLOW, known, baseline, cluster(topic(logs=((start, 10),))), cluster(topic())
+            FLOW, known, of_flow(baseline), cluster(topic(logs=((start, 10),))), cluster(topic())
         )
         return found.begin["f", "target", "t"].older, replace(known, sides=found.begin)
 
@@ -160,14 +165,14 @@ def test_a_source_that_lost_its_beginning_before_the_first_run_is_remembered() -
     first, known = older(manifest(), 0)
     assert first == {}
     assert older(known, 4)[0] == {}, "it was whole in the first run"
-    full = {"topics": {"t": {"source": {"0": 4}, "required": {"0": 4}, "target": {"0": 0},
-                             "older": {"0": 7}, "source_id": None, "target_id": None}}}  # fmt: skip
+    entry = {"source": {"0": 4}, "required": {"0": 4}, "target": {"0": 0}, "older": {"0": 7}}
+    full = {"recorded_at_ms": 1, "topics": {"t": entry}}
     assert older(manifest(), 4, full)[0] == {0: 7}
 
 
 def test_a_topic_that_appeared_after_the_baseline_counts_from_its_first_record() -> None:
     found = plan.plan_flow(
-        FLOW, manifest(), BASELINE, cluster(topic("u", logs=((2, 5),))), cluster()
+        FLOW, manifest(), of_flow(BASELINE), cluster(topic("u", logs=((2, 5),))), cluster()
     )
     assert spans(found) == [("source", 0, 2, 5)]
     assert [(gap.start, gap.end) for gap in found.gaps] == [(0, 2)]
@@ -268,7 +273,7 @@ def test_a_deleted_target_is_noticed() -> None:
 
 def test_a_source_topic_that_is_gone_is_left_behind() -> None:
     known = manifest(source=SideState("id", {0: 0}, {0: 8}))
-    found = plan.plan_flow(FLOW, known, {}, cluster(), cluster(topic()))
+    found = plan.plan_flow(FLOW, known, Baseline(), cluster(), cluster(topic()))
     assert found.topics == []
     assert [(departed.topic, departed.origins) for departed in found.departed] == [("t", ("t",))]
     assert [(drop.side, drop.origin) for drop in found.drops] == [("source", "t"), ("target", "t")]
@@ -284,10 +289,12 @@ def test_a_compacted_topic_is_not_read_by_bucket(side: str) -> None:
 
 
 def test_a_topic_that_cannot_be_read_is_unknown() -> None:
-    found = plan.plan_flow(FLOW, manifest(), {}, cluster(errors={"t": "forbidden"}), cluster())
+    found = plan.plan_flow(
+        FLOW, manifest(), Baseline(), cluster(errors={"t": "forbidden"}), cluster()
+    )
     assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "source: forbidden")]
     found = plan.plan_flow(
-        FLOW, manifest(), {}, cluster(topic()), cluster(errors={"t": "forbidden"})
+        FLOW, manifest(), Baseline(), cluster(topic()), cluster(errors={"t": "forbidden"})
     )
     assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "target: forbidden")]
     assert found.ranges == []

@@ -9,7 +9,14 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.engines import MM1, MM2, Engine
-from mirror_report.model import CLASSES, PartitionSnapshot, TopicParity, TopicSnapshot
+from mirror_report.model import (
+    CLASSES,
+    PartitionSnapshot,
+    SideBaseline,
+    TopicBaseline,
+    TopicParity,
+    TopicSnapshot,
+)
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, moments, scans
 from mirror_report.parity.plan.moments import MOST, NOWHERE, Moment
 from mirror_report.parity.results import scans as results
@@ -70,8 +77,8 @@ def test_a_budget_lets_through_what_fits_into_it() -> None:
 
 
 def test_a_scan_reads_both_logs_and_judges_from_the_baseline_on() -> None:
-    recorded = {"t": {"source": {"0": 5}, "target": {"0": 7}}}
-    compacted = subject(recorded=recorded, sources=(topic(log_start=3),))
+    begun = TopicBaseline(source=SideBaseline(start={0: 5}), target=SideBaseline(start={0: 7}))
+    compacted = subject(recorded={"t": begun}, sources=(topic(log_start=3),))
     assert [(each.side, each.start, each.end) for each in compacted.ranges()] == [
         ("source", 3, 100), ("target", 0, 90),
     ]  # fmt: skip

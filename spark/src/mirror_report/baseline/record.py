@@ -3,12 +3,13 @@
 import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mirror_report.baseline.observation import known_again, observe, watch
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.kafka.tails import FlowTails
-from mirror_report.model import Place, Progress, ReportError
+from mirror_report.model import SIDES, Baseline, Place, Progress, ReportError, Side, TopicBaseline
 from mirror_report.observe import (
     aliases,
     open_clients,
@@ -51,7 +52,7 @@ def record_baselines(
             _know(recorded, flows)
         due = [flow for flow in flows if full_history or renew or flow.name not in recorded]
         for name in (flow.name for flow in flows if flow not in due):
-            baselines.check(name, recorded[name])
+            baselines.check(name, baselines.of_flow(recorded[name]))
         accepted = _accept_departed(settings, store, recorded, due, known, topic) if renew else []
         begun = [flow for flow in due if flow not in accepted]
         renewed: dict[str, list[str]] = {}
@@ -100,7 +101,7 @@ def _accept_departed(
 ) -> list[Flow]:
     """Accept what was lost of a topic that is not on the source any more; which flows brought it.
 
-    :param recorded: the baselines so far; changed.
+    :param recorded: the manifest ``baseline``; changed.
     """
     suspects = [
         flow for flow in due
@@ -182,7 +183,8 @@ def _record(
 ) -> dict[str, list[str]]:
     """Write the manifests.
 
-    :param recorded: the baselines so far; ``required``: ``None``: compare all both logs hold.
+    :param recorded: the manifest ``baseline`` so far; what it holds of other topics stays as it is.
+    :param required: ``None``: compare all both logs hold.
     :param only: a topic; the others of its flow keep what was recorded.
     :returns: flow -> topics that were renewed because a flow that is due feeds them too.
     """
@@ -191,47 +193,45 @@ def _record(
     for seen in observed:
         name = seen.flow.name
         topics = full_entries(seen) if required is None else entries(seen, required[name], observed)
+        before = baselines.of_flow(recorded.get(name, {}))
         known = ids.setdefault(name, {})
         if seen.flow in due and only is None:
             known.clear()
-            recorded[name] = _of_flow(seen, topics, recorded.get(name), required is None)
+            recorded[name] = baselines.dump(_of_flow(seen, topics, before, required is None))
         else:
-            before = recorded[name]["topics"]
-            recorded[name]["topics"] = before | {
-                topic: entry | _accepted(seen, before.get(topic, {}), required is None)
+            recorded[name]["topics"] |= {
+                topic: baselines.dump_topic(_alone(entry, before.topic(topic), required is None))
                 for topic, entry in topics.items()
             }
             if seen.flow not in due:
                 renewed[name] = sorted(topics)
-        for side in ("source", "target"):
+        for side in SIDES:
             known[side] = known.get(side, {}) | _ids(seen, side)
     store.commit("baseline", recorded)
     store.commit("topics", ids)
     return renewed
 
 
-def _accepted(seen: Observation, before: Mapping[str, Any], full: bool) -> dict[str, int]:
-    """Of a topic whose baseline is replaced alone: from when on losses are reported."""
-    since_ms = before.get("losses_since_ms") if full else seen.source.taken_at_ms
-    return {} if since_ms is None else {"losses_since_ms": since_ms}
+def _alone(entry: TopicBaseline, before: TopicBaseline, full: bool) -> TopicBaseline:
+    """A topic whose baseline is replaced alone: from when on losses are reported is of itself."""
+    return replace(entry, losses_since_ms=before.losses_since_ms if full else entry.recorded_at_ms)
 
 
 def _of_flow(
-    seen: Observation, topics: dict[str, Any], before: dict[str, Any] | None, full: bool
-) -> dict[str, Any]:
+    seen: Observation, topics: Mapping[str, TopicBaseline], before: Baseline, full: bool
+) -> Baseline:
     at_ms = seen.source.taken_at_ms
-    accepted = (before or {}).get("accepted", {}) if full else {}
-    return {
-        "recorded_at_ms": at_ms,
+    return Baseline(
+        at_ms,
         # Comparing more takes back nothing that is known to be lost.
-        "losses_since_ms": (before or {}).get("losses_since_ms", 0) if full else at_ms,
-        "group_existed": bool(seen.positions),
-        "topics": topics,
-        **({"accepted": accepted} if accepted else {}),
-    }
+        before.losses_since_ms if full else at_ms,
+        group_existed=bool(seen.positions),
+        topics=topics,
+        accepted=before.accepted if full else {},
+    )
 
 
-def _ids(seen: Observation, side: str) -> dict[str, str]:
+def _ids(seen: Observation, side: Side) -> dict[str, str]:
     topics = seen.source.topics
     some = topics.values() if side == "source" else map(seen.on_target, topics)
     return {topic.name: topic.topic_id for topic in some if topic is not None}

@@ -26,6 +26,7 @@ from mirror_report.observe import (
 )
 from mirror_report.processes.findings import processes_of
 from mirror_report.render import SCHEMA_VERSION
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 
@@ -109,7 +110,7 @@ def _foreign(settings: Settings, flow: Flow, observed: Observed) -> list[Finding
     unreadable: list[Finding] = []
     known = load_manifests(store, ("baseline", "survey"), unreadable)
     baseline, seen = (known[name].get(flow.name, {}) for name in ("baseline", "survey"))
-    before = topic_status.not_made(flow, seen, source, baseline)
+    before = topic_status.not_made(flow, seen, source, baselines.of_flow(baseline))
     others = settings.into_one(flow)
     return unreadable + topic_status.foreign(
         flow, source, target, observed.positions, others, before

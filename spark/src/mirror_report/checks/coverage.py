@@ -1,11 +1,17 @@
 """How much of what is due a run has verified: results in, findings out; no I/O."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Finding, ParityResult, TopicParity
+from mirror_report.model import (
+    Baseline,
+    ClusterSnapshot,
+    Finding,
+    ParityResult,
+    Side,
+    TopicParity,
+)
 
 
 def verified_share(topics: Sequence[TopicParity], flow: str | None = None) -> float | None:
@@ -44,17 +50,11 @@ def judge(
 
 
 def nothing_seen(
-    flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot, baseline: Mapping[str, Any]
+    flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot, baseline: Baseline
 ) -> list[Finding]:
-    """A flow of which neither side holds a record since the baseline.
-
-    :param baseline: the flow's; empty: there is none.
-    """
-    starts = {
-        side: {name: topic[side] for name, topic in baseline.get("topics", {}).items()}
-        for side in ("source", "target")
-    }
-    if not source.topics or _moved(source, starts["source"]) or _moved(target, starts["target"]):
+    """A flow of which neither side holds a record since the baseline."""
+    moved = _moved(source, "source", baseline) or _moved(target, "target", baseline)
+    if moved or not source.topics:
         return []
     return [
         finding(
@@ -67,9 +67,9 @@ def nothing_seen(
     ]
 
 
-def _moved(snapshot: ClusterSnapshot, starts: Mapping[str, Mapping[str, int]]) -> bool:
+def _moved(snapshot: ClusterSnapshot, side: Side, baseline: Baseline) -> bool:
     return any(
-        partition.end > starts.get(name, {}).get(str(number), 0)
+        partition.end > baseline.topic(name).side(side).start.get(number, 0)
         for name, topic in snapshot.topics.items()
         for number, partition in topic.partitions.items()
     )

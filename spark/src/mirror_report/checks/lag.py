@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from mirror_report.checks.estimates import Estimate
 from mirror_report.checks.pace import catching_up, rates
@@ -10,6 +9,7 @@ from mirror_report.checks.partition_history import FlowHistory, PartitionHistory
 from mirror_report.checks.positions import Position
 from mirror_report.config import Flow, Warn
 from mirror_report.model import (
+    Baseline,
     LagState,
     MirrorStatus,
     Observed,
@@ -51,7 +51,7 @@ def measure(
     evidence: Evidence,
     *,
     history: FlowHistory,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     warn: Warn,
 ) -> list[PartitionLag]:
     """One row per source partition; a topic that could not be read is one of partition -1.
@@ -114,9 +114,7 @@ class _Partition:
             return 0
         return max(0, self.end - self.begin)
 
-    def row(
-        self, mirror: MirrorStatus, baseline: Mapping[str, Any], *, alive: bool
-    ) -> PartitionLag:
+    def row(self, mirror: MirrorStatus, baseline: Baseline, *, alive: bool) -> PartitionLag:
         records = self.records
         seconds = self._seconds(records)
         waits, at_least = self._waits(records, seconds)
@@ -143,7 +141,7 @@ class _Partition:
                 records,
                 self._behind(records, seconds, waits, size, at_least=at_least),
                 alive=alive,
-                since_ms=int(baseline.get("recorded_at_ms", 0)),
+                since_ms=baseline.recorded_at_ms or 0,
             ),
             log_start=self.log.log_start,
             log_end=self.end,
@@ -196,14 +194,14 @@ class _Partition:
         size, held = self.evidence.sizes.get(self.place), self.log.end - self.log.log_start
         return None if size is None or held <= 0 else round(size * records / held)
 
-    def _position_age(self, mirror: MirrorStatus, baseline: Mapping[str, Any]) -> float | None:
+    def _position_age(self, mirror: MirrorStatus, baseline: Baseline) -> float | None:
         at_ms: int | None = None
         if self.position.source == "connect_offsets":
             at_ms = mirror.committed_at_ms.get(self.place)
         elif self.position.source == "group_commit":
             at_ms = self.past.moved_at(self.position.offset)
         elif self.position.source == "baseline":
-            at_ms = baseline.get("recorded_at_ms")
+            at_ms = baseline.recorded_at_ms
         return None if at_ms is None else self._ago(at_ms)
 
     def _behind(

@@ -14,7 +14,7 @@ from mirror_report.checks import positions, remedies
 from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
-from mirror_report.model import ClusterSnapshot, Finding, Observed, OffsetSync, Place
+from mirror_report.model import Baseline, ClusterSnapshot, Finding, Observed, OffsetSync, Place
 
 # Offsets from, and up to but without; disjoint and in order.
 Ranges = list[list[int]]
@@ -28,7 +28,7 @@ def observe(
     next_offsets: Mapping[Place, int],
     history: FlowHistory,
     *,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     rises: Mapping[Place, int],
 ) -> dict[Place, tuple[Ranges, Ranges]]:
     """What is lost by this observation, and what may be lost, by partition.
@@ -44,7 +44,7 @@ def observe(
         name, number = place
         begun = positions.begin(flow, source.topics[name], number, baseline)
         start = source.topics[name].partitions[number].log_start
-        accepted = baseline.get("topics", {}).get(name, {}).get("log_start", {}).get(str(number), 0)
+        accepted = baseline.topic(name).log_start.get(number, 0)
         before = _next_offset_before(history, place, begun[0] if begun else None)
         if start <= max(accepted, min(offset, offset if before is None else before)):
             continue
@@ -95,7 +95,7 @@ def remember(
     before: Losses,
     seen: Mapping[Place, tuple[Ranges, Ranges]],
     at_ms: int,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """What is known to be lost after this observation; a baseline forgets the time before.
 
@@ -119,14 +119,10 @@ def remember(
     return kept
 
 
-def accepted_ms(baseline: Mapping[str, Any], topic: str) -> int:
-    """Until when what is known to be lost of a topic of the source is accepted (ms).
-
-    :param baseline: the flow's; empty: there is none.
-    """
-    of_topic = baseline.get("topics", {}).get(topic, {})
-    since = (of.get("losses_since_ms", 0) for of in (baseline, of_topic))
-    return int(max(*since, baseline.get("accepted", {}).get(topic, 0)))
+def accepted_ms(baseline: Baseline, topic: str) -> int:
+    """Until when what is known to be lost of a topic of the source is accepted (ms)."""
+    since = (of.losses_since_ms or 0 for of in (baseline, baseline.topic(topic)))
+    return max(*since, baseline.accepted.get(topic, 0))
 
 
 def counts(kept: Losses) -> dict[Place, tuple[int, int]]:

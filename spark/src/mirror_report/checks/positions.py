@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mirror_report.checks.partition_history import FlowHistory
 from mirror_report.config import Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model import ClusterSnapshot, Place, Positions, PositionSource, TopicSnapshot
+from mirror_report.model import (
+    Baseline,
+    ClusterSnapshot,
+    Place,
+    Positions,
+    PositionSource,
+    TopicSnapshot,
+)
 
 # Where a committed position is from.
 COMMITTED: Mapping[PositionStore, PositionSource] = {
@@ -34,13 +40,10 @@ def by_partition(
     flow: Flow,
     source: ClusterSnapshot,
     committed: Positions,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     history: FlowHistory | None = None,
 ) -> dict[Place, Position]:
-    """Where the mirror is in every partition in which that is known.
-
-    :param baseline: the flow's entry of the manifest ``baseline``, possibly empty.
-    """
+    """Where the mirror is in every partition in which that is known."""
     found: dict[Place, Position] = {}
     for name, topic in source.topics.items():
         for number in topic.partitions:
@@ -58,7 +61,7 @@ def _offset(
     topic: TopicSnapshot,
     partition: int,
     committed: Positions,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
 ) -> tuple[int, PositionSource] | None:
     """The committed position; before the first commit where the mirror begins, if that is known."""
     offset = committed.get(topic.name, {}).get(partition)
@@ -68,19 +71,16 @@ def _offset(
 
 
 def begin(
-    flow: Flow, topic: TopicSnapshot, partition: int, baseline: Mapping[str, Any]
+    flow: Flow, topic: TopicSnapshot, partition: int, baseline: Baseline
 ) -> tuple[int, PositionSource] | None:
-    """Where a mirror begins that has not committed anything yet, if that is known.
-
-    :param baseline: the flow's entry of the manifest ``baseline``, possibly empty.
-    """
-    recorded = baseline.get("topics", {}).get(topic.name)
+    """Where a mirror begins that has not committed anything yet, if that is known."""
+    recorded = baseline.topics.get(topic.name)
     if recorded is not None:
-        return int(recorded["source"].get(str(partition), 0)), "baseline"
+        return recorded.source.start.get(partition, 0), "baseline"
     if flow.start != "earliest":
         return None
     # A topic younger than the baseline belongs to the mirror as a whole.
-    return (0 if baseline else topic.partitions[partition].log_start), "log_start"
+    return (0 if baseline.exists else topic.partitions[partition].log_start), "log_start"
 
 
 def waiting(

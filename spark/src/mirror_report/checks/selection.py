@@ -9,7 +9,7 @@ from typing import Any
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
-from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
+from mirror_report.model import Baseline, ClusterSnapshot, Finding, GroupSnapshot, Positions
 
 # A new topic may wait until the mirror lists the source's topics again (10 minutes by default).
 PATIENCE_MS = 15 * 60_000
@@ -21,13 +21,12 @@ def observe(
     flow: Flow,
     source: ClusterSnapshot,
     positions: Positions,
-    starts: Mapping[str, Mapping[str, int]],
+    baseline: Baseline,
     before: Remembered,
 ) -> dict[str, Any]:
     """What the next observation compares with; JSON types only.
 
-    :param starts: topic -> partition (as text) -> where verification starts: older records need
-        no position.
+    :param baseline: records older than it need no position.
     :returns: ``include``; ``unmatched``: topics with positions that the flow does not match, and
         their sums; ``untouched``: matched topics with records and without a position -> since when
         (ms); ``moved``: sum of all positions.
@@ -46,7 +45,7 @@ def observe(
             for name, topic in sorted(source.topics.items())
             if name not in positions
             and any(
-                log.end > max(log.log_start, starts.get(name, {}).get(str(number), 0))
+                log.end > max(log.log_start, baseline.topic(name).source.start.get(number, 0))
                 for number, log in topic.partitions.items()
             )
         },

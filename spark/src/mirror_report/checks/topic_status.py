@@ -11,7 +11,14 @@ from mirror_report.checks import remedies
 from mirror_report.checks.topic_settings import differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
-from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot, TopicStatus
+from mirror_report.model import (
+    Baseline,
+    ClusterSnapshot,
+    Finding,
+    Positions,
+    TopicSnapshot,
+    TopicStatus,
+)
 
 # Kafka's limit (org.apache.kafka.common.internals.Topic).
 LONGEST_NAME = 249
@@ -188,16 +195,16 @@ def unfed(
 
 
 def not_made(
-    flow: Flow, known: Mapping[str, Any], source: ClusterSnapshot, baseline: Mapping[str, Any]
+    flow: Flow, known: Mapping[str, Any], source: ClusterSnapshot, baseline: Baseline
 ) -> list[str]:
     """Source topics that came when the target's topic of their name held records already.
 
     :param known: what the last report remembered: ``held``, topics of the target that held records
         while the source had none of their name, and ``foreign``, what this function found then.
-    :param baseline: the flow's; what is in it was accepted.
+    :param baseline: what is in it was accepted.
     """
     came = {name for name in known.get("held", ()) if name in source.topics and flow.matches(name)}
-    return sorted({*known.get("foreign", ()), *came} - {*baseline.get("topics", {})})
+    return sorted({*known.get("foreign", ()), *came} - {*baseline.topics})
 
 
 def foreign(

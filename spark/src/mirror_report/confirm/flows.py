@@ -13,6 +13,7 @@ from mirror_report.kafka.groups import addresses
 from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     Confirmation,
     ConfirmDocument,
@@ -66,7 +67,8 @@ def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
     with open_clients(settings, {flow.source, *map(flow.alias, sides)}) as clients:
         source, failed = _take_up(clients, flow, awaited, tails)
         started = mirror_status(clients, flow, tails).positions if not failed else {}
-        waiting = positions.waiting(flow, source, positions.by_partition(flow, source, started, {}))
+        known = positions.by_partition(flow, source, started, Baseline())
+        waiting = positions.waiting(flow, source, known)
         if waiting and not failed:
             awaited.progress(
                 f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the "

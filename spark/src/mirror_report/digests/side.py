@@ -4,16 +4,17 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.model import ClusterSnapshot, Progress
+from mirror_report.model import Baseline, ClusterSnapshot, Progress
 from mirror_report.observe import Snapshots
 from mirror_report.parity import without_spark
 from mirror_report.parity.plan.bundle import describe, to_read
 from mirror_report.parity.spark.errors import spark_errors
 from mirror_report.parity.state import Bundle, Side
 from mirror_report.parity.state import bundle as bundles
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 
@@ -38,7 +39,7 @@ def digest_side(
     else:
         positions = take.positions(flow) if holds_positions else None
         snapshot = take.target(flow)
-    baseline = Store(settings.state_directory).load("baseline").get(flow.name, {})
+    baseline = baselines.load(Store(settings.state_directory)).get(flow.name, Baseline())
     made = describe(
         flow, side, snapshot, positions, _floors(baseline, flow, side, snapshot),
         settings.bucket_seconds * 1000,
@@ -77,16 +78,14 @@ def _only(settings: Settings, name: str | None) -> Flow:
 
 
 def _floors(
-    baseline: Mapping[str, Any], flow: Flow, side: Side, snapshot: ClusterSnapshot
-) -> dict[str, dict[str, int]]:
+    baseline: Baseline, flow: Flow, side: Side, snapshot: ClusterSnapshot
+) -> dict[str, Mapping[int, int]]:
     """Where verification begins.
 
-    :param baseline: the flow's; empty: this host knows none.
+    :param baseline: the flow's; without topics: this host knows none.
     """
-    recorded, here = baseline.get("topics", {}), side == "source"
-    # What may have been copied before the baseline cannot be told apart by digests.
-    where = "required" if here else "target"
-    return {
-        name: dict(recorded.get(name if here else flow.source_topic(name), {}).get(where) or {})
-        for name in snapshot.topics
-    }
+    if side == "source":
+        # What may have been copied before the baseline cannot be told apart by digests.
+        return {name: baseline.topic(name).required for name in snapshot.topics}
+    origins = {name: flow.source_topic(name) or "" for name in snapshot.topics}
+    return {name: baseline.topic(origin).target.start for name, origin in origins.items()}

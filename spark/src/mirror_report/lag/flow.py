@@ -25,8 +25,17 @@ from mirror_report.config import HEARTBEATS, Flow, Settings
 from mirror_report.kafka import guarded
 from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
-from mirror_report.model import Finding, FlowStatus, Observed, PartitionLag, Place, ReportError
+from mirror_report.model import (
+    Baseline,
+    Finding,
+    FlowStatus,
+    Observed,
+    PartitionLag,
+    Place,
+    ReportError,
+)
 from mirror_report.observe import Clients, status_of
+from mirror_report.state import baselines
 from mirror_report.state.history import History
 from mirror_report.state.store import StateError, Store
 
@@ -52,7 +61,9 @@ def measure_flow(
     :raises ReportError: the source cannot be read.
     """
     history = History(settings.state_directory, settings.history_days)
-    measurement = _Measurement(settings, store, clients, flow, observed, known)
+    measurement = _Measurement(
+        settings, store, clients, flow, observed, known, baselines.of_flow(known["baseline"])
+    )
     with contextlib.ExitStack() as stack:
         try:
             # What was seen before and what is added to it belong together.
@@ -76,6 +87,7 @@ class _Measurement:
     flow: Flow
     observed: Observed
     known: Mapping[str, Mapping[str, Any]]
+    baseline: Baseline
     findings: list[Finding] = field(default_factory=list)
 
     def _failed(self, error: ReportError) -> None:
@@ -91,7 +103,7 @@ class _Measurement:
             self._failed(error)
         past = partition_history.read(lines, source.taken_at_ms)
         positions = position_checks.by_partition(
-            flow, source, observed.positions, self.known["baseline"], past
+            flow, source, observed.positions, self.baseline, past
         )
         waiting = position_checks.waiting(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
@@ -119,7 +131,7 @@ class _Measurement:
             reset_topics=reset,
         )
         rows = lag_checks.measure(
-            flow, observed, evidence, history=past, baseline=self.known["baseline"], warn=warn
+            flow, observed, evidence, history=past, baseline=self.baseline, warn=warn
         )
         status = self._status()
         self.findings.extend([
@@ -171,7 +183,7 @@ class _Measurement:
         rises: Mapping[Place, int],
     ) -> tuple[frozenset[Place], dict[str, Any]]:
         """Partitions truncated now, and all that is known to be lost, which is remembered."""
-        flow, observed, baseline = self.flow, self.observed, self.known["baseline"]
+        flow, observed, baseline = self.flow, self.observed, self.baseline
         source = observed.source
         lost = loss_checks.observe(
             flow, observed, next_offsets, past, baseline=baseline, rises=rises

@@ -1,5 +1,6 @@
 """What crosses a boundary: frozen records, by subject; the JSON documents are made of them."""
 
+from mirror_report.model.baseline import SIDES, Baseline, Side, SideBaseline, TopicBaseline
 from mirror_report.model.cluster import (
     MARK,
     Access,
@@ -66,7 +67,9 @@ from mirror_report.model.units import Cause, Ended, JournalLine, UnitRecord, Uni
 __all__ = [
     "CLASSES",
     "MARK",
+    "SIDES",
     "Access",
+    "Baseline",
     "BucketDifference",
     "Cause",
     "Certificate",
@@ -117,7 +120,10 @@ __all__ = [
     "Resource",
     "Sample",
     "Severity",
+    "Side",
+    "SideBaseline",
     "Strategy",
+    "TopicBaseline",
     "TopicParity",
     "TopicSnapshot",
     "TopicStatus",

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     Epochs,
     EpochsWanted,
@@ -18,6 +19,7 @@ from mirror_report.model import (
     Positions,
     Progress,
 )
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 
@@ -71,7 +73,7 @@ class RunContext:
     """One run: what it may ask, where it keeps what, and what it is allowed to take.
 
     :param flows: the flows to compare.
-    :param baselines: the manifest ``baseline``.
+    :param baselines: of the flows that have one.
     :param started: of :func:`time.monotonic`.
     :param attempt: counts up each time it reads again because Spark's JVM has ended.
     """
@@ -82,7 +84,7 @@ class RunContext:
     run_id: str
     progress: Progress
     flows: tuple[Flow, ...]
-    baselines: Mapping[str, Any]
+    baselines: Mapping[str, Baseline]
     started: float
     now_ms: int
     attempt: int = 0
@@ -97,7 +99,7 @@ class RunContext:
         flows = tuple(flow for flow in settings.flows if chosen is None or flow.name in chosen)
         return cls(
             settings, request.take, request.store, request.run_id, progress, flows,
-            request.store.load("baseline"), time.monotonic(), int(time.time() * 1000),
+            baselines.load(request.store), time.monotonic(), int(time.time() * 1000),
         )  # fmt: skip
 
     @property
@@ -135,9 +137,9 @@ class RunContext:
         """For how long the run has lasted."""
         return time.monotonic() - self.started
 
-    def baseline(self, flow: str) -> Mapping[str, Any]:
-        """The baseline of a flow; empty: there is none."""
-        return self.baselines.get(flow) or {}
+    def baseline(self, flow: str) -> Baseline:
+        """The baseline of a flow, recorded or not."""
+        return self.baselines.get(flow, Baseline())
 
     def time_is_over(self, share: float = 1.0) -> bool:
         """Whether so much of the time is over that no further part may begin."""

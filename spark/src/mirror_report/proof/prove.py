@@ -11,6 +11,7 @@ from mirror_report.kafka import guarded
 from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
 from mirror_report.model import (
     CLASSES,
+    Baseline,
     ClusterSnapshot,
     Finding,
     ParityStatus,
@@ -19,6 +20,7 @@ from mirror_report.model import (
     ProofDocument,
     ReportError,
     Sample,
+    TopicBaseline,
     TopicParity,
     TopicSnapshot,
 )
@@ -35,8 +37,9 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.parity.state import Side, offsets
+from mirror_report.parity.state import Side
 from mirror_report.render import SCHEMA_VERSION
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 if TYPE_CHECKING:
@@ -61,7 +64,7 @@ def prove_topics(
     """
     flow = settings.flow(flow_name)
     snapshots = snapshots or Snapshots(settings)
-    recorded = Store(settings.state_directory).load("baseline").get(flow.name) or {}
+    recorded = baselines.load(Store(settings.state_directory)).get(flow.name, Baseline())
     before = _observe(snapshots, flow)
     feeds = _feeds(flow, before.source, topic)
     waiting = _waiting(settings.clusters[flow.source], settings.credentials, before, feeds)
@@ -155,17 +158,17 @@ def _waiting(
 
 
 def _subject(
-    flow: Flow, topic: str, origins: Sequence[str], seen: FlowSnapshot, recorded: Mapping[str, Any]
+    flow: Flow, topic: str, origins: Sequence[str], seen: FlowSnapshot, recorded: Baseline
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
-    exact = {} if recorded.get("group_existed") else recorded.get("topics", {})
-    begun: Mapping[str, Any] = next(
-        (exact[origin] for origin in reversed(origins) if origin in exact), {}
+    exact = {} if recorded.group_existed else recorded.topics
+    begun = next(
+        (exact[origin] for origin in reversed(origins) if origin in exact), TopicBaseline()
     )
     on_target = seen.target.topics.get(topic)
-    sides: list[tuple[Side, str, TopicSnapshot | None, Mapping[str, Any]]] = [
+    sides: list[tuple[Side, str, TopicSnapshot | None, TopicBaseline]] = [
         *(
-            ("source", origin, seen.source.topics[origin], exact.get(origin, {}))
+            ("source", origin, seen.source.topics[origin], exact.get(origin, TopicBaseline()))
             for origin in origins
         ),
         ("target", topic, on_target, begun),
@@ -173,7 +176,7 @@ def _subject(
     ranges: list[Range] = []
     gaps = {"source": False, "target": False}
     for side, name, snapshot, start in sides:
-        floor = offsets(start.get(side) or {})
+        floor = start.side(side).start
         for partition, log in (snapshot.partitions if snapshot else {}).items():
             first = max(log.log_start, floor.get(partition, 0))
             gaps[side] |= log.log_start > floor.get(partition, 0)

@@ -13,6 +13,7 @@ from mirror_report.checks.verdict import finding, verdict, worst_first
 from mirror_report.config import Flow, Settings
 from mirror_report.lag.measure import LagResult, measure_lag, over_time
 from mirror_report.model import (
+    Baseline,
     Finding,
     ParityResult,
     Progress,
@@ -27,6 +28,7 @@ from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.results import losses
 from mirror_report.render import SCHEMA_VERSION, freshness
 from mirror_report.report.survey import Survey, survey
+from mirror_report.state import baselines
 from mirror_report.state.history import History
 from mirror_report.state.store import Store
 
@@ -138,9 +140,9 @@ def _findings(
         if flow.name in lag.observed
     }
     found = events.one_per_event([*lag.findings, *surveyed.findings], said, names)
-    baselines = store.load("baseline")
+    recorded = baselines.load(store)
     for flow in flows:
-        baseline, seen = baselines.get(flow.name, {}), lag.observed.get(flow.name)
+        baseline, seen = recorded.get(flow.name, Baseline()), lag.observed.get(flow.name)
         if seen is None or not compared:
             for loss in losses.last_known(store, flow, baseline):
                 found.append(losses.lasting(loss, flow, "its content was not compared now"))

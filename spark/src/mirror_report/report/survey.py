@@ -16,6 +16,7 @@ from mirror_report.observe import (
     load_manifests,
     open_clients,
 )
+from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
 # Topics of the target alone whose ends one report asks for.
@@ -97,10 +98,9 @@ def _topics(
     result.topics.extend(
         topic_status.statuses(flow, source, observed.target, on_source, gone, on_target)
     )
-    starts = {name: topic["source"] for name, topic in before["baseline"].get("topics", {}).items()}
-    selected = known.get("selection", {})
-    seen = selection.observe(flow, source, positions, starts, selected)
-    foreign = topic_status.not_made(flow, known, source, before["baseline"])
+    baseline, selected = baselines.of_flow(before["baseline"]), known.get("selection", {})
+    seen = selection.observe(flow, source, positions, baseline, selected)
+    foreign = topic_status.not_made(flow, known, source, baseline)
     unfed = topic_status.unfed(flow, source.topics, on_target, mirrored, others)
     result.findings.extend([
         *topic_status.foreign(flow, source, observed.target, positions, others, foreign),

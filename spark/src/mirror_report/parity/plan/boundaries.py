@@ -17,7 +17,8 @@ from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_re
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import SIDES, Manifest, TopicKey, changes, fed_by, offsets, texts
+from mirror_report.parity.state import SIDES, Manifest, TopicKey, changes, fed_by
+from mirror_report.state.partitions import offsets, texts
 
 # The rest of a budget that does not suffice is for confirming what differs.
 READING_SHARE = 0.9

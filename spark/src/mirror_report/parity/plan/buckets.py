@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror_report.model import ClusterSnapshot, TopicSnapshot
+from mirror_report.model import Baseline, ClusterSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cuts
 from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
-from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable, offsets
+from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable
 
 # An offset behind all others.
 END = 2**62
@@ -82,19 +82,16 @@ class Outside:
 
 
 def outside(
-    manifest: Manifest, plan: TopicPlan, baseline: Mapping[str, Any], source: ClusterSnapshot
+    manifest: Manifest, plan: TopicPlan, baseline: Baseline, source: ClusterSnapshot
 ) -> Outside:
-    """What the cuts of a topic leave out.
-
-    :param baseline: its flow's.
-    """
+    """What the cuts of a topic leave out."""
     state = _state(manifest, *plan.key)
     straddling = after = 0
     unaligned: Counter[str] = Counter()
     for origin in plan.origins:
         topic = source.topics.get(origin)
         begun = manifest.sides.get((plan.flow, "source", origin))
-        floors = offsets(baseline.get("topics", {}).get(origin, {}).get("source"))
+        floors = baseline.topic(origin).source.start
         for partition, log in (topic.partitions if topic else {}).items():
             first = (begun.first if begun else {}).get(partition, log.log_start)
             found = track_of(state, partition).cuts

@@ -14,7 +14,7 @@ def describe(
     side: Side,
     snapshot: ClusterSnapshot,
     positions: Positions | None,
-    floors: Mapping[str, Mapping[str, int]],
+    floors: Mapping[str, Mapping[int, int]],
     bucket_ms: int,
 ) -> Bundle:
     """What a bundle will hold.
@@ -32,7 +32,7 @@ def describe(
             there,
             topic.topic_id,
             {
-                str(partition): (min(max(log.log_start, floor.get(str(partition), 0)), log.end),
+                str(partition): (min(max(log.log_start, floor.get(partition, 0)), log.end),
                                  log.end)
                 for partition, log in sorted(topic.partitions.items())
             },

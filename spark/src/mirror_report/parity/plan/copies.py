@@ -20,7 +20,8 @@ from mirror_report.parity.plan.boundaries import Boundary
 from mirror_report.parity.plan.moments import NOWHERE, Offsets
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, changes, offsets, texts
+from mirror_report.parity.state import Manifest, TopicKey, changes
+from mirror_report.state.partitions import offsets, texts
 
 # Per topic, of the looks that no known loss needs, and of those that one does.
 MOST, MOST_NEEDED = 8, 64

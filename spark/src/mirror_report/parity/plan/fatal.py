@@ -13,7 +13,8 @@ from typing import Any
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, changes, texts
+from mirror_report.parity.state import Manifest, TopicKey, changes
+from mirror_report.state.partitions import texts
 
 # After so long a topic is read once more: what ended the JVM may have been something else.
 TRIED_AGAIN_MS = 86_400_000

@@ -12,25 +12,20 @@ from typing import Any
 
 from mirror_report.config import Flow
 from mirror_report.model import (
+    Baseline,
     ClusterSnapshot,
     Contents,
     Epochs,
     EpochsWanted,
     PartitionSnapshot,
     Place,
+    TopicBaseline,
     TopicSnapshot,
     another_topic,
 )
 from mirror_report.parity.plan import strategies
-from mirror_report.parity.state import (
-    Manifest,
-    Side,
-    SideState,
-    contents_of,
-    epochs_of,
-    fed_by,
-    offsets,
-)
+from mirror_report.parity.state import Manifest, Side, SideState, fed_by
+from mirror_report.state.partitions import epochs_of
 
 # Epochs kept below that of the newest record that was read.
 OLDER = 8
@@ -53,20 +48,12 @@ class LastLook:
     compacted: bool = False
 
 
-def last_look(side: Side, state: SideState | None, recorded: Mapping[str, Any] | None) -> LastLook:
-    """The last look at one side of a topic: that of a run, or else that of the baseline.
-
-    :param recorded: the topic's entry of the baseline.
-    """
+def last_look(side: Side, state: SideState | None, recorded: TopicBaseline | None) -> LastLook:
+    """The last look at one side of a topic: that of a run, or else that of its baseline."""
     if state is not None:
         return LastLook(state.topic_id, state.next, state.leader_epochs, state.last_records)
-    known = recorded or {}
-    return LastLook(
-        known.get(f"{side}_id") or "",
-        offsets(known.get(side)),
-        epochs_of(known.get("leader_epochs", {}).get(side)),
-        contents_of(known.get("last_records", {}).get(side)),
-    )
+    known = (recorded or TopicBaseline()).side(side)
+    return LastLook(known.topic_id or "", known.start, known.leader_epochs, known.last_records)
 
 
 def last_scan(side: Side, origin: str, known: Iterable[Sequence[Any]]) -> LastLook:
@@ -87,20 +74,18 @@ def last_scan(side: Side, origin: str, known: Iterable[Sequence[Any]]) -> LastLo
 
 
 def looks(
-    flow: Flow, side: Side, manifest: Manifest, baseline: Mapping[str, Any], now: ClusterSnapshot
+    flow: Flow, side: Side, manifest: Manifest, baseline: Baseline, now: ClusterSnapshot
 ) -> dict[str, LastLook]:
     """The last look at each topic of one side of a flow that is still the same topic.
 
     Of a compacted one that was never scanned nothing counts as read before.
-
-    :param baseline: the flow's.
     """
     states = {
         fed_by(owner, origin): state
         for (owner, of, origin), state in manifest.sides.items()
         if of == side
     }
-    recorded, scans = baseline.get("topics", {}), manifest.scans.get(flow.name, {})
+    scans = manifest.scans.get(flow.name, {})
     found = {}
     for name, topic in now.topics.items():
         state = states.get((flow.name, name))
@@ -111,7 +96,7 @@ def looks(
             found[name] = look if same else _unread(topic)
             continue
         origin = name if side == "source" else flow.source_topic(name)
-        look = last_look(side, state, recorded.get(origin))
+        look = last_look(side, state, baseline.topics.get(origin or ""))
         same = not another_topic(look.topic_id, topic.topic_id)
         found[name] = look if same else LastLook(topic.topic_id)
     return found

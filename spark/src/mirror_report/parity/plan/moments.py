@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror_report.parity.state import offsets, texts
+from mirror_report.state.partitions import offsets, texts
 
 # Per topic; of the older half every other one is given up then.
 MOST = 32

@@ -68,7 +68,7 @@ def compacted_topics(
     seen = (
         CompactedTopic.seen(
             plan.snapshots[topic.flow], topic.topic, topic.origins,
-            context.baseline(topic.flow).get("topics", {}),
+            context.baseline(topic.flow).topics,
         )
         for topic in plan.topics
         if topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)

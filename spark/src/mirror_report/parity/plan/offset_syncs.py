@@ -11,10 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, OffsetSync, Place, TopicSnapshot, another_topic
+from mirror_report.model import (
+    Baseline,
+    ClusterSnapshot,
+    OffsetSync,
+    Place,
+    TopicSnapshot,
+    another_topic,
+)
 from mirror_report.parity.plan import cuts, strategies
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import Manifest, offsets
+from mirror_report.parity.state import Manifest
 
 STRATEGY = "offset_syncs"
 
@@ -86,7 +93,7 @@ def seems_drained(manifest: Manifest, snapshot: FlowSnapshot) -> bool:
 def align(
     manifest: Manifest,
     snapshot: FlowSnapshot,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     read: SyncsRead,
     bucket_ms: int,
 ) -> Aligned:
@@ -117,7 +124,7 @@ def _align_topic(
     known: TopicState | None,
     pair: tuple[TopicSnapshot, TopicSnapshot],
     snapshot: FlowSnapshot,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     read: SyncsRead,
     bucket_ms: int,
 ) -> tuple[dict[str, Any], bool]:
@@ -197,24 +204,23 @@ def _since(track: cuts.Track, syncs: list[cuts.Cut]) -> list[cuts.Cut]:
 
 
 def _exact_start(
-    ours: TopicSnapshot, theirs: TopicSnapshot, baseline: Mapping[str, Any]
+    ours: TopicSnapshot, theirs: TopicSnapshot, baseline: Baseline
 ) -> dict[int, tuple[int, int]]:
     """Where both logs begin alike, by partition: nothing from there on was mirrored before."""
-    recorded = baseline.get("topics", {}).get(ours.name)
+    recorded = baseline.topics.get(ours.name)
     if recorded is None:
-        whole = bool(baseline) or all(
+        whole = baseline.exists or all(
             log.log_start == 0 for topic in (ours, theirs) for log in topic.partitions.values()
         )
         return dict.fromkeys(ours.partitions, (0, 0)) if whole else {}
-    ids = ((recorded["source_id"], ours.topic_id), (recorded["target_id"], theirs.topic_id))
-    if any(another_topic(known, present) for known, present in ids):
+    sides = ((recorded.source, ours), (recorded.target, theirs))
+    if any(another_topic(known.topic_id, present.topic_id) for known, present in sides):
         return {}
-    here, there = offsets(recorded["source"]), offsets(recorded["target"])
-    required = offsets(recorded["required"])
+    here, there = recorded.source.start, recorded.target.start
     return {
         partition: (here.get(partition, 0), there.get(partition, 0))
         for partition in ours.partitions
-        if required.get(partition, 0) == here.get(partition, 0)
+        if recorded.required.get(partition, 0) == here.get(partition, 0)
     }
 
 

@@ -128,8 +128,8 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
             found.drops.append(Drop(name))
     for name in sorted(found.manifest.baselines):
         kept = found.manifest.topic_baselines.get(name, {})
-        for origin, entry in sorted(context.baseline(name).get("topics", {}).items()):
-            if kept.get(origin) != entry["recorded_at_ms"]:
+        for origin, entry in sorted(context.baseline(name).topics.items()):
+            if kept.get(origin) != entry.recorded_at_ms:
                 _renew(context, found, flows[name], origin)
     return found
 
@@ -250,8 +250,7 @@ def _with_baselines(manifest: Manifest, context: RunContext, snapshots: FlowSnap
     }
     topics = {
         name: {
-            topic: entry["recorded_at_ms"]
-            for topic, entry in context.baseline(name).get("topics", {}).items()
+            topic: entry.recorded_at_ms for topic, entry in context.baseline(name).topics.items()
         }
         for name in snapshots
     }

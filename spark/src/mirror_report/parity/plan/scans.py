@@ -12,14 +12,21 @@ from operator import attrgetter
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import PartitionSnapshot, Positions, TopicSnapshot, another_topic
+from mirror_report.model import (
+    PartitionSnapshot,
+    Positions,
+    TopicBaseline,
+    TopicSnapshot,
+    another_topic,
+)
 from mirror_report.parity import HOUR_MS, LASTING
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
 from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import Side, TopicKey, offsets
+from mirror_report.parity.state import Side, TopicKey
+from mirror_report.state.partitions import offsets
 
 # What retention is about to remove may be gone before it is read.
 MARGIN_MS = HOUR_MS
@@ -94,7 +101,7 @@ class CompactedTopic:
     target: TopicSnapshot | None
     positions: Positions
     taken_at_ms: int
-    recorded: Mapping[str, Any]
+    recorded: Mapping[str, TopicBaseline]
     last: Scan | None = None
     moments: Sequence[Moment] = ()
     first: CompactedTopic | None = None
@@ -105,7 +112,7 @@ class CompactedTopic:
         snapshot: FlowSnapshot,
         topic: str,
         origins: Iterable[str],
-        recorded: Mapping[str, Any],
+        recorded: Mapping[str, TopicBaseline],
     ) -> CompactedTopic | None:
         """One topic of a snapshot; ``None`` if it is no longer on the source."""
         topics = [snapshot.source.topics.get(origin) for origin in origins]
@@ -174,7 +181,7 @@ class CompactedTopic:
         for side, topic in self.sides():
             origins = [topic.name] if side == "source" else [each.name for each in self.sources]
             known = [self.recorded[name] for name in origins if name in self.recorded]
-            floors = offsets((known[-1] if known else {}).get(side))
+            floors = known[-1].side(side).start if known else {}
             committed = self.positions.get(topic.name, {})
             rows += [
                 {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mirror_report.model import PartitionSnapshot, TopicSnapshot, another_topic
+from mirror_report.model import PartitionSnapshot, TopicBaseline, TopicSnapshot, another_topic
 from mirror_report.parity.plan.lost_tails import LastLook, kept, last_look, last_scan, lost_from
 from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.state import (
@@ -17,7 +17,6 @@ from mirror_report.parity.state import (
     Side,
     SideState,
     TopicKey,
-    offsets,
 )
 
 
@@ -59,7 +58,7 @@ class SideNow:
     """One side of a topic: what it is now, and what the baseline says of it.
 
     :param topic: its name on the target.
-    :param recorded: the topic's entry of the baseline; ``based``: whether its flow has a baseline.
+    :param recorded: the topic's baseline; ``based``: whether its flow has one.
     """
 
     flow: str
@@ -69,7 +68,7 @@ class SideNow:
     isolation: str
     snapshot: TopicSnapshot
     taken_at_ms: int
-    recorded: Mapping[str, Any] | None
+    recorded: TopicBaseline | None
     based: bool
 
     @property
@@ -83,9 +82,9 @@ class SideNow:
         return self.flow, self.side, self.topic, self.origin
 
     @property
-    def floor(self) -> dict[int, int]:
+    def floor(self) -> Mapping[int, int]:
         """Where the baseline begins."""
-        return offsets((self.recorded or {}).get(self.side))
+        return self.recorded.side(self.side).start if self.recorded else {}
 
 
 @dataclass
@@ -247,7 +246,7 @@ def _baseline_offsets(
         known = {name: getattr(before, name) for name in BASELINE_OFFSETS}
     else:
         known = {
-            name: offsets((now.recorded or {}).get(name))
+            name: getattr(now.recorded or TopicBaseline(), name)
             for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
         }
     if isinstance(change, str) or not source:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Positions, Strategy
+from mirror_report.model import Baseline, ClusterSnapshot, Positions, Strategy, TopicBaseline
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.sides import (
     Drop,
@@ -22,7 +22,6 @@ from mirror_report.parity.state import (
     Side,
     TopicKey,
     fed_by,
-    offsets,
 )
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -80,7 +79,7 @@ class FlowPlan(SidePlan):
 def plan_flow(
     flow: Flow,
     manifest: Manifest,
-    baseline: Mapping[str, Any],
+    baseline: Baseline,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     *,
@@ -90,7 +89,6 @@ def plan_flow(
 ) -> FlowPlan:
     """Ranges to read for one flow.
 
-    :param baseline: the flow's entry of the manifest ``baseline``; empty if there is none.
     :param source: taken first; ``target`` after it and after the positions.
     :param co_fed: topic of the target -> what other flows bring there.
     :param elsewhere: topics of the target that another flow judges.
@@ -129,7 +127,7 @@ def _plan_departed(
 
 
 def feed_of(
-    flow: Flow, name: str, baseline: Mapping[str, Any], source: ClusterSnapshot, origin: str = ""
+    flow: Flow, name: str, baseline: Baseline, source: ClusterSnapshot, origin: str = ""
 ) -> SideNow:
     """One source topic of a flow.
 
@@ -137,8 +135,8 @@ def feed_of(
     """
     return SideNow(
         flow.name, "source", origin or name, flow.target_topic(name), flow.source_isolation,
-        source.topics[name], source.taken_at_ms, baseline.get("topics", {}).get(name),
-        bool(baseline),
+        source.topics[name], source.taken_at_ms, baseline.topics.get(name),
+        baseline.exists,
     )  # fmt: skip
 
 
@@ -184,13 +182,13 @@ def _sides(
     if on_target is None:
         return sides
     known = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
-    start: Mapping[str, Any] | None = next(known, None)
+    start = next(known, None)
     newer_part = any(
         log.log_start > 0 for side in sides for log in side.snapshot.partitions.values()
     )
     if start is None and newer_part and all(side.key not in manifest.sides for side in sides):
         # It is read for the first time, and the source has lost its beginning.
-        start = {"older": {p: log.end for p, log in on_target.partitions.items()}}
+        start = TopicBaseline(older={p: log.end for p, log in on_target.partitions.items()})
     return [
         *sides,
         SideNow(
@@ -222,13 +220,11 @@ def _plan_sides(
         plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated, lost=lost)
 
 
-def behind(
-    flow: Flow, baseline: Mapping[str, Any], positions: Positions, source: ClusterSnapshot
-) -> int:
+def behind(flow: Flow, baseline: Baseline, positions: Positions, source: ClusterSnapshot) -> int:
     """Source offsets the mirror has not copied yet; without a commit all since the baseline."""
     total = 0
     for name in filter(flow.matches, source.topics):
-        begun = offsets((baseline.get("topics", {}).get(name) or {}).get("source"))
+        begun = baseline.topic(name).source.start
         for partition, log in source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = positions.get(name, {}).get(partition, start)

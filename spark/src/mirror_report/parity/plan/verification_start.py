@@ -12,12 +12,17 @@ continues there. Nothing from the end of the source on was copied before it was 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import ClusterSnapshot, Place, Positions, TopicSnapshot
+from mirror_report.model import (
+    ClusterSnapshot,
+    Place,
+    Positions,
+    SideBaseline,
+    TopicBaseline,
+    TopicSnapshot,
+)
 from mirror_report.parity.plan.lost_tails import LastLook
-from mirror_report.parity.state import pairs_as_texts
 
 # Of a position, until it is past all that was copied when the target was observed.
 CHANGES = 2
@@ -130,8 +135,8 @@ def _starts_empty(seen: Observation, name: str, number: int) -> bool:
 
 def entries(
     seen: Observation, required: Mapping[Place, int], feeding: Iterable[Observation]
-) -> dict[str, dict[str, Any]]:
-    """A baseline from now on: topic of the source -> entry of :mod:`mirror_report.state.baselines`.
+) -> dict[str, TopicBaseline]:
+    """A baseline from now on, by topic of the source.
 
     :param required: :meth:`Watch.decided`.
     :param feeding: all flows that were observed; some may feed the same topics.
@@ -142,22 +147,22 @@ def entries(
         on_target = seen.on_target(name)
         logs = on_target.partitions if on_target else {}
         ahead = _ahead(seen, name, feeding)
-        numbers = sorted(topic.partitions)
-        found[name] = _entry(seen, topic, on_target) | {
-            "source": {str(p): starts[name, p] for p in numbers},
-            "required": {str(p): required[name, p] for p in numbers},
-            "untouched": {str(p): ends[name, p] for p in numbers},
-            "log_start": {str(p): topic.partitions[p].log_start for p in numbers},
-            "target": {str(p): log.end for p, log in logs.items()},
-            "sought": {
-                str(p): max(log.log_start, log.end - _reach(ahead[None] + ahead[p]))
+        found[name] = TopicBaseline(
+            seen.source.taken_at_ms,
+            _side(topic, {p: starts[name, p] for p in topic.partitions}),
+            _side(on_target, {p: log.end for p, log in logs.items()}),
+            required={p: required[name, p] for p in topic.partitions},
+            untouched={p: ends[name, p] for p in topic.partitions},
+            sought={
+                p: max(log.log_start, log.end - _reach(ahead[None] + ahead[p]))
                 for p, log in logs.items()
             },
-        }
+            log_start={p: log.log_start for p, log in topic.partitions.items()},
+        )
     return found
 
 
-def full_entries(seen: Observation) -> dict[str, dict[str, Any]]:
+def full_entries(seen: Observation) -> dict[str, TopicBaseline]:
     """A baseline of everything both logs hold, as :func:`entries`.
 
     What the source dropped above the committed position is no part of what is accepted.
@@ -166,36 +171,28 @@ def full_entries(seen: Observation) -> dict[str, dict[str, Any]]:
     for name, topic in seen.source.topics.items():
         on_target = seen.on_target(name)
         logs = on_target.partitions if on_target else {}
-        begins = {str(p): log.log_start for p, log in topic.partitions.items()}
-        positions = {str(p): offset for p, offset in seen.positions.get(name, {}).items()}
-        found[name] = _entry(seen, topic, on_target) | {
-            "source": begins,
-            "required": begins,
-            "log_start": {p: min(start, positions.get(p, start)) for p, start in begins.items()},
-            "target": {str(p): log.log_start for p, log in logs.items()},
-            "older": {str(p): log.end for p, log in logs.items()} if any(begins.values()) else {},
-        }
+        begins = {p: log.log_start for p, log in topic.partitions.items()}
+        positions = seen.positions.get(name, {})
+        found[name] = TopicBaseline(
+            seen.source.taken_at_ms,
+            _side(topic, begins),
+            _side(on_target, {p: log.log_start for p, log in logs.items()}),
+            required=begins,
+            older={p: log.end for p, log in logs.items()} if any(begins.values()) else {},
+            log_start={p: min(start, positions.get(p, start)) for p, start in begins.items()},
+        )
     return found
 
 
-def _entry(
-    seen: Observation, topic: TopicSnapshot, on_target: TopicSnapshot | None
-) -> dict[str, Any]:
-    both = {"source": topic.partitions, "target": on_target.partitions if on_target else {}}
-    return {
-        "recorded_at_ms": seen.source.taken_at_ms,
-        "source_id": topic.topic_id,
-        "target_id": on_target.topic_id if on_target else None,
-        "untouched": {}, "sought": {}, "older": {},
-        "leader_epochs": {
-            side: pairs_as_texts({p: log.epochs for p, log in logs.items()})
-            for side, logs in both.items()
-        },
-        "last_records": {
-            side: pairs_as_texts({p: log.contents for p, log in logs.items()})
-            for side, logs in both.items()
-        },
-    }  # fmt: skip
+def _side(topic: TopicSnapshot | None, start: Mapping[int, int]) -> SideBaseline:
+    if topic is None:
+        return SideBaseline()
+    return SideBaseline(
+        topic.topic_id,
+        start,
+        {p: log.epochs for p, log in topic.partitions.items()},
+        {p: log.contents for p, log in topic.partitions.items()},
+    )
 
 
 def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Counter[int | None]:

@@ -14,7 +14,7 @@ from mirror_report.checks import remedies
 from mirror_report.checks.content import TEXTS
 from mirror_report.checks.losses import Losses, accepted_ms, size
 from mirror_report.config import Flow
-from mirror_report.model import Finding, TopicParity
+from mirror_report.model import Baseline, Finding, TopicParity
 from mirror_report.parity import BY_LANE, LASTING
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import RunPlan, TopicPlan, scans
@@ -152,15 +152,12 @@ def settle(
 def _renewed(context: RunContext, before: Manifest, former: Superseded, loss: Loss) -> bool:
     """Whether the baseline of a loss was recorded again since it was known."""
     based = before.baselines.get(loss.flow)
-    recorded = context.baseline(loss.flow).get("recorded_at_ms")
+    recorded = context.baseline(loss.flow).recorded_at_ms
     return (loss.flow, loss.topic) in former.rebuilt or (based is not None and based[0] != recorded)
 
 
-def last_known(store: Store, flow: Flow, baseline: Mapping[str, Any]) -> list[Loss]:
-    """What the last report knew of a flow and no baseline has accepted since.
-
-    :param baseline: the flow's.
-    """
+def last_known(store: Store, flow: Flow, baseline: Baseline) -> list[Loss]:
+    """What the last report knew of a flow and no baseline has accepted since."""
     known = of_report(files.last_report(store, flow.name), flow)
     return [loss for loss in known if loss.at_ms > accepted_ms(baseline, loss.origin)]
 

@@ -22,7 +22,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.plan.scans import last_of
 from mirror_report.parity.results import retention, scans, summaries
-from mirror_report.parity.state import Manifest, Unreadable, offsets
+from mirror_report.parity.state import Manifest, Unreadable
 
 
 def report_topic(
@@ -56,7 +56,7 @@ def _by_key(
     found = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
     now = CompactedTopic.seen(
         plan.snapshots[topic.flow], topic.topic, topic.origins,
-        context.baseline(topic.flow).get("topics", {}),
+        context.baseline(topic.flow).topics,
     )  # fmt: skip
     found = scans.with_new_records(found, last, now and now.after(last))
     beyond = unreadable.of_topic(manifest.unreadable, topic.key)
@@ -265,10 +265,9 @@ def _not_compared(
     Numbers are numbers of offsets, at most so many records.
     """
     snapshot = plan.snapshots[topic.flow]
-    recorded = context.baseline(topic.flow).get("topics", {})
     there = mirrored = 0
     for name in (name for via, name in topic.feeds if via == topic.flow):
-        begun = offsets(recorded.get(name, {}).get("source"))
+        begun = context.baseline(topic.flow).topic(name).source.start
         for partition, log in snapshot.source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = snapshot.positions.get(name, {}).get(partition, start)

@@ -1,29 +1,23 @@
 """What parity keeps between runs, and what it hands from one host to another. No Spark."""
 
+from mirror_report.model import SIDES, Side
 from mirror_report.parity.state.bundle import Bundle, BundleTopic
 from mirror_report.parity.state.manifest import Manifest, basis
 from mirror_report.parity.state.records import (
     BASELINE_OFFSETS,
     NEVER,
-    SIDES,
     SLACK_MS,
     Gap,
     Gone,
     Loss,
     Origin,
     Removal,
-    Side,
     SideState,
     TopicKey,
     Unreadable,
     Widths,
     co_fed,
-    contents_of,
-    epochs_of,
     fed_by,
-    offsets,
-    pairs_as_texts,
-    texts,
 )
 
 __all__ = [
@@ -46,10 +40,5 @@ __all__ = [
     "Widths",
     "basis",
     "co_fed",
-    "contents_of",
-    "epochs_of",
     "fed_by",
-    "offsets",
-    "pairs_as_texts",
-    "texts",
 ]

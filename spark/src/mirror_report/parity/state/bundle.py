@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mirror_report.engines import ENGINES
-from mirror_report.model import Positions
+from mirror_report.model import Positions, Side
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
-from mirror_report.parity.state.records import Side, TopicKey, Unreadable, offsets
+from mirror_report.parity.state.records import TopicKey, Unreadable
+from mirror_report.state.partitions import offsets
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"

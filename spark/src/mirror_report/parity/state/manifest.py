@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from mirror_report.config import Flow
-from mirror_report.model import Finding, Positions
+from mirror_report.model import SIDES, Baseline, Finding, Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import (
     OFFSETS,
     PAIRS,
-    SIDES,
     TIMES,
     Gap,
     Gone,
@@ -28,12 +27,8 @@ from mirror_report.parity.state.records import (
     SideState,
     Unreadable,
     Widths,
-    contents_of,
-    epochs_of,
-    offsets,
-    pairs_as_texts,
-    texts,
 )
+from mirror_report.state.partitions import contents_of, epochs_of, offsets, pairs_as_texts, texts
 from mirror_report.state.store import start_again
 
 # Of the manifest itself.
@@ -210,14 +205,14 @@ class Manifest:
         return self.untimed(flow, topic) and not aligned
 
 
-def basis(flow: Flow, baseline: Mapping[str, Any]) -> list[Any]:
+def basis(flow: Flow, baseline: Baseline) -> list[Any]:
     """What must not change between runs that go on from each other; JSON types only.
 
     Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
     gives topics other names; another isolation level reads other records.
     """
     return [
-        baseline.get("recorded_at_ms"), flow.engine.name, flow.target_topic(""),
+        baseline.recorded_at_ms, flow.engine.name, flow.target_topic(""),
         *(flow.isolation(side) for side in SIDES),
     ]  # fmt: skip
 
