@@ -90,8 +90,8 @@ class Run:
         read = syncs.get("f", SyncsRead())
         aligned = offset_syncs.align(self.manifest, seen, self.baseline, read, MINUTE)
         self.manifest = replace(self.manifest, alignments={"f": aligned.topics})
-        plan = plan_flow(FLOW, self.manifest, self.baseline, seen.source, seen.target)
-        buckets.limit(plan, aligned, seen)
+        plan = plan_flow(seen, self.manifest, {"f": self.baseline})
+        plan = buckets.limit(plan, aligned, seen)
         ends = {(wanted.key, wanted.partition): wanted.end for wanted in plan.ranges}
         states = {
             key: replace(
@@ -130,7 +130,7 @@ def test_only_closed_buckets_are_read_and_each_once() -> None:
     assert run.outside(plan, topic(100)) == Outside(open=20)
     plan = run.plan(topic(150), appended(151), 130)
     assert read(plan) == {"source": (80, 120), "target": (81, 121)}, "and waits for the next"
-    assert run.plan(topic(150), appended(151), 130).ranges == []
+    assert run.plan(topic(150), appended(151), 130).ranges == ()
 
 
 def test_a_drained_mirror_closes_the_last_bucket() -> None:
@@ -143,7 +143,7 @@ def test_a_drained_mirror_closes_the_last_bucket() -> None:
     assert read(plan) == {"source": (40, 100), "target": (40, 100)}
     assert run.outside(plan, topic(100)) == Outside()
     run.take.source_now = None
-    assert run.plan(topic(100), appended(100), 100).ranges == []
+    assert run.plan(topic(100), appended(100), 100).ranges == ()
 
 
 def test_without_a_common_beginning_the_first_sync_is_one() -> None:
@@ -182,7 +182,7 @@ def test_a_recreated_topic_begins_with_the_first_sync_of_the_new_one() -> None:
     assert [reopened.kind for reopened in plan.reopened] == ["topic_reset"]
     run.take.syncs_now = [(240, 120, 6)]
     again = run.plan(topic(300), appended(170, "another"), 290)
-    assert (read(again), again.drops) == ({"source": (180, 240), "target": (60, 120)}, [])
+    assert (read(again), again.drops) == ({"source": (180, 240), "target": (60, 120)}, ())
 
 
 def test_another_strategy_means_other_buckets_and_reads_again() -> None:
@@ -215,7 +215,7 @@ def test_syncs_that_cannot_be_read_make_the_topic_unknown() -> None:
     run.take.failure = "may not read syncs. Grant it READ on topic syncs"
     plan = run.plan(topic(100), appended(100), 90)
     assert "Grant it READ" in (plan.topics[0].unknown or "")
-    assert plan.ranges == []
+    assert plan.ranges == ()
 
 
 def test_spans_say_of_every_log_where_it_is_cut() -> None:

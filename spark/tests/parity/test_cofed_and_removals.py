@@ -10,10 +10,11 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model import Baseline, ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, Range, RunPlan, co_fed_topics, positions
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.ranges import join
+from mirror_report.parity.plan.run_plan import misplaced
 from mirror_report.parity.results import retention
 from mirror_report.parity.state import (
     NEVER,
@@ -64,7 +65,9 @@ def target_after(
 ) -> plan.FlowPlan:
     found = manifest(sides={} if known is None else {("east", "target", "t"): known})
     there = cluster("z", topic("t", "z-t", start, 50, size, **configs))
-    return plan.plan_flow(EAST, found, Baseline(), cluster("a", topic("t", "a-t", 0, 50)), there)
+    return plan.plan_flow(
+        FlowSnapshot(EAST, {}, cluster("a", topic("t", "a-t", 0, 50)), there), found, {}
+    )
 
 
 def remembered(**changes: Any) -> SideState:
@@ -73,8 +76,8 @@ def remembered(**changes: Any) -> SideState:
 
 
 def test_what_went_is_what_was_read_and_is_no_longer_there() -> None:
-    assert target_after(0, remembered(), **KEPT).removals == []
-    assert target_after(20, None, **KEPT).removals == [], "nothing was read yet"
+    assert target_after(0, remembered(), **KEPT).removals == ()
+    assert target_after(20, None, **KEPT).removals == (), "nothing was read yet"
     (removal,) = target_after(20, remembered(), **KEPT).removals
     assert removal == Removal("east", "t", 0, 0, 20, NOW - 10 * HOUR, 10 * HOUR)
     (removal,) = target_after(40, remembered(), **KEPT).removals
@@ -202,9 +205,9 @@ def test_a_topic_whose_judge_changes_is_left_by_the_former_one() -> None:
     snapshots = {"east": seen(EAST, "t"), "west": seen(WEST, "t")}
     topics = [plan.TopicPlan("west", "t", ("t", co_fed("east", "t")))]
     known = manifest(sides={("east", "target", "t"): SideState("", {}, {})})
-    assert co_fed_topics.misplaced(snapshots, topics, known) == [("east", "t")]
+    assert misplaced(snapshots, topics, known) == [("east", "t")]
     known = manifest(sides={("west", "target", "t"): SideState("", {}, {})})
-    assert co_fed_topics.misplaced(snapshots, topics, known) == []
+    assert misplaced(snapshots, topics, known) == []
 
 
 def test_co_fed_topics_are_read_where_they_are() -> None:
@@ -219,16 +222,15 @@ def test_co_fed_topics_are_read_where_they_are() -> None:
 
 def test_expected_is_what_all_flows_bring_from_the_one_end_of_the_target() -> None:
     there = cluster("z", topic("t", "z-t", 0, 50))
-    begun, other = (
-        of_flow({"recorded_at_ms": 7, "topics": {"t": {"source": {"0": first}, "target": {"0": 20},
-                                                       "recorded_at_ms": 7}}})
-        for first in (3, 4)
-    )  # fmt: skip
-    brought = cluster("a", topic("t", "a-t", 0, 40))
-    found = plan.plan_flow(
-        WEST, manifest(), begun, cluster("b", topic("t", "b-t", 0, 40)), there,
-        co_fed={"t": [plan.feed_of(EAST, "t", other, brought, co_fed("east", "t"))]},
-    )  # fmt: skip
+    first = {"east": 4, "west": 3}
+    recorded = {
+        flow: of_flow({"recorded_at_ms": 7, "topics": {
+            "t": {"source": {"0": start}, "target": {"0": 20}, "recorded_at_ms": 7}}})
+        for flow, start in first.items()
+    }  # fmt: skip
+    east = FlowSnapshot(EAST, {}, cluster("a", topic("t", "a-t", 0, 40)), there)
+    west = FlowSnapshot(WEST, {}, cluster("b", topic("t", "b-t", 0, 40)), there)
+    found = plan.plan_flow(west, manifest(), recorded, co_fed_topics.CoFed({"t": [(east, "t")]}))
     assert {(wanted.origin, wanted.start, wanted.end) for wanted in found.ranges} == {
         ("t", 3, 40), ("east/t", 4, 40), ("t", 20, 50),
     }  # fmt: skip

@@ -287,7 +287,7 @@ def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]
 def planned(world: World, flow: Flow, known: Manifest) -> tuple[FlowPlan, Manifest]:
     """What a run plans, and what is known when it has read all of that."""
     source, target = observed(world, flow, known)
-    found = plan_flow(flow, known, Baseline(), source, target)
+    found = plan_flow(FlowSnapshot(flow, {}, source, target), known, {})
     ends = ((each.key, each.partition, each.end) for each in found.ranges)
     return found, read_up_to(replace(known, sides=found.begin), ends)
 
@@ -370,7 +370,7 @@ def test_what_an_earlier_release_kept_of_a_scan_accuses_nobody(tmp_path: Path) -
     world.write(flow.source, "k-t", 0, (b"key", b"", T0, None))
     scans = {"k": {"k-t": {"run_id": "1", "at_ms": 0, "state": []}}}
     found, _ = planned(world, flow, replace(known, scans=scans | {"kept": scans["k"]}))
-    assert found.reopened == []
+    assert found.reopened == ()
 
 
 def test_ends_that_another_leader_told_since_are_not_vouched_for() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mirror_report.config import Flow
 from mirror_report.model import Baseline, ClusterSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror_report.parity.plan import Range
+from mirror_report.parity.plan import FlowSnapshot, Range
 from mirror_report.parity.plan import topics as plan
 from mirror_report.parity.plan.boundaries import Boundary, within_budget
 from mirror_report.parity.plan.ranges import chunks, join
@@ -44,15 +44,23 @@ def planned(
     source_topic: TopicSnapshot,
     target_topic: TopicSnapshot | None = None,
     known: Manifest | None = None,
-    baseline: dict[str, Any] | None = None,
+    baseline: Mapping[str, Any] | None = None,
 ) -> plan.FlowPlan:
-    return plan.plan_flow(
-        FLOW,
-        known or manifest(),
-        of_flow(baseline or {}),
-        cluster(source_topic),
-        cluster(*([target_topic] if target_topic else [])),
+    return of_clusters(
+        cluster(source_topic), cluster(*([target_topic] if target_topic else [])), known, baseline
     )
+
+
+def of_clusters(
+    source: ClusterSnapshot,
+    target: ClusterSnapshot,
+    known: Manifest | None = None,
+    baseline: Mapping[str, Any] | None = None,
+    flow: Flow = FLOW,
+) -> plan.FlowPlan:
+    recorded = {} if baseline is None else {"f": of_flow(baseline)}
+    seen = FlowSnapshot(flow, {}, source, target)
+    return plan.plan_flow(seen, known or manifest(), recorded)
 
 
 def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
@@ -62,7 +70,7 @@ def spans(found: plan.FlowPlan) -> list[tuple[str, int, int, int]]:
 def test_everything_is_read_the_first_time() -> None:
     found = planned(topic(logs=((0, 10), (5, 7), (3, 3))), topic(ident="other", logs=((0, 4),)))
     assert spans(found) == [("source", 0, 0, 10), ("source", 1, 5, 7), ("target", 0, 0, 4)]
-    assert (found.gaps, found.reopened) == ([], [])
+    assert (found.gaps, found.reopened) == ((), ())
 
 
 def test_reading_goes_on_where_it_stopped() -> None:
@@ -86,7 +94,7 @@ def test_a_side_that_is_read_committed_ends_where_transactions_are_decided() -> 
         (committed, [("source", 0, 0, 5), ("target", 0, 0, 9)]),
         (FLOW, [("source", 0, 0, 9), ("target", 0, 0, 9)]),
     ):
-        found = plan.plan_flow(flow, known, Baseline(), cluster(snapshot), cluster(snapshot))
+        found = of_clusters(cluster(snapshot), cluster(snapshot), known, flow=flow)
         assert spans(found) == spans_of_both
     assert basis(committed, Baseline()) != basis(FLOW, Baseline()), "other records are for real"
 
@@ -122,10 +130,7 @@ def test_what_is_left_open_by_a_baseline_ends_with_the_logs_it_is_of(side: str) 
     known = manifest()
     idents = {"source": "id", "target": "there"}
     for made in (idents, {**idents, side: "another"}):
-        found = plan.plan_flow(
-            FLOW, known, of_flow(BASELINE), cluster(topic(ident=made["source"])),
-            cluster(topic(ident=made["target"])),
-        )  # fmt: skip
+        found = planned(topic(ident=made["source"]), topic(ident=made["target"]), known, BASELINE)
         known = replace(known, sides=found.begin)
     assert [reopened.kind for reopened in found.reopened] == ["topic_reset"]
     for state in known.sides.values():
@@ -135,13 +140,7 @@ def test_what_is_left_open_by_a_baseline_ends_with_the_logs_it_is_of(side: str) 
 def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> None:
     known = manifest()
     for end in (10, 6):
-        found = plan.plan_flow(
-            FLOW,
-            known,
-            of_flow(BASELINE),
-            cluster(topic(logs=((0, end),))),
-            cluster(topic(ident="there")),
-        )
+        found = planned(topic(logs=((0, end),)), topic(ident="there"), known, BASELINE)
         read = {
             key: replace(state, next=dict.fromkeys(state.next, end))
             for key, state in found.begin.items()
@@ -154,11 +153,9 @@ def test_a_source_that_got_shorter_has_no_records_from_before_the_baseline() -> 
 
 def test_a_source_that_lost_its_beginning_before_the_first_run_is_remembered() -> None:
     def older(
-        known: Manifest, start: int, baseline: Mapping[str, Any] = {}
+        known: Manifest, start: int, baseline: Mapping[str, Any] | None = None
     ) -> tuple[Mapping[int, int], Manifest]:
-        found = plan.plan_flow(
-            FLOW, known, of_flow(baseline), cluster(topic(logs=((start, 10),))), cluster(topic())
-        )
+        found = planned(topic(logs=((start, 10),)), topic(), known, baseline)
         return found.begin["f", "target", "t"].older, replace(known, sides=found.begin)
 
     assert older(manifest(), 4)[0] == {0: 10}
@@ -171,9 +168,7 @@ def test_a_source_that_lost_its_beginning_before_the_first_run_is_remembered() -
 
 
 def test_a_topic_that_appeared_after_the_baseline_counts_from_its_first_record() -> None:
-    found = plan.plan_flow(
-        FLOW, manifest(), of_flow(BASELINE), cluster(topic("u", logs=((2, 5),))), cluster()
-    )
+    found = planned(topic("u", logs=((2, 5),)), baseline=BASELINE)
     assert spans(found) == [("source", 0, 2, 5)]
     assert [(gap.start, gap.end) for gap in found.gaps] == [(0, 2)]
 
@@ -241,7 +236,7 @@ def test_a_log_that_lost_its_tail_and_grew_past_it_is_read_again(side: str) -> N
 def test_another_leader_alone_changes_nothing() -> None:
     state = SideState("id", {0: 0}, {0: 12}, leader_epochs={0: ((2, 0),)})
     found = planned(grown_again((20, ((2, 0), (5, 12)))), known=manifest(source=state))
-    assert (found.reopened, found.drops, spans(found)) == ([], [], [("source", 0, 12, 20)])
+    assert (found.reopened, found.drops, spans(found)) == ((), (), [("source", 0, 12, 20)])
 
 
 @pytest.mark.parametrize("first_run", [True, False])
@@ -273,8 +268,8 @@ def test_a_deleted_target_is_noticed() -> None:
 
 def test_a_source_topic_that_is_gone_is_left_behind() -> None:
     known = manifest(source=SideState("id", {0: 0}, {0: 8}))
-    found = plan.plan_flow(FLOW, known, Baseline(), cluster(), cluster(topic()))
-    assert found.topics == []
+    found = of_clusters(cluster(), cluster(topic()), known)
+    assert found.topics == ()
     assert [(departed.topic, departed.origins) for departed in found.departed] == [("t", ("t",))]
     assert [(drop.side, drop.origin) for drop in found.drops] == [("source", "t"), ("target", "t")]
 
@@ -284,20 +279,16 @@ def test_a_compacted_topic_is_not_read_by_bucket(side: str) -> None:
     compacted = topic(**{"cleanup.policy": "compact"})
     plain = topic(**{"cleanup.policy": "delete"})
     found = planned(*((compacted, plain) if side == "source" else (plain, compacted)))
-    assert (found.ranges, found.topics[0].judged) == ([], False)
+    assert (found.ranges, found.topics[0].judged) == ((), False)
     assert (found.topics[0].strategy, found.topics[0].skip) == ("latest_by_key", None)
 
 
 def test_a_topic_that_cannot_be_read_is_unknown() -> None:
-    found = plan.plan_flow(
-        FLOW, manifest(), Baseline(), cluster(errors={"t": "forbidden"}), cluster()
-    )
+    found = of_clusters(cluster(errors={"t": "forbidden"}), cluster())
     assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "source: forbidden")]
-    found = plan.plan_flow(
-        FLOW, manifest(), Baseline(), cluster(topic()), cluster(errors={"t": "forbidden"})
-    )
+    found = of_clusters(cluster(topic()), cluster(errors={"t": "forbidden"}))
     assert [(entry.topic, entry.unknown) for entry in found.topics] == [("t", "target: forbidden")]
-    assert found.ranges == []
+    assert found.ranges == ()
 
 
 def test_a_position_past_the_end_is_of_an_earlier_topic() -> None:

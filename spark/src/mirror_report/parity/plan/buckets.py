@@ -1,7 +1,7 @@
 """Buckets of topics that are cut by offsets: what to read of them, and what lies in none."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,39 +18,48 @@ from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreada
 END = 2**62
 
 
-def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> None:
-    """Let a plan read nothing but closed buckets, and those again whose cuts are others."""
+def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> FlowPlan:
+    """A plan that reads nothing but closed buckets, and those again whose cuts are others."""
+    topics = plan.topics
     if aligned.problem is not None:
-        plan.topics = [
-            replace(topic, unknown=f"target: {aligned.problem}")
-            if topic.strategy == STRATEGY
-            else topic
-            for topic in plan.topics
-        ]
-    for topic in plan.topics:
+        unknown = f"target: {aligned.problem}"
+        topics = tuple(
+            replace(topic, unknown=unknown) if topic.strategy == STRATEGY else topic
+            for topic in topics
+        )
+    ranges, drops, begin = list(plan.ranges), list(plan.drops), dict(plan.begin)
+    for topic in topics:
         rebuild = topic.topic in aligned.rebuild
         for side, origin in topic.sides:
             if rebuild:
-                plan.drops.append(Drop(topic.flow, side, origin))
+                drops.append(Drop(topic.flow, side, origin))
             key, there = (topic.flow, side, origin), snapshot.side(side).topics.get(origin)
-            if key not in plan.begin or there is None:
+            if key not in begin or there is None:
                 continue
             if rebuild:
-                begun = plan.begin[key]
-                plan.begin[key] = SideState(begun.topic_id, begun.first, dict(begun.first))
+                begun = begin[key]
+                begin[key] = SideState(begun.topic_id, begun.first, dict(begun.first))
             if rebuild or topic.strategy == STRATEGY:
-                _limit_side(plan, aligned, topic, side, there)
+                same = [part for part in ranges if (part.side, part.origin) == (side, origin)]
+                ranges = [part for part in ranges if part not in same]
+                ranges += _closed(aligned, topic, side, there, begin[key], same)
+    return replace(plan, topics=topics, ranges=tuple(ranges), drops=tuple(drops), begin=begin)
 
 
-def _limit_side(
-    plan: FlowPlan, aligned: Aligned, topic: TopicPlan, side: Side, there: TopicSnapshot
-) -> None:
-    """Read only closed buckets of one side, and all of them from where it begins."""
-    same = [wanted for wanted in plan.ranges if (wanted.side, wanted.origin) == (side, there.name)]
-    sized = {"record_bytes": same[0].record_bytes} if same else {}
-    begun = plan.begin[topic.flow, side, there.name]
+def _closed(
+    aligned: Aligned,
+    topic: TopicPlan,
+    side: Side,
+    there: TopicSnapshot,
+    begun: SideState,
+    new: Sequence[Range],
+) -> Iterator[Range]:
+    """Closed buckets of one side, from where it goes on.
+
+    :param new: all that is new of it.
+    """
+    sized = {"record_bytes": new[0].record_bytes} if new else {}
     state = aligned.topics.get(topic.topic)
-    plan.ranges = [wanted for wanted in plan.ranges if wanted not in same]
     for partition, log in sorted(there.partitions.items()):
         start = max(begun.next.get(partition, log.log_start), log.log_start)
         end = log.end_for(aligned.flow.isolation(side))
@@ -58,11 +67,7 @@ def _limit_side(
             bounds = [cut[SIDES.index(side)] for cut in track_of(state, partition).cuts]
             start, end = (max(start, bounds[0]), min(end, bounds[-1])) if bounds else (0, 0)
         if start < end:
-            plan.ranges.append(
-                Range(
-                    topic.flow, side, there.name, topic.topic, partition, start, end, **sized
-                )
-            )  # fmt: skip
+            yield Range(topic.flow, side, there.name, topic.topic, partition, start, end, **sized)
 
 
 @dataclass(frozen=True)

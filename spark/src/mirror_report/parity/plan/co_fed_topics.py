@@ -1,12 +1,11 @@
 """Co-fed topics: which flow judges a topic of the target that several flows feed."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.config import Flow
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
-from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, fed_by
+from mirror_report.parity.state import Manifest, fed_by
 
 # Alias of a target and the name of a topic there.
 TargetTopic = tuple[str, str]
@@ -26,6 +25,9 @@ class CoFed:
     here: Mapping[str, Sequence[tuple[FlowSnapshot, str]]] = field(default_factory=dict)
     elsewhere: Collection[str] = ()
     doubtful: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_SHARED = CoFed()
 
 
 def co_fed_topics(
@@ -98,16 +100,3 @@ def _may_feed(flow: Flow, topic: str, manifest: Manifest) -> bool:
         flow.name not in manifest.baselines
         or any(via == flow.name and flow.target_topic(name) == topic for via, name in feeds)
     )
-
-
-def misplaced(
-    snapshots: FlowSnapshots, topics: Iterable[TopicPlan], manifest: Manifest
-) -> list[TopicKey]:
-    """Topics that a flow judged before another took them over."""
-    targets = {name: snapshot.flow.target for name, snapshot in snapshots.items()}
-    owned = {(targets[plan.flow], plan.topic): plan.flow for plan in topics if plan.judged}
-    return [
-        (flow, topic)
-        for flow, side, topic in sorted(manifest.sides)
-        if side == "target" and flow in targets and owned.get((targets[flow], topic), flow) != flow
-    ]

@@ -11,9 +11,9 @@ from mirror_report.parity.plan import buckets, co_fed_topics, offset_syncs, unre
 from mirror_report.parity.plan.ranges import Range, Spent, joined
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
-from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots, find
-from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, feed_of, plan_flow
-from mirror_report.parity.state import Manifest, TopicKey, basis, changes, co_fed, fed_by
+from mirror_report.parity.plan.snapshots import FlowSnapshots, find
+from mirror_report.parity.plan.topics import FlowPlan, TopicPlan, plan_flow
+from mirror_report.parity.state import Manifest, TopicKey, basis, changes, fed_by
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class RunPlan:
         return topic.topic_id if topic else ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Superseded:
     """What no longer counts.
 
@@ -100,12 +100,12 @@ class Superseded:
     """
 
     manifest: Manifest
-    drops: list[Drop] = field(default_factory=list)
-    rebuilt: list[TopicKey] = field(default_factory=list)
-    renewed: list[TopicKey] = field(default_factory=list)
+    drops: tuple[Drop, ...] = ()
+    rebuilt: tuple[TopicKey, ...] = ()
+    renewed: tuple[TopicKey, ...] = ()
 
-    def leave(self, flows: Sequence[Flow], flow: str, topic: str) -> None:
-        """Forget a topic that another flow judges from now on, or that begins again."""
+    def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Superseded:
+        """Without a topic that another flow judges from now on, or that begins again."""
         of_name = {each.name: each for each in flows}
         known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
         feeds = ((origin, *fed_by(flow, origin)) for origin in known)
@@ -114,8 +114,12 @@ class Superseded:
             for origin, via, name in feeds
             if via in of_name and of_name[via].target_topic(name) == topic
         ]
-        self.manifest = changes.forget_topic(self.manifest, flow, topic, origins)
-        self.drops += [Drop(flow, *side) for side in TopicPlan(flow, topic, tuple(origins)).sides]
+        sides = TopicPlan(flow, topic, tuple(origins)).sides
+        return replace(
+            self,
+            manifest=changes.forget_topic(self.manifest, flow, topic, origins),
+            drops=(*self.drops, *(Drop(flow, *side) for side in sides)),
+        )
 
 
 def superseded(context: RunContext, manifest: Manifest) -> Superseded:
@@ -124,27 +128,31 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
     found = Superseded(manifest)
     for name, known in sorted(manifest.baselines.items()):
         if name not in flows or known != basis(flows[name], context.baseline(name)):
-            found.manifest = changes.forget_flow(found.manifest, name)
-            found.drops.append(Drop(name))
+            manifest = changes.forget_flow(found.manifest, name)
+            found = replace(found, manifest=manifest, drops=(*found.drops, Drop(name)))
     for name in sorted(found.manifest.baselines):
         kept = found.manifest.topic_baselines.get(name, {})
         for origin, entry in sorted(context.baseline(name).topics.items()):
             if kept.get(origin) != entry.recorded_at_ms:
-                _renew(context, found, flows[name], origin)
+                found = _renewed(context, found, flows[name], origin)
     return found
 
 
-def _renew(context: RunContext, found: Superseded, flow: Flow, origin: str) -> None:
+def _renewed(context: RunContext, found: Superseded, flow: Flow, origin: str) -> Superseded:
     topic, sides = flow.target_topic(origin), found.manifest.sides
     judges = {key[0] for key in sides if key[1:] == ("target", topic)}
     if (flow.name, "source", origin) in sides:
         judges.add(flow.name)
     for judge in sorted(judges):
         if context.settings.flow(judge).target == flow.target:
-            found.leave(context.settings.flows, judge, topic)
-            found.manifest = changes.forget_alignment(found.manifest, judge, topic)
-            found.rebuilt.append((judge, topic))
-            found.renewed.append((flow.name, topic))
+            found = found.leaving(context.settings.flows, judge, topic)
+            found = replace(
+                found,
+                manifest=changes.forget_alignment(found.manifest, judge, topic),
+                rebuilt=(*found.rebuilt, (judge, topic)),
+                renewed=(*found.renewed, (flow.name, topic)),
+            )
+    return found
 
 
 def plan_run(
@@ -167,8 +175,8 @@ def plan_run(
         read, baseline = syncs.get(name, offset_syncs.SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
         manifest = _with_alignment(manifest, aligned, syncs.get(name))
-        plan = _plan_flow(context, manifest, snapshot, shared[name])
-        buckets.limit(plan, aligned, snapshot)
+        plan = plan_flow(snapshot, manifest, context.baselines, shared[name])
+        plan = buckets.limit(plan, aligned, snapshot)
         again = [topic.key for topic in plan.topics if topic.topic in aligned.rebuild]
         for topic in again:
             manifest = changes.forget_numbers(manifest, *topic)
@@ -177,9 +185,9 @@ def plan_run(
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)
     left = replace(former, manifest=manifest)
-    for judge, name in co_fed_topics.misplaced(snapshots, topics, manifest):
-        left.leave(context.settings.flows, judge, name)
-    manifest, drops = left.manifest, left.drops
+    for judge, name in misplaced(snapshots, topics, manifest):
+        left = left.leaving(context.settings.flows, judge, name)
+    manifest, drops = left.manifest, list(left.drops)
     for plan in flows:
         manifest = _with_plan(manifest, plan)
         drops += plan.drops
@@ -195,23 +203,17 @@ def plan_run(
     return plan_of_all.without(unreadable.too_many(known)), flows, manifest
 
 
-def _plan_flow(
-    context: RunContext, manifest: Manifest, snapshot: FlowSnapshot, shared: co_fed_topics.CoFed
-) -> FlowPlan:
-    feeds = {
-        topic: [
-            feed_of(
-                other.flow, name, context.baseline(other.flow.name), other.source,
-                co_fed(other.flow.name, name),
-            )
-            for other, name in others
-        ]
-        for topic, others in shared.here.items()
-    }  # fmt: skip
-    return plan_flow(
-        snapshot.flow, manifest, context.baseline(snapshot.flow.name), snapshot.source,
-        snapshot.target, co_fed=feeds, elsewhere=shared.elsewhere, doubtful=shared.doubtful,
-    )  # fmt: skip
+def misplaced(
+    snapshots: FlowSnapshots, topics: Iterable[TopicPlan], manifest: Manifest
+) -> list[TopicKey]:
+    """Topics that a flow judged before another took them over."""
+    targets = {name: snapshot.flow.target for name, snapshot in snapshots.items()}
+    owned = {(targets[plan.flow], plan.topic): plan.flow for plan in topics if plan.judged}
+    return [
+        (flow, topic)
+        for flow, side, topic in sorted(manifest.sides)
+        if side == "target" and flow in targets and owned.get((targets[flow], topic), flow) != flow
+    ]
 
 
 def _with_alignment(

@@ -1,8 +1,10 @@
 """What one side of one topic needs: what is new, what is gone, what has to be read again."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from mirror_report.model import PartitionSnapshot, TopicBaseline, TopicSnapshot, another_topic
 from mirror_report.parity.plan.lost_tails import LastLook, kept, last_look, last_scan, lost_from
@@ -87,7 +89,7 @@ class SideNow:
         return self.recorded.side(self.side).start if self.recorded else {}
 
 
-@dataclass
+@dataclass(frozen=True)
 class SidePlan:
     """What sides of topics need in this run.
 
@@ -95,12 +97,24 @@ class SidePlan:
     :param removals: what the target no longer holds of what was read there.
     """
 
-    ranges: list[Range] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    reopened: list[Reopened] = field(default_factory=list)
-    drops: list[Drop] = field(default_factory=list)
-    begin: dict[Origin, SideState] = field(default_factory=dict)
-    removals: list[Removal] = field(default_factory=list)
+    ranges: tuple[Range, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    reopened: tuple[Reopened, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    begin: Mapping[Origin, SideState] = field(default_factory=dict)
+    removals: tuple[Removal, ...] = ()
+
+    def plus(self, others: Iterable[SidePlan]) -> Self:
+        """With what other sides need."""
+        every: list[SidePlan] = [self, *others]
+        return replace(
+            self,
+            begin={key: state for each in every for key, state in each.begin.items()},
+            **{
+                name: tuple(one for each in every for one in getattr(each, name))
+                for name in ("ranges", "gaps", "reopened", "drops", "removals")
+            },
+        )
 
 
 # The former id of a topic that was created again; else partition -> offset from which on records
@@ -131,15 +145,14 @@ def _since(now: SideNow, look: LastLook) -> Change:
 
 
 def plan_side(
-    done: SidePlan,
     now: SideNow,
     manifest: Manifest,
     *,
     rebuild: bool,
     recreated: bool,
     lost: bool = False,
-) -> None:
-    """Add what one side needs.
+) -> SidePlan:
+    """What one side needs.
 
     :param rebuild: the whole log has to be read again, because the other side was recreated.
     :param recreated: a log of either side is another one than before.
@@ -148,20 +161,17 @@ def plan_side(
     before, change = manifest.sides.get(now.key), changed(now, manifest)
     reset = isinstance(change, str)
     known, floor = before, now.floor
-    if change or (rebuild and before is not None):
-        done.drops.append(Drop(*now.key))
     if change:
-        if now.side == "source" and (reset or before is not None):
-            # What the old log held may be on the target and can no longer be read here.
-            done.gaps.append(Gap(*now.where, -1, 0, 0, now.taken_at_ms))
         known, floor = None, {} if isinstance(change, str) else {**floor, **_least(floor, change)}
     elif rebuild and before is not None:
         known, floor = None, dict(before.first)
-    state = _to_read(done, now, known, floor, reset=reset)
+    found = _to_read(now, known, floor, reset=reset)
+    state = found.begin[now.key]
+    look = LastLook() if change else last_look(now.side, before, now.recorded)
     state = replace(
         state,
         **_baseline_offsets(now, before, change, recreated=recreated),
-        **_logs(now, LastLook() if change else last_look(now.side, before, now.recorded), state),
+        **_logs(now, look, state),
     )
     if now.side == "target":
         state = _with_retention(state, now, known)
@@ -170,9 +180,18 @@ def plan_side(
             state = replace(state, gap={p: log.end for p, log in now.snapshot.partitions.items()})
         elif before is not None and not change:
             state = replace(state, gap=before.gap)
-        done.removals += _removals(now, known, state) if known is not None else []
-    done.begin[now.key] = state
-    done.reopened += _reopened(now, before.next if before else now.floor, change)
+    gaps = found.gaps
+    if change and now.side == "source" and (reset or before is not None):
+        # What the old log held may be on the target and can no longer be read here.
+        gaps = (Gap(*now.where, -1, 0, 0, now.taken_at_ms), *gaps)
+    return SidePlan(
+        found.ranges,
+        gaps,
+        tuple(_reopened(now, before.next if before else now.floor, change)),
+        (Drop(*now.key),) if change or (rebuild and before is not None) else (),
+        {now.key: state},
+        () if known is None else tuple(_removals(now, known, state)),
+    )
 
 
 def _reopened(now: SideNow, read: Mapping[int, int], change: Change) -> list[Reopened]:
@@ -204,14 +223,11 @@ def _logs(now: SideNow, look: LastLook, state: SideState) -> dict[str, Any]:
 
 
 def _to_read(
-    done: SidePlan,
-    now: SideNow,
-    known: SideState | None,
-    floor: Mapping[int, int],
-    *,
-    reset: bool,
-) -> SideState:
-    """How far each partition was read; what is new there, and what expired unread, is added."""
+    now: SideNow, known: SideState | None, floor: Mapping[int, int], *, reset: bool
+) -> SidePlan:
+    """How far each partition was read, what is new there, and what expired unread."""
+    ranges: list[Range] = []
+    gaps: list[Gap] = []
     first: dict[int, int] = {}
     following: dict[int, int] = {}
     for partition, log in sorted(now.snapshot.partitions.items()):
@@ -219,19 +235,20 @@ def _to_read(
         begin = floor.get(partition, 0 if now.based and not reset else log.log_start)
         wanted = known.next.get(partition, begin) if known else min(begin, log.end)
         if log.log_start > wanted:
-            done.gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
+            gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
         read = max(wanted, log.log_start)
         first[partition] = known.first.get(partition, read) if known else read
         following[partition] = read
         if (end := log.end_for(now.isolation)) > read:
-            done.ranges.append(
+            ranges.append(
                 Range(
                     now.flow, now.side, now.origin, now.topic, partition, read, end,
                     record_bytes(now.snapshot),
                 )
             )  # fmt: skip
     topic_id = now.snapshot.topic_id or (known.topic_id if known else "")
-    return SideState(topic_id, first, following)
+    state = SideState(topic_id, first, following)
+    return SidePlan(tuple(ranges), tuple(gaps), begin={now.key: state})
 
 
 def _baseline_offsets(

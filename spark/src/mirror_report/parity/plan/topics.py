@@ -1,13 +1,12 @@
 """What a flow has to read, from what was read before and what the clusters hold now."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any
+from dataclasses import dataclass, replace
 
 from mirror_report.config import Flow
 from mirror_report.model import Baseline, ClusterSnapshot, Positions, Strategy, TopicBaseline
 from mirror_report.parity.plan import strategies
+from mirror_report.parity.plan.co_fed_topics import NOTHING_SHARED, CoFed
 from mirror_report.parity.plan.sides import (
     Drop,
     Reopened,
@@ -17,14 +16,8 @@ from mirror_report.parity.plan.sides import (
     changed_since_scan,
     plan_side,
 )
-from mirror_report.parity.state import (
-    Manifest,
-    Side,
-    TopicKey,
-    fed_by,
-)
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+from mirror_report.parity.plan.snapshots import FlowSnapshot
+from mirror_report.parity.state import Manifest, Side, TopicKey, co_fed, fed_by
 
 
 @dataclass(frozen=True)
@@ -65,94 +58,90 @@ class TopicPlan:
         return [fed_by(self.flow, origin) for origin in self.origins]
 
 
-@dataclass
+@dataclass(frozen=True)
 class FlowPlan(SidePlan):
     """What one flow needs in this run.
 
     :param departed: topics that are no longer on the source, with what fed them.
     """
 
-    topics: list[TopicPlan] = field(default_factory=list)
-    departed: list[TopicPlan] = field(default_factory=list)
+    topics: tuple[TopicPlan, ...] = ()
+    departed: tuple[TopicPlan, ...] = ()
 
 
 def plan_flow(
-    flow: Flow,
+    snapshot: FlowSnapshot,
     manifest: Manifest,
-    baseline: Baseline,
-    source: ClusterSnapshot,
-    target: ClusterSnapshot,
-    *,
-    co_fed: Mapping[str, Sequence[SideNow]] = NOTHING,
-    elsewhere: Collection[str] = (),
-    doubtful: Mapping[str, str] = NOTHING,
+    baselines: Mapping[str, Baseline],
+    shared: CoFed = NOTHING_SHARED,
 ) -> FlowPlan:
     """Ranges to read for one flow.
 
-    :param source: taken first; ``target`` after it and after the positions.
-    :param co_fed: topic of the target -> what other flows bring there.
-    :param elsewhere: topics of the target that another flow judges.
-    :param doubtful: topic of the target -> why it cannot be judged now.
+    :param snapshot: the source was taken first, the target after it and after the positions.
+    :param baselines: of all flows that have one.
+    :param shared: topics that other flows feed too.
     """
-    done = FlowPlan()
+    flow, source = snapshot.flow, snapshot.source
     feeds: dict[str, list[SideNow]] = {}
     for name in sorted(filter(flow.matches, source.topics)):
-        feeds.setdefault(flow.target_topic(name), []).append(feed_of(flow, name, baseline, source))
+        feeds.setdefault(flow.target_topic(name), []).append(_feed(snapshot, name, baselines))
+    topics: list[TopicPlan] = []
     for name in sorted(filter(flow.matches, source.errors.keys() - source.topics.keys())):
         topic, unknown = flow.target_topic(name), f"source: {source.errors[name]}"
-        done.topics.append(TopicPlan(flow.name, topic, (name,), unknown=unknown))
+        topics.append(TopicPlan(flow.name, topic, (name,), unknown=unknown))
         feeds.pop(topic, None)
+    sides: list[SidePlan] = []
     for topic, own in feeds.items():
-        if topic in doubtful:
+        if topic in shared.doubtful:
             origins = tuple(feed.origin for feed in own)
-            done.topics.append(TopicPlan(flow.name, topic, origins, unknown=doubtful[topic]))
-        elif topic not in elsewhere:
-            _plan_topic(done, flow, topic, [*own, *co_fed.get(topic, ())], manifest, target)
-    _plan_departed(done, flow, {*elsewhere, *(plan.topic for plan in done.topics)}, manifest)
-    return done
+            topics.append(TopicPlan(flow.name, topic, origins, unknown=shared.doubtful[topic]))
+        elif topic not in shared.elsewhere:
+            others = [
+                replace(_feed(other, name, baselines), origin=co_fed(other.flow.name, name))
+                for other, name in shared.here.get(topic, ())
+            ]
+            plan, needed = _plan_topic(flow, topic, [*own, *others], manifest, snapshot.target)
+            topics.append(plan)
+            sides.append(needed)
+    departed = _departed(flow, {*shared.elsewhere, *(plan.topic for plan in topics)}, manifest)
+    drops = (Drop(flow.name, *side) for plan in departed for side in plan.sides)
+    sides.append(SidePlan(drops=tuple(drops)))
+    return FlowPlan(topics=tuple(topics), departed=departed).plus(sides)
 
 
-def _plan_departed(
-    done: FlowPlan, flow: Flow, planned: Collection[str], manifest: Manifest
-) -> None:
+def _departed(flow: Flow, planned: Collection[str], manifest: Manifest) -> tuple[TopicPlan, ...]:
     left: dict[str, list[str]] = {}
     for owner, side, origin in sorted(manifest.sides):
         if (owner, side) == (flow.name, "source") and fed_by(owner, origin)[0] == owner:
             left.setdefault(flow.target_topic(origin), []).append(origin)
-    for topic, names in left.items():
-        if topic not in planned:
-            departed = TopicPlan(flow.name, topic, tuple(names))
-            done.departed.append(departed)
-            done.drops += [Drop(flow.name, *side) for side in departed.sides]
+    return tuple(
+        TopicPlan(flow.name, topic, tuple(names))
+        for topic, names in left.items()
+        if topic not in planned
+    )
 
 
-def feed_of(
-    flow: Flow, name: str, baseline: Baseline, source: ClusterSnapshot, origin: str = ""
-) -> SideNow:
-    """One source topic of a flow.
-
-    :param origin: what the judging flow calls it, if that is another.
-    """
+def _feed(snapshot: FlowSnapshot, name: str, baselines: Mapping[str, Baseline]) -> SideNow:
+    """One source topic of a flow."""
+    flow, source = snapshot.flow, snapshot.source
+    baseline = baselines.get(flow.name, Baseline())
     return SideNow(
-        flow.name, "source", origin or name, flow.target_topic(name), flow.source_isolation,
-        source.topics[name], source.taken_at_ms, baseline.topics.get(name),
-        baseline.exists,
+        flow.name, "source", name, flow.target_topic(name), flow.source_isolation,
+        source.topics[name], source.taken_at_ms, baseline.topics.get(name), baseline.exists,
     )  # fmt: skip
 
 
 def _plan_topic(
-    done: FlowPlan,
     flow: Flow,
     topic: str,
     feeds: Sequence[SideNow],
     manifest: Manifest,
     target: ClusterSnapshot,
-) -> None:
+) -> tuple[TopicPlan, SidePlan]:
     on_target = target.topics.get(topic)
     plan = TopicPlan(flow.name, topic, tuple(feed.origin for feed in feeds))
     if topic in target.errors and on_target is None:
-        done.topics.append(replace(plan, unknown=f"target: {target.errors[topic]}"))
-        return
+        return replace(plan, unknown=f"target: {target.errors[topic]}"), SidePlan()
     chosen = strategies.choose(
         flow, [feed.snapshot for feed in feeds], on_target,
         untimed=manifest.untimed(flow.name, topic),
@@ -160,13 +149,13 @@ def _plan_topic(
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
     if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
-    done.topics.append(plan)
     sides = _sides(flow, topic, feeds, manifest, target)
     if plan.judged:
-        _plan_sides(done, sides, plan, manifest)
-    elif plan.strategy == "latest_by_key" and plan.skip is None:
-        for side in sides:
-            done.reopened += changed_since_scan(side, manifest)
+        return plan, _plan_sides(sides, plan, manifest)
+    if plan.strategy == "latest_by_key" and plan.skip is None:
+        reopened = (change for side in sides for change in changed_since_scan(side, manifest))
+        return plan, SidePlan(reopened=tuple(reopened))
+    return plan, SidePlan()
 
 
 def _sides(
@@ -198,26 +187,26 @@ def _sides(
     ]  # fmt: skip
 
 
-def _plan_sides(
-    done: FlowPlan, sides: Sequence[SideNow], plan: TopicPlan, manifest: Manifest
-) -> None:
+def _plan_sides(sides: Sequence[SideNow], plan: TopicPlan, manifest: Manifest) -> SidePlan:
     flow, topic = plan.key
     there = any(side.side == "target" for side in sides)
     deleted = not there and (flow, "target", topic) in manifest.sides
+    done = SidePlan()
     if deleted:
-        done.reopened.append(Reopened("topic_reset", flow, "target", topic, topic, None, "deleted"))
-        done.drops.append(Drop(flow, "target", topic))
+        reset = Reopened("topic_reset", flow, "target", topic, topic, None, "deleted")
+        done = SidePlan(reopened=(reset,), drops=(Drop(flow, "target", topic),))
     # Sealed rows of one side cannot be held against a new log of the other.
     sealed = bool(manifest.totals.get(flow, {}).get(topic))
     changes = [changed(side, manifest) for side in sides]
     rebuild = sealed and (deleted or any(changes))
     # What may have been copied before the baseline is in logs that are no longer there.
     recreated = deleted or any(isinstance(change, str) for change in changes)
-    gaps = len(done.gaps)
     # The source first: what it lost unread may have copies on the target.
     for side in sorted(sides, key=lambda side: side.side):
-        lost = side.side == "target" and len(done.gaps) > gaps
-        plan_side(done, side, manifest, rebuild=rebuild, recreated=recreated, lost=lost)
+        lost = side.side == "target" and bool(done.gaps)
+        needed = plan_side(side, manifest, rebuild=rebuild, recreated=recreated, lost=lost)
+        done = done.plus([needed])
+    return done
 
 
 def behind(flow: Flow, baseline: Baseline, positions: Positions, source: ClusterSnapshot) -> int:
