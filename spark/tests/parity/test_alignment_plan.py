@@ -27,7 +27,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.plan.buckets import Outside
 from mirror_report.parity.plan.topics import plan_flow
-from mirror_report.parity.state import Manifest, SideState
+from mirror_report.parity.state import Manifest, SideState, Summary
 from mirror_report.parity.steps import observe
 from mirror_report.state.baselines import of_flow
 
@@ -202,7 +202,7 @@ def test_a_topic_whose_records_carry_no_timestamps_is_aligned_from_the_next_run_
     run = Run()
     timed = topic(100, "there")
     assert run.plan(topic(100), timed, 90).topics[0].strategy == "timestamp"
-    summaries = {"f": {"t": {"now": {"newest_due_ms": -1}}}}
+    summaries = {"f": {"t": Summary("1", {"newest_due_ms": -1}, {})}}
     run.manifest = replace(run.manifest, summaries=summaries)
     run.take.syncs_now = [(0, 0, 1), (80, 80, 2)]
     plan = run.plan(topic(100), timed, 90)

@@ -11,7 +11,7 @@ from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, FlowSnapshots, TopicPlan, copies
 from mirror_report.parity.plan.moments import NOWHERE
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Manifest, Summary
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g", engine=MM2)
 TOPIC = TopicPlan("f", "t", ("t",))
@@ -99,11 +99,12 @@ def test_looks_that_a_loss_rests_on_outlive_the_others_until_it_is_mended() -> N
     assert 3 in ends
     assert ends == sorted(ends)
     assert len(ends) <= copies.MOST + 2
-    numbers = {"f": {"t": {"now": {"missing": 1}}}}
-    manifest = copies.without_losses(replace(manifest, summaries=numbers), [TOPIC])
+    summary = Summary("1", {"missing": 1}, {"missing": 1})
+    known = replace(manifest, summaries={"f": {"t": summary}})
+    manifest = copies.without_losses(known, [TOPIC])
     assert row(manifest, "target")["looks"] == ends
-    numbers["f"]["t"]["now"]["missing"] = 0
-    mended = copies.without_losses(replace(manifest, summaries=numbers), [TOPIC])
+    found = {"f": {"t": replace(summary, now={"missing": 0})}}
+    mended = copies.without_losses(replace(manifest, summaries=found), [TOPIC])
     assert not any(look.needed for look in copies.known(mended, TOPIC.key))
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror_report.parity.plan import cuts
-from mirror_report.parity.plan.cuts import Cut, Span, Track
+from mirror_report.parity.plan.cuts import Span
+from mirror_report.parity.state import Cut, Track
 
 MINUTE = 60_000
 NONE = Track()

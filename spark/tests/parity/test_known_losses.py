@@ -16,7 +16,7 @@ from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import FlowSnapshot, RunPlan, TopicPlan
 from mirror_report.parity.plan.run_plan import Superseded, superseded
 from mirror_report.parity.results import losses
-from mirror_report.parity.state import Gone, Loss, Manifest, basis, files
+from mirror_report.parity.state import Gone, Loss, Manifest, Summary, basis, files
 from mirror_report.state.baselines import of_flow
 from mirror_report.state.store import Store
 
@@ -49,7 +49,7 @@ def manifest(**found: int) -> Manifest:
     return Manifest(
         60_000,
         baselines={"east": basis(EAST, Baseline())},
-        summaries={"east": {"t": {"now": NUMBERS | found, "next": NUMBERS | found}}},
+        summaries={"east": {"t": Summary("1", NUMBERS | found, NUMBERS | found)}},
     )
 
 

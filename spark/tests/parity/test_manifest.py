@@ -12,14 +12,28 @@ import pytest
 
 from mirror_report.config import Flow
 from mirror_report.engines import MM2
-from mirror_report.model import Baseline, Finding
+from mirror_report.model import Baseline, Finding, Sample
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
-from mirror_report.parity.state import Gap, Manifest, SideState, basis
+from mirror_report.parity.state import (
+    Alignment,
+    Cut,
+    FatalTopic,
+    Gap,
+    Manifest,
+    SideState,
+    Summary,
+    Track,
+    basis,
+)
 from mirror_report.parity.state.changes import begin_run, forget_flow, forget_topic
 from mirror_report.state.baselines import of_flow
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
 MINUTE = 60_000
+GOLDENS = Path(__file__).parent / "compatibility" / "goldens"
+SAMPLE = Sample("source", 0, 7, 1, "k", "r", None, 3)
+CUT = Cut(1, 2, 3)
+TRACK = Track((CUT,), CUT, 4, 1)
 BASELINE = {
     "recorded_at_ms": 1,
     "topics": {
@@ -76,12 +90,25 @@ def test_what_is_remembered_survives_the_manifest() -> None:
         ),
         gaps=(Gap("f", "source", "t", "t", 0, 1, 2, 3),),
         positions={"f": {"t": {0: 7}}},
-        summaries={"f": {"t": {"now": {"missing": 1}}}},
+        summaries={
+            "f": {"t": Summary("1", {"missing": 1}, {"missing": 0}, {"missing": (SAMPLE,)})}
+        },
+        alignments={"f": {"t": Alignment(("a", "b"), False, {0: TRACK}, {0: (CUT,)})}},
+        fatal={"f": {"t": FatalTopic("512m", 9, {("source", "g/t"): {0: 3}})}},
         baselines={"f": basis(FLOW, of_flow(BASELINE))},
     )
     text = json.dumps(known.dump())
     assert loaded(text) == known
     assert loaded("{}") == Manifest(MINUTE), "nothing was remembered yet"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(GOLDENS.glob("*/state/parity.json")), ids=lambda path: path.parts[-3]
+)
+def test_a_state_is_written_as_it_was_read(path: Path) -> None:
+    plain = json.loads(path.read_text())["data"]
+    dumped = json.dumps(Manifest.load(plain, plain["bucket_ms"], path.parent).dump())
+    assert json.loads(dumped) == plain
 
 
 def test_a_state_that_knows_no_leader_epochs_is_read_on() -> None:
@@ -100,6 +127,7 @@ def test_a_state_that_knows_no_leader_epochs_is_read_on() -> None:
         ("bucket_ms", 2 * MINUTE, "Set bucket_seconds back"),
         ("sides", [{"flow": "f"}], "damaged"),
         ("gaps", None, "damaged"),
+        ("summaries", {"f": {"t": {"run_id": "1"}}}, "damaged"),
     ],
 )
 def test_what_cannot_be_continued_is_refused_with_the_cure(

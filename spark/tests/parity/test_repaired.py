@@ -10,14 +10,14 @@ from mirror_report.config import Flow
 from mirror_report.model import TopicSnapshot
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, TopicPlan
 from mirror_report.parity.results import findings
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Manifest, Summary
 
 TOPIC = TopicPlan("f", "t", ("t",))
 
 
 def known(**numbers: int) -> Manifest:
     """What a comparison left."""
-    return replace(Manifest(60_000), summaries={"f": {"t": {"now": numbers}}})
+    return replace(Manifest(60_000), summaries={"f": {"t": Summary("1", numbers, numbers)}})
 
 
 def test_what_is_missing_no_more_has_arrived() -> None:

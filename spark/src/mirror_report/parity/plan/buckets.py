@@ -7,12 +7,12 @@ from typing import Any
 
 from mirror_report.model import Baseline, ClusterSnapshot, TopicSnapshot
 from mirror_report.parity.plan import cuts
-from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, TopicState, track_of
+from mirror_report.parity.plan.offset_syncs import STRATEGY, Aligned, track_of
 from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
-from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Unreadable
+from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Track, Unreadable
 
 # An offset behind all others.
 END = 2**62
@@ -90,7 +90,7 @@ def outside(
     manifest: Manifest, plan: TopicPlan, baseline: Baseline, source: ClusterSnapshot
 ) -> Outside:
     """What the cuts of a topic leave out."""
-    state = _state(manifest, *plan.key)
+    state = manifest.alignment(plan.key)
     straddling = after = 0
     unaligned: Counter[str] = Counter()
     for origin in plan.origins:
@@ -104,7 +104,7 @@ def outside(
                 after += max(0, log.end - first)
                 continue
             before = max(0, found[0].upstream - first)
-            if floors.get(partition) == first and not (state and state["anew"]):
+            if floors.get(partition) == first and not (state and state.anew):
                 straddling += before
             else:
                 unaligned[str(partition)] += before
@@ -115,7 +115,7 @@ def outside(
 def labels(manifest: Manifest, known: Iterable[Unreadable]) -> dict[Unreadable, int]:
     """In which bucket records are, as far as their topics are cut by offsets."""
     tracks = {
-        record: track_of(_state(manifest, record.flow, record.topic), record.partition)
+        record: track_of(manifest.alignment((record.flow, record.topic)), record.partition)
         for record in known
     }
     return {
@@ -134,18 +134,17 @@ def spans(
     """
     rows: list[dict[str, Any]] = []
     for topic in topics:
-        state = _state(manifest, *topic.key)
+        state = manifest.alignment(topic.key)
         if topic.strategy != STRATEGY or state is None:
             continue
-        for number, plain in state["tracks"].items():
-            track = cuts.Track.load(plain)
+        for number, track in state.tracks.items():
             for side, origin in topic.sides:
-                rows += _spans_of((topic.flow, side, origin, int(number)), track, wanted)
+                rows += _spans_of((topic.flow, side, origin, number), track, wanted)
     return rows
 
 
 def _spans_of(
-    log: tuple[str, Side, str, int], track: cuts.Track, wanted: Sequence[Range] | None
+    log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
 ) -> list[dict[str, Any]]:
     flow, side, origin, partition = log
     bounds = [(0, END)]
@@ -160,7 +159,3 @@ def _spans_of(
         # A log without spans is cut too: an empty one says so.
         for span in sorted(found) or [cuts.Span(0, 0, 0)] * bool(bounds)
     ]  # fmt: skip
-
-
-def _state(manifest: Manifest, flow: str, topic: str) -> TopicState | None:
-    return manifest.alignments.get(flow, {}).get(topic)

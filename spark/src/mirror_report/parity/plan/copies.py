@@ -122,7 +122,7 @@ def need(manifest: Manifest, needed: Mapping[TopicKey, Iterable[int]]) -> Manife
 def without_losses(manifest: Manifest, topics: Iterable[TopicPlan]) -> Manifest:
     """Let go what was kept for losses of topics that have none any more."""
     for topic in topics:
-        now = manifest.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
+        now = manifest.numbers(topic.key)
         found = known(manifest, topic.key)
         if not now.get("missing") and any(look.needed for look in found):
             free = [replace(look, needed=False) for look in found]

@@ -8,9 +8,10 @@ orders buckets by time, or asks how old they are, holds for these as well.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mirror_report.parity.state import Cut, Track
 
 # Source offsets after which a cut is made whatever the time: so much is read again at most.
 MOST_RECORDS = 100_000
@@ -22,57 +23,12 @@ SLACK = 3
 MOST_RAISED = 20
 
 
-class Cut(NamedTuple):
-    """A bucket of records begins here.
-
-    :param upstream: source offset; ``downstream``: target offset; ``label``: when, in milliseconds.
-    """
-
-    upstream: int
-    downstream: int
-    label: int
-
-
 class Span(NamedTuple):
     """Offsets ``start`` to ``end`` (exclusive) of one side that make a bucket."""
 
     start: int
     end: int
     label: int
-
-
-@dataclass(frozen=True)
-class Track:
-    """The cuts of one partition, and what has to be known to go on.
-
-    :param seen: the newest sync, a cut or not.
-    :param barrier: up to this source offset the mirror may be repeating itself.
-    :param raised: how often the barrier was raised since the last cut.
-    """
-
-    cuts: tuple[Cut, ...] = ()
-    seen: Cut | None = None
-    barrier: int = -1
-    raised: int = 0
-
-    @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Track:
-        """What :meth:`dump` made."""
-        return cls(
-            tuple(Cut(*cut) for cut in plain["cuts"]),
-            Cut(*plain["seen"]) if plain["seen"] else None,
-            plain["barrier"],
-            plain["raised"],
-        )
-
-    def dump(self) -> dict[str, Any]:
-        """JSON types only."""
-        return {
-            "cuts": [list(cut) for cut in self.cuts],
-            "seen": list(self.seen) if self.seen else None,
-            "barrier": self.barrier,
-            "raised": self.raised,
-        }
 
 
 def advance(

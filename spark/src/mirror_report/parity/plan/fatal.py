@@ -6,15 +6,13 @@ topics of that run are read in halves, each by a JVM of its own, until those are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, changes
-from mirror_report.state.partitions import texts
+from mirror_report.parity.state import FatalTopic, Manifest, TopicKey, changes
 
 # After so long a topic is read once more: what ended the JVM may have been something else.
 TRIED_AGAIN_MS = 86_400_000
@@ -76,7 +74,7 @@ def remember(
                         if other != name}  # fmt: skip
                 manifest = replace(manifest, fatal={**manifest.fatal, flow: left})
     for key in found:
-        entry = {"heap": heap, "at_ms": now_ms, "starts": _starts(plan, topics[key])}
+        entry = FatalTopic(heap, now_ms, _starts(plan, topics[key]))
         manifest = replace(manifest, fatal=changes.with_topic(manifest.fatal, *key, entry))
     return manifest
 
@@ -88,26 +86,24 @@ def _reasons(manifest: Manifest) -> dict[TopicKey, str]:
             flow,
             name,
         ): "reading it ends Spark's JVM: a record, or a batch of them, does not fit "
-        f"into spark.heap ({entry['heap']}). Raise it (mirror_report_heap), or delete what is so "
+        f"into spark.heap ({entry.heap}). Raise it (mirror_report_heap), or delete what is so "
         "large"
         for flow, known in manifest.fatal.items()
         for name, entry in known.items()
     }
 
 
-def _holds(
-    entry: Mapping[str, Any], plan: RunPlan, topic: TopicPlan, heap: str, now_ms: int
-) -> bool:
+def _holds(entry: FatalTopic, plan: RunPlan, topic: TopicPlan, heap: str, now_ms: int) -> bool:
     """Whether nothing has changed that could help."""
-    recent = now_ms - entry["at_ms"] < TRIED_AGAIN_MS
-    return bool(recent and entry["heap"] == heap and entry["starts"] == _starts(plan, topic))
+    recent = now_ms - entry.at_ms < TRIED_AGAIN_MS
+    return recent and entry.heap == heap and entry.starts == _starts(plan, topic)
 
 
-def _starts(plan: RunPlan, topic: TopicPlan) -> dict[str, Any]:
-    """Where the logs of a topic begin; JSON types only."""
-    found = {}
+def _starts(plan: RunPlan, topic: TopicPlan) -> dict[tuple[str, str], dict[int, int]]:
+    """Where the logs of a topic begin."""
+    found: dict[tuple[str, str], dict[int, int]] = {}
     for side, origin in topic.sides:
         seen = find(plan.snapshots, topic.flow, side, origin)
         logs = seen.partitions if seen is not None else {}
-        found[f"{side}/{origin}"] = texts({p: log.log_start for p, log in sorted(logs.items())})
+        found[side, origin] = {p: log.log_start for p, log in logs.items()}
     return found

@@ -97,7 +97,7 @@ def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bo
         return True
     moved = manifest.positions.get(flow, {}) != relevant_positions(manifest, plan, snapshot)
     return moved and any(
-        topic.get("now", {}).get(f"buckets_{status}")
+        topic.now.get(f"buckets_{status}")
         for name in plan.snapshots
         for topic in manifest.summaries.get(name, {}).values()
         for status in OPEN
@@ -106,6 +106,5 @@ def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bo
 
 def _may_be_early(manifest: Manifest, removal: Removal) -> bool:
     """Whether something was removed before its retention, as far as is known by now."""
-    summary = manifest.summaries.get(removal.flow, {}).get(removal.topic, {}).get("now", {})
-    newest = summary.get("newest_due_ms")
+    newest = manifest.numbers((removal.flow, removal.topic)).get("newest_due_ms")
     return newest is None or newest > removal.kept_from_ms

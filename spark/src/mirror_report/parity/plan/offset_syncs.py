@@ -7,7 +7,7 @@ mirror is drained, which takes a second snapshot of the source to know.
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror_report.config import Flow
@@ -21,13 +21,9 @@ from mirror_report.model import (
 )
 from mirror_report.parity.plan import cuts, strategies
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Alignment, Cut, Manifest, Track
 
 STRATEGY = "offset_syncs"
-
-# What the manifest keeps of a topic that is aligned: ``ids`` of both sides, ``anew`` (it was
-# recreated), ``untimed``, ``tracks`` and ``pending`` syncs by partition.
-TopicState = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class Aligned:
     """
 
     flow: Flow
-    topics: Mapping[str, TopicState]
+    topics: Mapping[str, Alignment]
     rebuild: frozenset[str]
     problem: str | None = None
 
@@ -115,57 +111,56 @@ def align(
         return Aligned(flow, topics, frozenset(rebuild), read.problem)
     for topic, pair in pairs.items():
         state, again = _align_topic(known.get(topic), pair, snapshot, baseline, read, bucket_ms)
-        topics[topic] = {**state, "untimed": manifest.untimed(flow.name, topic)}
+        topics[topic] = replace(state, untimed=manifest.untimed(flow.name, topic))
         rebuild |= {topic} if again else set()
     return Aligned(flow, topics, frozenset(rebuild))
 
 
 def _align_topic(
-    known: TopicState | None,
+    known: Alignment | None,
     pair: tuple[TopicSnapshot, TopicSnapshot],
     snapshot: FlowSnapshot,
     baseline: Baseline,
     read: SyncsRead,
     bucket_ms: int,
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[Alignment, bool]:
     """State of a topic, and whether it has to be read again."""
-    ids = [topic.topic_id for topic in pair]
-    renewed = known is not None and any(map(another_topic, known["ids"], ids))
-    recreated = renewed or (known is not None and bool(known["anew"]))
+    ids = tuple(topic.topic_id for topic in pair)
+    renewed = known is not None and any(map(another_topic, known.ids, ids))
+    recreated = renewed or (known is not None and known.anew)
     begin = {} if recreated else _exact_start(*pair, baseline)
-    tracks: dict[str, Any] = {}
-    pending: dict[str, Any] = {}
+    tracks: dict[int, Track] = {}
+    pending: dict[int, tuple[Cut, ...]] = {}
     again = renewed
     for partition in _partitions(pair):
         ends = _ends(snapshot.flow, pair, partition)
         track = track_of(known, partition)
         waiting = _waiting(known, partition, read.syncs.get((pair[0].name, partition), []))
         if renewed:
-            waiting, track = _since(track, waiting), cuts.Track()
+            waiting, track = _since(track, waiting), Track()
         usable = [
             sync for sync in waiting if sync.upstream <= ends[0] and sync.downstream <= ends[1]
         ]
-        pending[str(partition)] = [list(sync) for sync in waiting if sync not in usable]
+        pending[partition] = tuple(sync for sync in waiting if sync not in usable)
         if not track.cuts and partition in begin:
             times = [snapshot.source.taken_at_ms, *(sync.label for sync in usable[:1])]
-            first = cuts.Cut(*begin[partition], min(times) - 1)
-            track = cuts.Track((first,), first)
+            first = Cut(*begin[partition], min(times) - 1)
+            track = Track((first,), first)
         further = cuts.advance(
             track, usable, bucket_ms, repeats=snapshot.flow.target_isolation != "read_committed"
         )
         if further is None:
             again = True
-            further = cuts.advance(cuts.Track(), usable[-1:], bucket_ms) or cuts.Track()
+            further = cuts.advance(Track(), usable[-1:], bucket_ms) or Track()
         if further.cuts and _drained(snapshot, pair, partition, read.source):
             further = cuts.closed(further, *ends, snapshot.source.taken_at_ms)
-        tracks[str(partition)] = further.dump()
-    return {"ids": ids, "anew": recreated, "tracks": tracks, "pending": pending}, again
+        tracks[partition] = further
+    return Alignment(ids, recreated, tracks, pending), again
 
 
-def track_of(state: TopicState | None, partition: int) -> cuts.Track:
+def track_of(state: Alignment | None, partition: int) -> Track:
     """The cuts of a partition of a topic that is aligned; none if nothing is known."""
-    plain = state["tracks"].get(str(partition)) if state else None
-    return cuts.Track.load(plain) if plain else cuts.Track()
+    return state.tracks.get(partition, Track()) if state else Track()
 
 
 def _partitions(pair: tuple[TopicSnapshot, TopicSnapshot]) -> list[int]:
@@ -185,13 +180,13 @@ def _position(
     return snapshot.positions.get(pair[0].name, {}).get(partition)
 
 
-def _waiting(known: TopicState | None, partition: int, newer: list[OffsetSync]) -> list[cuts.Cut]:
+def _waiting(known: Alignment | None, partition: int, newer: list[OffsetSync]) -> list[Cut]:
     """Syncs not used yet, in their order."""
-    before = [cuts.Cut(*sync) for sync in known["pending"].get(str(partition), [])] if known else []
-    return before + [cuts.Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer]
+    before = known.pending.get(partition, ()) if known else ()
+    return [*before, *(Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer)]
 
 
-def _since(track: cuts.Track, syncs: list[cuts.Cut]) -> list[cuts.Cut]:
+def _since(track: Track, syncs: list[Cut]) -> list[Cut]:
     """Syncs of a recreated topic: from the first on that does not go on from the former ones."""
     if (seen := track.seen) is None:
         return syncs

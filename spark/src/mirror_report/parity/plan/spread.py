@@ -33,7 +33,7 @@ def suspects(manifest: Manifest, plan: RunPlan) -> list[TopicKey]:
 
 
 def _may_have_too_many(manifest: Manifest, topic: TopicPlan) -> bool:
-    now = manifest.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
+    now = manifest.numbers(topic.key)
     compared: int = sum(now.get(f"buckets_{status}", 0) for status in STATUSES)
     target = manifest.sides.get((topic.flow, "target", topic.topic))
     partitions = max(1, len(target.next)) if target else 1

@@ -85,10 +85,7 @@ def repaired(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> 
     """
     found = []
     for topic in topics:
-        was, now = (
-            each.summaries.get(topic.flow, {}).get(topic.topic, {}).get("now", {})
-            for each in (before, after)
-        )
+        was, now = before.numbers(topic.key), after.numbers(topic.key)
         # What is called by another name than missing has not arrived.
         renamed = sum(max(0, _count(now, name) - _count(was, name)) for name in INSTEAD)
         count = _count(was, "missing") - _count(now, "missing") - renamed

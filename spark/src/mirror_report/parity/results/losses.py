@@ -44,7 +44,7 @@ def known(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[Loss]:
     counts: dict[TopicKey, Counter[str]] = {}
     for flow, topics in manifest.summaries.items():
         for topic, summary in topics.items():
-            found = {kind: summary["next"].get(kind, 0) for kind in KINDS}
+            found = {kind: summary.next.get(kind, 0) for kind in KINDS}
             counts.setdefault((flow, topic), Counter()).update(found)
     for flow, some in manifest.scans.items():
         for topic, plain in some.items():

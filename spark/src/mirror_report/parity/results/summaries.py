@@ -19,7 +19,7 @@ from mirror_report.parity import (
     WHOLE,
 )
 from mirror_report.parity.plan import RunPlan
-from mirror_report.parity.state import Manifest, changes
+from mirror_report.parity.state import Manifest, Numbers, Summary, changes
 
 
 def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -57,8 +57,8 @@ def newly_verified(manifest: Manifest, rows: Iterable[Mapping[str, Any]]) -> int
     """
     more = 0
     for row in rows:
-        known = manifest.summaries.get(row["flow"], {}).get(row["topic"], {}).get("now", {})
-        more += max(0, row["buckets_verified"] - known.get("buckets_verified", 0))
+        known = manifest.numbers((row["flow"], row["topic"])).get("buckets_verified", 0)
+        more += max(0, row["buckets_verified"] - known)
     return more
 
 
@@ -82,7 +82,9 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
     return following
 
 
-def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any]) -> TopicParity:
+def filled(
+    empty: TopicParity, row: Numbers, samples: Mapping[str, tuple[Sample, ...]]
+) -> TopicParity:
     """A topic's row of :func:`by_topic`, as the report shows it."""
     counts = (
         "source_records", "target_records", "verified_records", "in_flight_records",
@@ -103,11 +105,7 @@ def filled(empty: TopicParity, row: Mapping[str, Any], samples: Mapping[str, Any
         | {"unverifiable": row["older_records"]},
         partitions=partitions,
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
-        samples={
-            name: [Sample(**sample) for sample in some]
-            for name, some in samples.items()
-            if row[name]
-        },
+        samples={name: list(some) for name, some in samples.items() if row[name]},
         strip={
             lane: [(hour, STATUSES[worst]) for hour, worst, _ in known["hours"]]
             for lane, known in lanes
@@ -159,12 +157,12 @@ def keep(
     :param rows: :func:`by_topic`.
     :param samples: flow, topic, class, and the fields of a :class:`Sample`.
     """
-    fresh: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    fresh: dict[tuple[str, str, str], list[Sample]] = {}
     for plain in map(dict, samples):
         key = (plain.pop("flow"), plain.pop("topic"), plain.pop("class"))
-        fresh.setdefault(key, []).append(plain)
+        fresh.setdefault(key, []).append(Sample(**plain))
     planned = {topic.key for topic in plan.topics}
-    summaries: dict[str, Mapping[str, Mapping[str, Any]]] = {
+    summaries: dict[str, Mapping[str, Summary]] = {
         flow: {
             topic: summary
             for topic, summary in manifest.summaries.get(flow, {}).items()
@@ -174,20 +172,15 @@ def keep(
     }
     for numbers in map(dict, rows):
         flow, topic = numbers.pop("flow"), numbers.pop("topic")
-        known = summaries.get(flow, {}).get(topic, {})
-        unreported = manifest.is_unreported(flow, str(known.get("run_id")))
+        known = summaries.get(flow, {}).get(topic)
+        unreported = known is not None and manifest.is_unreported(flow, known.run_id)
         merged = {}
         for name in filter(numbers.get, CLASSES):
             found = fresh.get((flow, topic, name), [])
             accounted = name in REPORTED_ONCE and not unreported
-            old = [] if accounted else known.get("samples", {}).get(name, [])
-            if both := [*found, *(sample for sample in old if sample not in found)]:
+            old = () if accounted or known is None else known.samples.get(name, ())
+            if both := (*found, *(sample for sample in old if sample not in found)):
                 merged[name] = both[:SAMPLES]
-        summaries = changes.with_topic(
-            summaries, flow, topic,
-            {
-                "run_id": run_id, "now": numbers, "next": as_next(numbers), "samples": merged,
-                "buckets_in_flight": numbers["buckets_in_flight"],
-            },
-        )  # fmt: skip
+        summary = Summary(run_id, numbers, as_next(numbers), merged)
+        summaries = changes.with_topic(summaries, flow, topic, summary)
     return replace(manifest, summaries=summaries)

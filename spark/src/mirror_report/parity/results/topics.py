@@ -80,8 +80,9 @@ def _by_bucket(
         found = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
         found = _with_unreadable(found, beyond)
     else:
-        numbers = known["now" if manifest.is_unreported(topic.flow, known["run_id"]) else "next"]
-        found = summaries.filled(empty, numbers, known["samples"])
+        unreported = manifest.is_unreported(topic.flow, known.run_id)
+        numbers = known.now if unreported else known.next
+        found = summaries.filled(empty, numbers, known.samples)
         found = _with_sealed(found, manifest.totals.get(topic.flow, {}).get(topic.topic))
         # Copies of what expired unread are on the target still: each record counts once.
         found = _more(found, "unverifiable", uncompared - _unmatched(numbers, uncompared))

@@ -63,8 +63,8 @@ def with_timestamps(manifest: Manifest, topics: Iterable[TopicKey]) -> Manifest:
     summaries = manifest.summaries
     for flow, topic in topics:
         known = summaries[flow][topic]
-        now = {**known["now"], "newest_due_ms": None}
-        summaries = with_topic(summaries, flow, topic, {**known, "now": now})
+        now = {**known.now, "newest_due_ms": None}
+        summaries = with_topic(summaries, flow, topic, replace(known, now=now))
     return replace(manifest, summaries=summaries)
 
 
@@ -173,10 +173,10 @@ def seal_numbers(manifest: Manifest, row: Mapping[str, Any]) -> Manifest:
     flow, topic = row["flow"], row["topic"]
     total = manifest.totals.get(flow, {}).get(topic, {})
     summary = manifest.summaries[flow][topic]
-    left = {
-        kind: summary[kind] | {name: summary[kind][name] - row[name] for name in SEALED}
-        for kind in ("now", "next")
-    }
+    now, following = (
+        {**numbers, **{name: numbers[name] - row[name] for name in SEALED}}
+        for numbers in (summary.now, summary.next)
+    )
     sums = {name: total.get(name, 0) + row[name] for name in SEALED}
     newest = {
         name: max(total.get(name, row[name]), row[name]) for name in ("through_ms", "newest_ms")
@@ -184,5 +184,7 @@ def seal_numbers(manifest: Manifest, row: Mapping[str, Any]) -> Manifest:
     return replace(
         manifest,
         totals=with_topic(manifest.totals, flow, topic, {**total, **sums, **newest}),
-        summaries=with_topic(manifest.summaries, flow, topic, {**summary, **left}),
+        summaries=with_topic(
+            manifest.summaries, flow, topic, replace(summary, now=now, next=following)
+        ),
     )

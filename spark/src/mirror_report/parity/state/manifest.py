@@ -25,9 +25,11 @@ from mirror_report.parity.state.records import (
     Origin,
     Removal,
     SideState,
+    TopicKey,
     Unreadable,
     Widths,
 )
+from mirror_report.parity.state.topics import Alignment, FatalTopic, Numbers, Summary
 from mirror_report.state.partitions import contents_of, epochs_of, offsets, pairs_as_texts, texts
 from mirror_report.state.store import start_again
 
@@ -48,8 +50,8 @@ OPTIONAL: Mapping[str, Any] = {
     "open_buckets": {}, "slices": None, "spread": {},
 }  # fmt: skip
 
-# Fields by their type: tuples of records, names of directories, values by flow, and maps in maps,
-# of which all but ``files`` are by flow and then by topic.
+# Fields by their type: tuples of records, names of directories, values by flow, records by flow
+# and topic, and maps in maps, of which all but ``files`` are by flow and then by topic.
 RECORDS: Mapping[str, Any] = {
     "gaps": Gap,
     "gone": Gone,
@@ -60,9 +62,14 @@ RECORDS: Mapping[str, Any] = {
 }
 NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
+OF_TOPICS: Mapping[str, type[Summary | Alignment | FatalTopic]] = {
+    "summaries": Summary,
+    "alignments": Alignment,
+    "fatal": FatalTopic,
+}
 BY_TOPIC = (
-    "files", "topic_baselines", "summaries", "totals", "verified_again", "scans", "alignments",
-    "boundaries", "fatal", "looks", "open_buckets", "spread",
+    "files", "topic_baselines", "totals", "verified_again", "scans", "boundaries", "looks",
+    "open_buckets", "spread",
 )  # fmt: skip
 
 
@@ -104,7 +111,7 @@ class Manifest:
     sides: Mapping[Origin, SideState] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     positions: Mapping[str, Positions] = field(default_factory=dict)
-    summaries: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    summaries: Mapping[str, Mapping[str, Summary]] = field(default_factory=dict)
     totals: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     gone: tuple[Gone, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
@@ -113,9 +120,9 @@ class Manifest:
     removals: tuple[Removal, ...] = ()
     scans: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     boundaries: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
-    fatal: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    fatal: Mapping[str, Mapping[str, FatalTopic]] = field(default_factory=dict)
     looks: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
-    alignments: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    alignments: Mapping[str, Mapping[str, Alignment]] = field(default_factory=dict)
     open_buckets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     spread: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -171,6 +178,13 @@ class Manifest:
                 for flow, topics in self.positions.items()
             },
             **{name: [asdict(record) for record in some] for name, some in records.items()},
+            **{
+                name: {
+                    flow: {topic: known.dump() for topic, known in topics.items()}
+                    for flow, topics in plain[name].items()
+                }
+                for name in OF_TOPICS
+            },
         }
 
     def rows(self) -> set[str]:
@@ -192,17 +206,27 @@ class Manifest:
         """Whether no report holds yet what a run found of a flow."""
         return run_id in self.unreported.get(flow, ())
 
+    def numbers(self, topic: TopicKey) -> Numbers:
+        """What was found of a topic at its last comparison; empty if there was none."""
+        known = self.summaries.get(topic[0], {}).get(topic[1])
+        return known.now if known else {}
+
+    def alignment(self, topic: TopicKey) -> Alignment | None:
+        """What is known of the cuts of a topic that is aligned."""
+        return self.alignments.get(topic[0], {}).get(topic[1])
+
     def untimed(self, flow: str, topic: str) -> bool:
         """Whether no record of a topic of the target carried a timestamp on the source."""
-        if self.alignments.get(flow, {}).get(topic, {}).get("untimed"):
-            return True
-        newest = self.summaries.get(flow, {}).get(topic, {}).get("now", {}).get("newest_due_ms")
-        return newest is not None and newest < 0
+        newest = self.numbers((flow, topic)).get("newest_due_ms")
+        return self._decided_untimed(flow, topic) or (newest is not None and newest < 0)
 
     def may_have_timestamps(self, flow: str, topic: str) -> bool:
         """Whether only records seen so far had none, and nothing was decided for good."""
-        aligned = self.alignments.get(flow, {}).get(topic, {}).get("untimed")
-        return self.untimed(flow, topic) and not aligned
+        return self.untimed(flow, topic) and not self._decided_untimed(flow, topic)
+
+    def _decided_untimed(self, flow: str, topic: str) -> bool:
+        aligned = self.alignment((flow, topic))
+        return aligned is not None and aligned.untimed
 
 
 def basis(flow: Flow, baseline: Baseline) -> list[Any]:
@@ -243,6 +267,13 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         **{name: tuple(plain[name]) for name in NAMES},
         **{name: dict(plain[name]) for name in BY_FLOW},
         **{name: {key: dict(values) for key, values in plain[name].items()} for name in BY_TOPIC},
+        **{
+            name: {
+                flow: {topic: kind.load(known) for topic, known in topics.items()}
+                for flow, topics in plain[name].items()
+            }
+            for name, kind in OF_TOPICS.items()
+        },
     }
 
 
