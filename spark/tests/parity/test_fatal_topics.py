@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from kafka import KafkaProducer
 from parity_mirror import T0, Mirror
 from parity_records import jars_directory
 
-from mirror_report.config import Spark
+from mirror_report.config import Flow, Spark
 from mirror_report.lag.measure import measure_lag
-from mirror_report.parity.plan.fatal import Search
+from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror_report.parity.plan import FlowSnapshot, RunPlan, TopicPlan
+from mirror_report.parity.plan.fatal import TRIED_AGAIN_MS, Search, remember, without
+from mirror_report.parity.state import Manifest
 
 HEAP = "512m"
 HUGE = 600 * 1024 * 1024
@@ -46,6 +50,30 @@ def test_halves_find_every_topic_that_ends_the_jvm(fatal: set[int], count: int) 
     assert set(search.found) == wrong
     assert read == set(topics) - wrong, "every other topic is read"
     assert tried <= 1 + 2 * max(1, len(wrong)) * count.bit_length()
+
+
+def test_a_topic_that_ends_the_jvm_is_left_alone_until_something_may_help() -> None:
+    def begun(at: int) -> RunPlan:
+        source, target = (
+            ClusterSnapshot(alias, alias, 0, {
+                "t": TopicSnapshot("t", "id", {0: PartitionSnapshot(start, 100)}, {}, None)})
+            for alias, start in (("a", at), ("z", 0))
+        )  # fmt: skip
+        flow = Flow(name="f", source="a", target="z", include=".*")
+        topics = (TopicPlan("f", "t", ("t",)), TopicPlan("f", "u", ("u",)))
+        return RunPlan({"f": FlowSnapshot(flow, {}, source, target)}, topics)
+
+    known = remember(Manifest(60_000), begun(3), [("f", "t")], HEAP, 7)
+    assert known.fatal["f"]["t"].starts == {("source", "t"): {0: 3}, ("target", "t"): {0: 0}}
+    why = {topic.topic: topic.unknown for topic in without(known, begun(3)).topics}
+    assert "does not fit into spark.heap (512m)" in (why["t"] or "")
+    assert why["u"] is None
+    assert remember(known, begun(3), [], HEAP, 8) == known
+    assert remember(known, replace(begun(3), topics=()), [], "4g", 8) == known, "it is not there"
+    for plan, heap, at_ms in (
+        (begun(4), HEAP, 8), (begun(3), "4g", 8), (begun(3), HEAP, 7 + TRIED_AGAIN_MS),
+    ):  # fmt: skip
+        assert remember(known, plan, [], heap, at_ms).fatal == {"f": {}}
 
 
 def neighbours(mirror: Mirror, *names: str) -> None:

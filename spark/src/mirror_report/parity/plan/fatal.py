@@ -6,7 +6,7 @@ topics of that run are read in halves, each by a JVM of its own, until those are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mirror_report.parity.plan.run_plan import RunPlan
@@ -66,17 +66,19 @@ def remember(
 ) -> Manifest:
     """Keep topics that end the JVM, and forget those that may no longer do so."""
     topics = {topic.key: topic for topic in plan.topics}
-    for flow, known in manifest.fatal.items():
-        for name, entry in known.items():
-            topic = topics.get((flow, name))
-            if topic is not None and not _holds(entry, plan, topic, heap, now_ms):
-                left = {other: value for other, value in manifest.fatal[flow].items()
-                        if other != name}  # fmt: skip
-                manifest = replace(manifest, fatal={**manifest.fatal, flow: left})
-    for key in found:
-        entry = FatalTopic(heap, now_ms, _starts(plan, topics[key]))
-        manifest = replace(manifest, fatal=changes.with_topic(manifest.fatal, *key, entry))
-    return manifest
+    fatal: dict[str, Mapping[str, FatalTopic]] = {
+        flow: {
+            name: entry
+            for name, entry in known.items()
+            if (topic := topics.get((flow, name))) is None
+            or _holds(entry, plan, topic, heap, now_ms)
+        }
+        for flow, known in manifest.fatal.items()
+    }
+    for flow, name in found:
+        entry = FatalTopic(heap, now_ms, _starts(plan, topics[flow, name]))
+        fatal = changes.with_topic(fatal, flow, name, entry)
+    return replace(manifest, fatal=fatal)
 
 
 def _reasons(manifest: Manifest) -> dict[TopicKey, str]:
@@ -101,9 +103,11 @@ def _holds(entry: FatalTopic, plan: RunPlan, topic: TopicPlan, heap: str, now_ms
 
 def _starts(plan: RunPlan, topic: TopicPlan) -> dict[tuple[str, str], dict[int, int]]:
     """Where the logs of a topic begin."""
-    found: dict[tuple[str, str], dict[int, int]] = {}
-    for side, origin in topic.sides:
-        seen = find(plan.snapshots, topic.flow, side, origin)
-        logs = seen.partitions if seen is not None else {}
-        found[side, origin] = {p: log.log_start for p, log in logs.items()}
-    return found
+    seen = {
+        (side, origin): find(plan.snapshots, topic.flow, side, origin)
+        for side, origin in topic.sides
+    }
+    return {
+        where: {p: log.log_start for p, log in (there.partitions if there else {}).items()}
+        for where, there in seen.items()
+    }  # fmt: skip

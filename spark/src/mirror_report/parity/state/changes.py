@@ -112,9 +112,7 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
 
 def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
     """Drop the cuts of one topic of the target, and what is known of its timestamps."""
-    known = manifest.alignments
-    left = {name: state for name, state in known.get(flow, {}).items() if name != topic}
-    return replace(manifest, alignments={**known, flow: left}) if flow in known else manifest
+    return _without_values(manifest, ("alignments",), flow, topic)
 
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
