@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mirror_report import engines
-from mirror_report.checks import selection, topic_settings, topic_status
+from mirror_report.checks import coverage, selection, topic_settings, topic_status
 from mirror_report.config import Flow
 from mirror_report.model import (
     Baseline,
@@ -386,3 +386,22 @@ def test_assigned_topic_without_a_position_is_no_disagreement() -> None:
     group = GroupSnapshot("g", "Stable", (GroupMember("c", "h", (("orders-2", 0),)),))
     _, seen = observe({"orders-1": {0: 5}}, flow=MM1, group=group)
     assert observe({"orders-1": {0: 9}}, seen, minutes=30, flow=MM1, group=group)[0] == []
+
+
+@pytest.mark.parametrize("flow", [FLOW, KEEPS_NAMES])
+def test_a_flow_without_a_record_since_its_baseline_proves_nothing_whatever_its_topics_are_called(
+    flow: Flow,
+) -> None:
+    """What both sides had before the baseline is no record that was compared."""
+    baseline = of_flow({"topics": {"orders": {"source": {"0": 5}, "target": {"0": 5}}}})
+    assert baseline.topic("orders").target.start == {0: 5}
+    there = flow.target_topic("orders")
+
+    def kinds(end: int) -> list[str]:
+        found = coverage.nothing_seen(
+            flow, cluster(topic()), cluster(topic(there, end=end)), baseline
+        )
+        return [finding.kind for finding in found]
+
+    assert kinds(5) == ["nothing_seen"]
+    assert kinds(6) == []

@@ -1,6 +1,6 @@
 """How much of what is due a run has verified: results in, findings out; no I/O."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
@@ -9,7 +9,7 @@ from mirror_report.model import (
     ClusterSnapshot,
     Finding,
     ParityResult,
-    Side,
+    SideBaseline,
     TopicParity,
 )
 
@@ -53,7 +53,9 @@ def nothing_seen(
     flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot, baseline: Baseline
 ) -> list[Finding]:
     """A flow of which neither side holds a record since the baseline."""
-    moved = _moved(source, "source", baseline) or _moved(target, "target", baseline)
+    moved = _moved(source, lambda topic: baseline.topic(topic).source) or _moved(
+        target, lambda topic: baseline.topic(flow.source_topic(topic) or "").target
+    )
     if moved or not source.topics:
         return []
     return [
@@ -67,9 +69,10 @@ def nothing_seen(
     ]
 
 
-def _moved(snapshot: ClusterSnapshot, side: Side, baseline: Baseline) -> bool:
+def _moved(snapshot: ClusterSnapshot, side: Callable[[str], SideBaseline]) -> bool:
+    """Whether a partition has more than when its topic's side of the baseline was recorded."""
     return any(
-        partition.end > baseline.topic(name).side(side).start.get(number, 0)
+        partition.end > side(name).start.get(number, 0)
         for name, topic in snapshot.topics.items()
         for number, partition in topic.partitions.items()
     )
