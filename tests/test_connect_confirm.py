@@ -14,19 +14,40 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.loading import ROOT
 from tests.playing import ansible_playbook
 
+ROLES = ROOT / "roles"
 USER, PASSWORD = "deployer", "deployer-secret-1"
 LOGIN = f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"
-PLAY = """
+# As tasks/main.yml of role mirrormaker does, when role kafka_connect has included it.
+PLAY = f"""
 - hosts: all
   connection: local
   gather_facts: false
   any_errors_fatal: true
+  vars_files: [{ROLES}/kafka_connect/vars/main.yml]
   tasks:
-    - include_role:
+    - import_role: # its modules
         name: kafka_connect
-        tasks_from: confirm
+        tasks_from: before
+      when: false
+    - any_errors_fatal: false
+      block:
+        - include_role:
+            name: mirrormaker
+            tasks_from: confirm
+          vars: &process
+            mirrormaker_name: "{{{{ kafka_connect_name }}}}"
+            mirrormaker_variable: kafka_connect_clusters
+            mirrormaker_asks: {ROLES}/kafka_connect/tasks/answers.yml
+      rescue:
+        - include_role:
+            name: mirrormaker
+            tasks_from: go_back
+          vars:
+            <<: *process
+            mirrormaker_failure: "{{{{ ansible_failed_result.msg }}}}"
 """
 
 
@@ -69,8 +90,8 @@ def worker(said: bytes) -> Iterator[int]:
 
 CASES: dict[str, dict[str, Any]] = {
     "mumbles": {"said": b"[1]", "reason": "is no answer of a worker's"},
-    # What a run could not keep on this host, because it never deployed here.
-    "unkept": {"said": b"{}", "reason": "its directory is not there"},
+    # The worker that answers is none that this run started.
+    "another": {"said": b"{}", "reason": "no process with the new configuration keeps running"},
     "unasked": {"said": b"{}", "reason": "patience", "kafka_connect_patience_seconds": "long"},
     "lost": {
         "port": 9, "reason": "its process ended 3 times, exit status 1",
@@ -88,6 +109,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     client.chmod(0o755)
     (folder / "host_vars").mkdir()
+    (folder / "group_vars").mkdir()
+    (folder / "group_vars/all.yml").symlink_to(ROLES / "kafka_connect/defaults/main.yml")
     with ExitStack() as stack:
         ports = {
             name: case.get("port") or stack.enter_context(worker(case["said"]))
@@ -105,7 +128,17 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
             "mirror_accept": [],
             "mirror_model_groups": {"kafka_connect": list(CASES)},
             "kafka_client_program": str(client),
-            "mirrormaker_ended_before": 0,
+            # No process is waited for: three have ended since this run began.
+            "mirrormaker_ended_before": -3,
+            "mirrormaker_mended_kinds": [],
+            "kafka_release_prefix": "/kafka/",
+            "kafka_java_home": "/java",
+            "kafka_connect_bind_address": "",
+            "__mirrormaker_credentials": {"generations": {}},
+            "__mirrormaker_found": {
+                "systemd_version": 252, "user_exists": True,
+                "directory": {"identity": None, "ownership": None},
+            },
         }  # fmt: skip
         for name, case in CASES.items():
             own = {key: value for key, value in case.items() if key.startswith("kafka_connect")}
