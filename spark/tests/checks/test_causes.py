@@ -37,7 +37,7 @@ SAID = {
     ),
     "ERROR WorkerSourceTask{id=MirrorSourceConnector-0} failed to send record to east.orders:  "
     "(org.apache.kafka.connect.runtime.AbstractWorkerSourceTask) [kafka-producer-network-thread | "
-    "p] org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000 bytes | ": (
+    "p] \\norg.apache.kafka.common.errors.RecordTooLargeException: The message is 2000 bytes | ": (
         Cause("record_refused", topic="east.orders")
     ),
     "WARN Could not create topic a. (org.apache.kafka.connect.mirror.MirrorSourceConnector) [t] "

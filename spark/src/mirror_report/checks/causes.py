@@ -49,8 +49,9 @@ REPEATED = frozenset(
 # A line of a log begins with a level, in Kafka's own layout after the time. Other lines are of
 # systemd, of Java itself, or of the exception that belongs to the line before.
 _LEVEL = re.compile(r"(?:\[[^\]]{0,40}\] )?(?:FATAL|ERROR|WARN|INFO|DEBUG|TRACE) ")
-# In our layout of MirrorMaker 2 an exception follows the message, logger and thread.
-_TO_EXCEPTION = re.compile(r".*\([\w.$]+\) \[[^\]]*\] ?")
+# In our layout of MirrorMaker 2 an exception follows the message, logger, thread and an encoded
+# end of line.
+_TO_EXCEPTION = re.compile(r".*\([\w.$]+\) \[[^\]]*\] ?(?:\\n)?")
 # What stands before the name of an exception: a topic may be called like one.
 _THROWN = (
     r"(?:^|^Exception in thread \"[^\"]*\" |^Terminating due to |(?:^|\| )Caused by: |"
