@@ -127,6 +127,31 @@ def polled(opened: Any, failed: dict[Place, str]) -> dict[TopicPartition, list[A
         return {}
 
 
+def batches(
+    opened: Any,
+    left: dict[TopicPartition, int],
+    failed: dict[Place, str],
+    timeout_seconds: float,
+) -> Iterator[tuple[TopicPartition, list[Any], bool]]:
+    """Records of some partitions, until each is read to its end or the time is over.
+
+    :param left: partition -> offset to read to. A partition is removed at its end or when it
+        fails; one that the caller removes is read no further.
+    :param failed: partitions that cannot be read are added with the reason.
+    :returns: partition, its records (none: nothing came yet), and whether it is read to its end.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while left and time.monotonic() < deadline:
+        records = polled(opened, failed)
+        for at, end in list(left.items()):
+            is_failed = (at.topic, at.partition) in failed
+            at_end = not is_failed and opened.position(at) >= end
+            if is_failed or at_end:
+                del left[at]
+            yield at, records.get(at, []), at_end
+        opened.pause(*(set(opened.assignment()) - set(left)))
+
+
 def oldest_waiting(
     cluster: Cluster,
     credentials: Credentials,
@@ -146,23 +171,16 @@ def oldest_waiting(
         return found
     left = {TopicPartition(*at): end for at, (_, end) in waiting.items()}
     starts = {TopicPartition(*at): position for at, (position, _) in waiting.items()}
-    deadline = time.monotonic() + timeout_seconds
     with consumer(
         cluster, credentials, "age", starts, isolation_level=isolation,
         max_partition_fetch_bytes=65_536, max_poll_records=5_000,
     ) as opened:  # fmt: skip
-        while left and time.monotonic() < deadline:
-            for at, records in polled(opened, found.failed).items():
-                if records and at in left:
-                    found.answers[at.topic, at.partition] = int(records[0].timestamp)
-                    del left[at]
-            for at, end in list(left.items()):
-                if (at.topic, at.partition) in found.failed:
-                    del left[at]
-                elif opened.position(at) >= end:
-                    found.answers[at.topic, at.partition] = None
-                    del left[at]
-            opened.pause(*(set(opened.assignment()) - set(left)))
+        for at, records, at_end in batches(opened, left, found.failed, timeout_seconds):
+            if records or at_end:
+                left.pop(at, None)
+                found.answers[at.topic, at.partition] = (
+                    int(records[0].timestamp) if records else None
+                )
     return found
 
 
@@ -205,27 +223,19 @@ def fetch(
     found: Guarded[list[Seen]] = Guarded()
     if not ranges:
         return found
-    left = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
-    starts = {at: first for at, (first, _) in left.items()}
-    read: dict[TopicPartition, list[Seen]] = {at: [] for at in left}
-    deadline = time.monotonic() + timeout_seconds
+    asked = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
+    starts = {at: first for at, (first, _) in asked.items()}
+    left = {at: end for at, (_, end) in asked.items()}
+    read: dict[TopicPartition, list[Seen]] = {at: [] for at in asked}
     with consumer(
         cluster, credentials, "probe", starts, isolation_level=isolation,
         max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
     ) as opened:  # fmt: skip
-        while left and time.monotonic() < deadline:
-            for at, records in polled(opened, found.failed).items():
-                if at in left:
-                    first, end = left[at]
-                    read[at] += [_seen(one) for one in records if first <= one.offset < end]
-            for at, (_, end) in list(left.items()):
-                place = (at.topic, at.partition)
-                if place in found.failed:
-                    del left[at]
-                elif opened.position(at) >= end:
-                    found.answers[place] = read[at]
-                    del left[at]
-            opened.pause(*(set(opened.assignment()) - set(left)))
+        for at, records, at_end in batches(opened, left, found.failed, timeout_seconds):
+            first, end = asked[at]
+            read[at] += [_seen(one) for one in records if first <= one.offset < end]
+            if at_end:
+                found.answers[at.topic, at.partition] = read[at]
     return found
 
 

@@ -3,7 +3,6 @@
 So the topics are read that a mirror keeps for itself on the target.
 """
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,7 +13,7 @@ from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.connection import ClusterError, DeniedError, UnreadableError
 from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.records import consumer, polled
+from mirror_report.kafka.records import batches, consumer
 from mirror_report.model import ForeignRecords, Place, TopicSnapshot, another_topic
 
 READ_SECONDS = 120.0
@@ -191,41 +190,39 @@ def _read(
     timeout_seconds: float,
 ) -> dict[Place, str]:
     """Partitions that could not be read to their ends, and why."""
-    waiting = {
-        TopicPartition(topic.name, number): (log.high_watermark or 0, tail, decode)
+    reads = {
+        TopicPartition(topic.name, number): (tail, decode)
         for topic, tail, decode in tails
+        for number in topic.partitions
+    }
+    left = {
+        TopicPartition(topic.name, number): log.high_watermark or 0
+        for topic, tail, _ in tails
         for number, log in topic.partitions.items()
         if tail.next[number] < (log.high_watermark or 0)
     }
     failed: dict[Place, str] = {}
-    if not waiting:
+    if not left:
         return failed
-    starts = {at: tail.next[at.partition] for at, (_, tail, _) in waiting.items()}
-    deadline = time.monotonic() + timeout_seconds
-    names = ", ".join(sorted({at.topic for at in waiting}))
+    starts = {at: reads[at][0].next[at.partition] for at in left}
+    names = ", ".join(sorted({at.topic for at in left}))
     with consumer(cluster, credentials, "tail", starts, names, max_poll_records=10_000) as opened:
-        while waiting and time.monotonic() < deadline:
-            for at, batch in polled(opened, failed).items():
-                if at in waiting:
-                    _, tail, decode = waiting[at]
-                    _take(batch, tail, decode)
-            for at, (end, tail, _) in list(waiting.items()):
-                tail.next[at.partition] = opened.position(at)
-                if tail.next[at.partition] >= end or (at.topic, at.partition) in failed:
-                    del waiting[at]
-            opened.pause(*(set(opened.assignment()) - set(waiting)))
+        for at, records, _ in batches(opened, left, failed, timeout_seconds):
+            tail, decode = reads[at]
+            _take(records, tail, decode)
+            tail.next[at.partition] = opened.position(at)
     return failed
 
 
-def _take(batch: Sequence[Any], tail: Tail, decode: Decode) -> None:
-    for record in batch:
+def _take(records: Sequence[Any], tail: Tail, decode: Decode) -> None:
+    for record in records:
         try:
-            found = decode(record)
+            entry = decode(record)
         except FormatError as error:
             tail.pass_over(record, str(error))
             continue
-        if found is not None:
-            key, value = found
+        if entry is not None:
+            key, value = entry
             if value is None:
                 tail.latest.pop(key, None)
             else:
