@@ -10,8 +10,9 @@ write there could else hide everything that the mirror wrote.
 import json
 import re
 import struct
-from dataclasses import dataclass
 from typing import Any
+
+from mirror_report.model import GroupPlace, Place
 
 # Of checkpoints; offset syncs carry none.
 VERSION = 0
@@ -23,73 +24,13 @@ class FormatError(ValueError):
     """Bytes that are not what the topic should hold."""
 
 
-@dataclass(frozen=True)
-class SourceOffset:
-    """Connect's offset of one partition of one source cluster.
+def source_offset(
+    key: bytes | None, value: bytes | None, connector: str, cluster: str
+) -> tuple[Place, int | None] | None:
+    """A record of the offsets topic: a place on a source cluster, and the last offset copied.
 
-    :param offset: last offset copied; ``None``: forgotten (a tombstone).
-    """
-
-    connector: str
-    cluster: str
-    topic: str
-    partition: int
-    offset: int | None
-
-
-@dataclass(frozen=True)
-class Sync:
-    """An offset of the source and the offset its record got on the target."""
-
-    topic: str
-    partition: int
-    upstream: int
-    downstream: int
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A group's position on the source, and what it is on the target.
-
-    :param topic: name on the target.
-    """
-
-    group: str
-    topic: str
-    partition: int
-    upstream: int
-    downstream: int
-    metadata: str
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of a connector or a task.
-
-    :param task: ``None``: the connector itself.
-    :param state: ``None``: it is gone (a tombstone).
-    """
-
-    connector: str
-    task: int | None
-    state: str | None
-    trace: str | None = None
-    worker_id: str = ""
-    generation: int = -1
-
-    @property
-    def reason(self) -> str | None:
-        """Why it failed: the first line of its trace, as Java prints it, and its first cause."""
-        first, *rest = (self.trace or "").splitlines() or [""]
-        mark = "Caused by: "
-        causes = [line.removeprefix(mark) for line in rest if line.startswith(mark)]
-        return f"{first}; first cause: {causes[-1]}" if causes else first or None
-
-
-def source_offset(key: bytes | None, value: bytes | None, connector: str) -> SourceOffset | None:
-    """A record of the offsets topic; ``None`` for connectors other than the one that copies.
-
-    :param connector: the name of that one.
+    :param connector: the name of the one that copies; ``cluster``: alias of the source.
+    :returns: ``None`` for other connectors and clusters; as the offset: forgotten (a tombstone).
     :raises FormatError: not of this format.
     """
     parsed = _json(key, "key")
@@ -100,45 +41,48 @@ def source_offset(key: bytes | None, value: bytes | None, connector: str) -> Sou
         return None
     held = None if value is None else _json(value, "value")
     try:
-        cluster, topic, partition = place["cluster"], place["topic"], place["partition"]
+        alias, topic, partition = place["cluster"], place["topic"], place["partition"]
         offset = None if held is None else held["offset"]
     except (KeyError, TypeError):
         raise FormatError(f"{_shown(key)} = {_shown(value)} is no source offset") from None
-    if not (isinstance(cluster, str) and isinstance(topic, str) and _number(partition)):
+    if not (isinstance(alias, str) and isinstance(topic, str) and _number(partition)):
         raise FormatError(f"key {_shown(key)} is no place on a source")
     if offset is not None and not _number(offset):
         raise FormatError(f"value {_shown(value)} is no offset")
-    return SourceOffset(connector, cluster, topic, partition, offset)
+    return ((topic, partition), offset) if alias == cluster else None
 
 
-def offset_sync(key: bytes | None, value: bytes | None) -> Sync:
-    """A record of the offset-syncs topic.
+def offset_sync(key: bytes | None, value: bytes | None) -> tuple[Place, tuple[int, ...]]:
+    """A record of the offset-syncs topic: a place on the source, and its offsets on both sides.
 
     :raises FormatError: not of this format.
     """
     topic, rest = _string(key)
     (partition,) = _numbers(">i", rest)
-    upstream, downstream = _numbers(">qq", value)
-    return Sync(topic, partition, upstream, downstream)
+    return (topic, partition), _numbers(">qq", value)
 
 
-def checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
-    """A record of the checkpoints topic.
+def checkpoint(key: bytes | None, value: bytes | None) -> tuple[GroupPlace, tuple[int, ...]]:
+    """A record of the checkpoints topic: a group's place on the target, and offsets on both sides.
 
     :raises FormatError: not of this format.
     """
     group, rest = _string(key)
     topic, rest = _string(rest)
     (partition,) = _numbers(">i", rest)
-    upstream, downstream = _numbers(">qq", _versioned(value, 16))
-    metadata, rest = _string(_versioned(value, None)[16:])
+    offsets = _numbers(">qq", _versioned(value, 16))
+    _, rest = _string(_versioned(value, None)[16:])
     _numbers("", rest)
-    return Checkpoint(group, topic, partition, upstream, downstream, metadata)
+    return (group, topic, partition), offsets
 
 
-def status(key: bytes | None, value: bytes | None) -> Status | None:
-    """A record of the status topic; ``None`` for the topics a connector has used.
+def status(
+    key: bytes | None, value: bytes | None
+) -> tuple[tuple[str, int | None], tuple[str, str | None] | None] | None:
+    """A record of the status topic: connector and task, and its state with why it failed.
 
+    :returns: ``None`` for the topics a connector has used; as the task: the connector itself; as
+        the state: it is gone (a tombstone).
     :raises FormatError: not of this format.
     """
     try:
@@ -148,21 +92,27 @@ def status(key: bytes | None, value: bytes | None) -> Status | None:
     if name.startswith("status-topic-"):
         return None
     task = re.fullmatch(r"status-task-(.+)-(\d+)", name)
-    found = task or re.fullmatch(r"status-connector-(.+)", name)
-    if found is None:
+    subject = task or re.fullmatch(r"status-connector-(.+)", name)
+    if subject is None:
         raise FormatError(f"key {_shown(key)} is neither connector nor task")
-    number = int(task[2]) if task else None
+    about = subject[1], int(task[2]) if task else None
     if value is None:
-        return Status(found[1], number, None)
+        return about, None
     held = _json(value, "value")
     if not isinstance(held, dict) or not isinstance(held.get("state"), str):
         raise FormatError(f"value {_shown(value)} has no state")
-    trace, generation = held.get("trace"), held.get("generation", -1)
-    if not (isinstance(trace, str | None) and isinstance(generation, int)):
+    trace = held.get("trace")
+    if not (isinstance(trace, str | None) and isinstance(held.get("generation", -1), int)):
         raise FormatError(f"value {_shown(value)} has no trace or no generation")
-    return Status(
-        found[1], number, held["state"], trace, str(held.get("worker_id", "")), generation
-    )
+    return about, (held["state"], _reason(trace or ""))
+
+
+def _reason(trace: str) -> str | None:
+    """Why a task failed: the first line of its trace, as Java prints it, and its first cause."""
+    first, *rest = trace.splitlines() or [""]
+    mark = "Caused by: "
+    causes = [line.removeprefix(mark) for line in rest if line.startswith(mark)]
+    return f"{first}; first cause: {causes[-1]}" if causes else first or None
 
 
 def _json(data: bytes | None, what: str) -> Any:

@@ -42,11 +42,8 @@ def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
 
 def newest(record: Any) -> tuple[str, Any]:
     """Decode into the newest sync of each partition."""
-    found = formats.offset_sync(record.key, record.value)
-    return (
-        json.dumps([found.topic, found.partition]),
-        [found.upstream, found.downstream, record.timestamp],
-    )
+    place, offsets = formats.offset_sync(record.key, record.value)
+    return json.dumps(place), [*offsets, record.timestamp]
 
 
 def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
@@ -192,11 +189,8 @@ def translation(
 
 
 def _checkpoint(record: Any) -> tuple[str, Any]:
-    found = formats.checkpoint(record.key, record.value)
-    return (
-        json.dumps([found.group, found.topic, found.partition]),
-        [found.upstream, found.downstream, record.timestamp],
-    )
+    place, offsets = formats.checkpoint(record.key, record.value)
+    return json.dumps(place), [*offsets, record.timestamp]
 
 
 def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:

@@ -141,11 +141,11 @@ def _offset_decoder(source: str, connector: str) -> Decode:
     """
 
     def decode(record: Any) -> tuple[str, Any] | None:
-        found = formats.source_offset(record.key, record.value, connector)
-        if found is None or found.cluster != source:
+        entry = formats.source_offset(record.key, record.value, connector, source)
+        if entry is None:
             return None
-        key = json.dumps([found.topic, found.partition])
-        return key, None if found.offset is None else [found.offset, record.timestamp]
+        place, offset = entry
+        return json.dumps(place), None if offset is None else [offset, record.timestamp]
 
     return decode
 
@@ -168,11 +168,11 @@ def _state_decoder(connectors: Collection[str]) -> Decode:
     """
 
     def decode(record: Any) -> tuple[str, Any] | None:
-        found = formats.status(record.key, record.value)
-        if found is None or found.connector not in connectors:
+        entry = formats.status(record.key, record.value)
+        if entry is None:
             return None
-        said = [found.state, found.reason]
-        return json.dumps([found.connector, found.task]), None if found.state is None else said
+        (connector, task), state = entry
+        return (json.dumps([connector, task]), state) if connector in connectors else None
 
     return decode
 
