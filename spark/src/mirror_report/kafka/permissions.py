@@ -63,7 +63,7 @@ _PASSED = (
 )
 
 # Admin client and names -> error code per name.
-Ask = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
+Request = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
 
 
 def ask(
@@ -75,21 +75,19 @@ def ask(
     :param nobodys: name of a topic that does not exist.
     :raises ClusterError: the cluster does not answer at all.
     """
-    topics = {name: some for (kind, name), some in wanted.items() if kind == "topic"}
-    found: dict[Resource, Access] = {}
-    if topics:
-        found |= {("topic", name): one for name, one in _topics(client, topics).items()}
-    for kind, name in wanted:
+    topics = {name: operations for (kind, name), operations in wanted.items() if kind == "topic"}
+    answers = {("topic", name): access for name, access in _topics(client, topics).items()}
+    for (kind, name), operations in wanted.items():
         if kind == "group":
-            found[kind, name] = _group(client, name)
+            answers[kind, name] = _group(client, name)
         elif kind == "cluster":
-            found[kind, name] = _cluster(client, wanted[kind, name], nobodys)
-    return found
+            answers[kind, name] = _cluster(client, operations, nobodys)
+    return answers
 
 
 def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool]:
     """Whether our identity may create each of these topics; what could not be asked is left out."""
-    return _allowed(client, "CREATE", topics)
+    return _allowed(client, _create, topics)
 
 
 def not_creatable(client: ClusterClient, topics: Collection[str]) -> list[str]:
@@ -97,7 +95,7 @@ def not_creatable(client: ClusterClient, topics: Collection[str]) -> list[str]:
 
     It also tells of one that is hidden from us, but only to an identity that may create topics.
     """
-    codes = _codes(client, "CREATE", topics)
+    codes = _codes(client, _create, topics)
     return [name for name, code in codes.items() if code == INVALID_TOPIC]
 
 
@@ -106,21 +104,23 @@ def granted(client: ClusterClient, topic: str) -> list[tuple[str, str, bool]] | 
 
     :returns: principal, operation, and whether it is allowed or denied; ``None``: nobody tells us.
     """
-    wanted = ACLFilter(
+    acls_of_topic = ACLFilter(
         None, None, ACLOperation.ANY, ACLPermissionType.ANY,
         ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.MATCH),
     )  # fmt: skip
     try:
-        found, _ = client.admin.describe_acls(wanted)
+        acls, _ = client.admin.describe_acls(acls_of_topic)
     except KafkaError:
         return None
     return [
-        (each.principal, each.operation.name, each.permission_type is ACLPermissionType.ALLOW)
-        for each in found
+        (acl.principal, acl.operation.name, acl.permission_type is ACLPermissionType.ALLOW)
+        for acl in acls
     ]
 
 
 def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dict[str, Access]:
+    if not wanted:
+        return {}
     with explained(client.cluster, "describe topics", "DESCRIBE on the topics"):
         described = {topic["name"]: topic for topic in client.admin.describe_topics(sorted(wanted))}
     exists: dict[str, bool | None] = {}
@@ -140,26 +140,25 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
             # The cluster's permission to create topics is not listed with a topic.
             if not allowed[name]["CREATE"]:
                 del allowed[name]["CREATE"]
-    for operation in _REQUESTS:
-        left = [
+    for operation, request in _REQUESTS.items():
+        not_listed = [
             name for name in wanted if operation in wanted[name] and operation not in allowed[name]
         ]
-        for name, answer in _allowed(client, operation, left).items():
-            allowed[name][operation] = answer
+        for name, is_allowed in _allowed(client, request, not_listed).items():
+            allowed[name][operation] = is_allowed
     return {name: Access(exists[name], allowed[name]) for name in wanted}
 
 
-def _allowed(client: ClusterClient, operation: str, names: Collection[str]) -> dict[str, bool]:
-    codes = _codes(client, operation, names)
+def _allowed(client: ClusterClient, request: Request, names: Collection[str]) -> dict[str, bool]:
+    codes = _codes(client, request, names)
     return {name: code in _PASSED for name, code in codes.items() if code in (*_PASSED, *_REFUSED)}
 
 
-def _codes(client: ClusterClient, operation: str, names: Collection[str]) -> dict[str, int]:
-    if not names:
-        return {}
+def _codes(client: ClusterClient, request: Request, names: Collection[str]) -> dict[str, int]:
     codes: dict[str, int] = {}
-    with contextlib.suppress(KafkaError):
-        codes = client.admin._manager.run(_REQUESTS[operation], client.admin, sorted(names))
+    if names:
+        with contextlib.suppress(KafkaError):
+            codes = client.admin._manager.run(request, client.admin, sorted(names))
     return codes
 
 
@@ -210,7 +209,8 @@ async def _describe_configs(admin: Any, names: list[str]) -> dict[str, int]:
     return {result.resource_name: result.error_code for result in answer.results}
 
 
-_REQUESTS: Mapping[str, Ask] = {
+# Operation on a topic -> request that needs it.
+_REQUESTS: Mapping[str, Request] = {
     "CREATE": _create,
     "ALTER": _grow,
     "ALTER_CONFIGS": _alter_configs,
@@ -220,11 +220,11 @@ _REQUESTS: Mapping[str, Ask] = {
 
 def _group(client: ClusterClient, name: str) -> Access:
     try:
-        found = groups.described(client, name)
+        group = groups.described(client, name)
     except DeniedError:
         return Access(operations=dict.fromkeys(("READ", "DELETE", "DESCRIBE"), False))
     # The older version of the answer lists them for a group that does not exist, too.
-    operations = getattr(found, "authorized_operations", None)
+    operations = getattr(group, "authorized_operations", None)
     if operations is None:
         return Access(operations={"DESCRIBE": True})
     return Access(
@@ -242,36 +242,32 @@ def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Ac
         return Access(operations=_every("cluster", operations))
     # An empty list means that DESCRIBE is refused, and nothing about the rest.
     allowed = {} if operations is None else {"DESCRIBE": False, "ALTER": False}
-    if "CREATE" in wanted:
-        for may in may_create(client, [nobodys]).values():
-            allowed["CREATE"] = may
-    if "DESCRIBE_CONFIGS" in wanted and described["brokers"]:
-        broker = described["brokers"][0]["broker_id"]
-        with contextlib.suppress(KafkaError):
-            code = client.admin._manager.run(_broker_configs, client.admin, broker)
-            if code in (0, *_REFUSED):
-                allowed["DESCRIBE_CONFIGS"] = code == 0
-    if "IDEMPOTENT_WRITE" in wanted:
-        with contextlib.suppress(KafkaError):
-            code = client.admin._manager.run(_producer_id, client.admin)
-            if code in (0, *_REFUSED):
-                allowed["IDEMPOTENT_WRITE"] = code == 0
+    first_broker = [str(broker["broker_id"]) for broker in described["brokers"][:1]]
+    for operation, request, names in (
+        ("CREATE", _create, [nobodys]),
+        ("DESCRIBE_CONFIGS", _describe_broker, first_broker),
+        ("IDEMPOTENT_WRITE", _init_producer, ["producer"]),
+    ):
+        if operation in wanted:
+            for is_allowed in _allowed(client, request, names).values():
+                allowed[operation] = is_allowed
     return Access(operations=allowed)
 
 
-async def _broker_configs(admin: Any, broker: int) -> int:
+async def _describe_broker(admin: Any, brokers: list[str]) -> dict[str, int]:
+    (broker,) = brokers
     answer = await admin._manager.send(
-        DescribeConfigsRequest(resources=[(ConfigResourceType.BROKER, str(broker), [])]),
-        node_id=broker,
+        DescribeConfigsRequest(resources=[(ConfigResourceType.BROKER, broker, [])]),
+        node_id=int(broker),
     )
-    return int(answer.results[0].error_code)
+    return {broker: answer.results[0].error_code}
 
 
-async def _producer_id(admin: Any) -> int:
+async def _init_producer(admin: Any, names: list[str]) -> dict[str, int]:
     request = InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=REQUEST_TIMEOUT_MS
     )
-    return int((await admin._manager.send(request)).error_code)
+    return dict.fromkeys(names, (await admin._manager.send(request)).error_code)
 
 
 def _every(kind: str, allowed: Iterable[str]) -> dict[str, bool]:
