@@ -162,7 +162,7 @@ def _groups(
     """Groups to judge, rows of those that cannot be, and what may not be seen of these."""
     wanted = [name for name in group_client.states(source) if flow.wants(name)]
     followed = list(filter(flow.syncs, wanted))
-    states = group_client.known_states(target, group_client.states(target), followed)
+    states = group_client.complete_states(target, group_client.states(target), followed)
     there, refused = _committed(target, followed)
     here, refused_here = _committed(source, followed)
     refused |= refused_here

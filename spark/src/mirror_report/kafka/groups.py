@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kafka.errors import (
@@ -13,61 +13,59 @@ from kafka.errors import (
     for_code,
 )
 from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from mirror_report.config import Cluster
-from mirror_report.kafka.connection import ClusterError, explained
+from mirror_report.kafka.connection import explained
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.model import GroupMember, GroupSnapshot, Positions
+from mirror_report.model import GroupMember, GroupSnapshot, Place, Positions
 
 COORDINATOR_TIMEOUT_SECONDS = 15
-# Kafka's word where no state is told.
+# Kafka's word for a state that a list of groups leaves out.
 UNKNOWN = "Unknown"
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
 def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
     """Members and state of a consumer group; a group that does not exist is ``Dead`` and empty."""
-    with explained(client.cluster, f"describe group {group_id}", f"DESCRIBE on group {group_id}"):
-        found = with_coordinator(lambda: _described(client, group_id))
-    if found["error"] and found["group_state"] != "Dead":
-        raise ClusterError(f"cluster {client.cluster.alias}: group {group_id}: {found['error']}")
-    return GroupSnapshot(
-        group_id,
-        found["group_state"] or "Dead",
-        tuple(
-            GroupMember(
-                client_id=member["client_id"],
-                host=member["client_host"].lstrip("/"),
-                partitions=tuple(
-                    (topic["topic"], int(number))
-                    for topic in (member["member_assignment"] or {}).get("assigned_partitions", [])
-                    for number in topic["partitions"]
-                ),
-            )
-            for member in found["members"]
-        ),
-    )
+    return _snapshot(client, group_id, _assigned)
 
 
 def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
     """Members and state of a group of Kafka Connect's workers, as :func:`consumers`."""
-    found = described(client, group_id)
+    return _snapshot(client, group_id, lambda _: [])
+
+
+def _snapshot(
+    client: ClusterClient, group_id: str, assigned: Callable[[bytes], Iterable[Place]]
+) -> GroupSnapshot:
+    group = described(client, group_id)
     return GroupSnapshot(
         group_id,
-        found.group_state or "Dead",
+        group.group_state or "Dead",
         tuple(
-            GroupMember(member.client_id, member.client_host.lstrip("/"), ())
-            for member in found.members
+            GroupMember(
+                member.client_id,
+                member.client_host.lstrip("/"),
+                tuple(assigned(member.member_assignment)),
+            )
+            for member in group.members
         ),
     )
+
+
+def _assigned(assignment: bytes) -> list[Place]:
+    """Partitions of a consumer; one that has just joined has no assignment."""
+    decoded = ConsumerProtocolAssignment.decode(assignment).partitions() if assignment else ()
+    return [(at.topic, int(at.partition)) for at in decoded]
 
 
 def described(client: ClusterClient, group_id: str) -> Any:
     """A group as the broker describes it, with what our identity may do with it.
 
-    What its members were assigned is left alone: Kafka Connect has a format of its own for that.
-    kafka-python's public call takes it for a consumer's and fails, so the request is sent without
-    it, in a version whose answer treats a group that does not exist as dead and not as an error.
+    kafka-python's public call takes what members were assigned for a consumer's and fails, for
+    Kafka Connect has a format of its own. So the request is sent without it, in a version whose
+    answer treats a group that does not exist as dead and not as an error.
 
     :raises DeniedError: DESCRIBE is missing.
     """
@@ -81,19 +79,10 @@ async def _ask(admin: Any, group_id: str) -> Any:
         DescribeGroupsRequest(groups=[group_id], include_authorized_operations=True, max_version=5),
         node_id=coordinators[group_id],
     )
-    (found,) = answer.groups
-    if found.error_code:
-        raise for_code(found.error_code)()
-    return found
-
-
-def _described(client: ClusterClient, group_id: str) -> Any:
-    found = client.admin.describe_groups([group_id])[group_id]
-    # The client hands this error over as text.
-    for starting in _STARTING:
-        if starting.__name__ in str(found["error"] or ""):
-            raise starting(found["error"])
-    return found
+    (group,) = answer.groups
+    if group.error_code:
+        raise for_code(group.error_code)()
+    return group
 
 
 def states(client: ClusterClient) -> dict[str, str]:
@@ -106,15 +95,15 @@ def states(client: ClusterClient) -> dict[str, str]:
         }
 
 
-def known_states(
-    client: ClusterClient, listed: Mapping[str, str], wanted: Collection[str]
+def complete_states(
+    client: ClusterClient, listed: Mapping[str, str], names: Collection[str]
 ) -> dict[str, str]:
-    """The same states, with those of the wanted groups that the list does not tell.
+    """The same states, with those of the named groups that the list leaves out.
 
     Brokers below 2.6 list groups without their states, and describe them with it.
     """
-    untold = sorted(name for name in wanted if listed.get(name) == UNKNOWN)
-    return {**listed, **{name: described(client, name).group_state for name in untold}}
+    left_out = sorted(name for name in names if listed.get(name) == UNKNOWN)
+    return {**listed, **{name: described(client, name).group_state for name in left_out}}
 
 
 def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Positions]:
@@ -129,13 +118,12 @@ def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Po
         client.cluster, f"read the offsets of groups {shown}", f"DESCRIBE on groups {shown}"
     ):
         answer = with_coordinator(lambda: client.admin.list_group_offsets(dict.fromkeys(group_ids)))
-    found: dict[str, Positions] = {}
+    positions: dict[str, Positions] = {group: {} for group in answer}
     for group, offsets in answer.items():
-        positions = found.setdefault(group, {})
         for at, committed in offsets.items():
             if committed.offset >= 0:
-                positions.setdefault(at.topic, {})[at.partition] = int(committed.offset)
-    return found
+                positions[group].setdefault(at.topic, {})[at.partition] = int(committed.offset)
+    return positions
 
 
 def addresses(host: str, cluster: Cluster) -> set[str]:
@@ -144,20 +132,19 @@ def addresses(host: str, cluster: Cluster) -> set[str]:
     A name of this very host often resolves to a loopback address; then the address that leads
     to the brokers is added.
     """
-    try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
-    except OSError:
-        found = set()
+    resolved: set[str] = set()
+    with contextlib.suppress(OSError):
+        resolved = {str(address[0]) for *_, address in socket.getaddrinfo(host, None)}
     local = socket.gethostname()
     if host in (local, local.partition(".")[0], socket.getfqdn()) or any(
-        address.startswith("127.") or address == "::1" for address in found
+        address.startswith("127.") or address == "::1" for address in resolved
     ):
-        found |= _own_addresses(cluster.bootstrap_servers)
-    return found | {host}
+        resolved |= _own_addresses(cluster.bootstrap_servers)
+    return resolved | {host}
 
 
 def _own_addresses(servers: Collection[str]) -> set[str]:
-    found: set[str] = set()
+    own: set[str] = set()
     for server in servers:
         host, _, port = server.rpartition(":")
         with contextlib.suppress(OSError):
@@ -167,8 +154,8 @@ def _own_addresses(servers: Collection[str]) -> set[str]:
                 # Connecting a datagram socket sends nothing; it only chooses a route.
                 with socket.socket(family, socket.SOCK_DGRAM) as probe:
                     probe.connect(address)
-                    found.add(str(probe.getsockname()[0]))
-    return found
+                    own.add(str(probe.getsockname()[0]))
+    return own
 
 
 def with_coordinator(ask: Callable[[], Any]) -> Any:
