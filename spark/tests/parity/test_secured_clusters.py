@@ -19,6 +19,7 @@ from typing import Any
 import jsonschema
 import pyspark
 import pytest
+import report_schema
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 from parity_mirror import RECORDS, T0, Mirror
 from parity_records import jars_directory
@@ -31,7 +32,6 @@ from mirror_report.parity import ParityError
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import session, source
 from mirror_report.parity.spark.errors import spark_errors
-from mirror_report.render import json as render_json
 from mirror_report.state.store import Store
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -262,7 +262,7 @@ def whole_run(secured: Secured, free_port: int) -> Watched:
 def test_content_is_compared_behind_passwords_and_certificates(whole_run: Watched) -> None:
     assert whole_run.status == 1, whole_run.err[-5000:] + whole_run.out
     plain = json.loads(whole_run.out)
-    jsonschema.validate(plain, render_json.schema())
+    jsonschema.validate(plain, report_schema.packaged())
     (parity,) = plain["parity"]
     assert (parity["status"], parity["verified_records"]) == ("verified", RECORDS)
     assert plain["coverage"] == 1.0

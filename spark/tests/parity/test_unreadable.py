@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import report_schema
 from kafka import TopicPartition
 from parity_mirror import T0, Mirror, Scenario, counts, only
 from parity_records import assert_partitions_add_up, jars_directory
@@ -246,7 +247,7 @@ def test_a_report_is_written_in_every_form(scenario: Poisoned) -> None:
     report = make_report(scenario.mirror.settings, None, scenario.mirror.said.append)
     assert report.verdict.exit_code == 2, report.verdict
     plain = render_json.document(report)
-    jsonschema.validate(json.loads(render_json.dumps(plain)), render_json.schema())
+    jsonschema.validate(json.loads(render_json.dumps(plain)), report_schema.packaged())
     assert "9300000000000000" in html.render(plain)
     assert nagios.summary(plain).startswith("MIRROR CRITICAL")
     shown = io.StringIO()
@@ -271,7 +272,7 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
     plain = render_json.document(document)
     jsonschema.validate(
         json.loads(render_json.dumps(plain)),
-        render_json.schema() | {"$ref": "#/$defs/LagDocument"},
+        report_schema.packaged() | {"$ref": "#/$defs/LagDocument"},
     )
     shown = io.StringIO()
     sections.lag(plain["lag"], terminal.console(shown), wide=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import report_schema
 from sample_reports import empty, report, whole
 
 from mirror_report import commands
@@ -25,7 +26,7 @@ from mirror_report.model import (
     ProofDocument,
     Report,
 )
-from mirror_report.render import Answer, formats, schema, terminal
+from mirror_report.render import Answer, formats, terminal
 
 TYPED = {
     "archive", "baseline", "check", "compare", "confirm", "digest", "groups", "lag", "prove",
@@ -115,7 +116,7 @@ def test_a_format_writes_the_document_of_each_command_that_offers_it(
 
 
 def test_every_command_with_a_document_offers_it_as_text_and_as_json() -> None:
-    documented = {*schema.DOCUMENTS, "confirm"}
+    documented = {*report_schema.DOCUMENTS, "confirm"}
     for name in ("terminal", "json"):
         assert {command for command, given in offered() if given == name} == documented
     assert set(answers(report())) == documented

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
 from mirror_report.model import Document, Report, ReportError
@@ -106,9 +105,3 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default is dataclasses.MISSING:
         raise KeyError(field.name)
     return field.default
-
-
-def schema() -> dict[str, Any]:
-    """The packaged JSON Schema."""
-    text = resources.files(__package__).joinpath("report.schema.json").read_text("utf-8")
-    return cast("dict[str, Any]", json.loads(text))

@@ -1,6 +1,6 @@
 """JSON Schema of the documents, derived from the records of :mod:`mirror_report.model`.
 
-``docs/generate.py`` writes it to ``render/report.schema.json``; a test fails if that file differs.
+``generate.py`` writes it to where the package has it; a test fails if that file differs.
 """
 
 import dataclasses
@@ -9,6 +9,7 @@ import json
 import re
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mirror_report.model import (
@@ -20,6 +21,7 @@ from mirror_report.model import (
     Report,
 )
 
+PACKAGED = Path(__file__).resolve().parents[1] / "spark/src/mirror_report/render/report.schema.json"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 # Command -> what it prints with ``--json``.
 DOCUMENTS: Mapping[str, type] = {
@@ -80,6 +82,12 @@ def text(version: str) -> str:
     return json.dumps(derive(version), indent=1, ensure_ascii=False) + "\n"
 
 
+def packaged() -> dict[str, Any]:
+    """The schema that the package has."""
+    schema: dict[str, Any] = json.loads(PACKAGED.read_text(encoding="utf-8"))
+    return schema
+
+
 def _record(kind: type, defs: dict[str, Any]) -> dict[str, Any]:
     """Reference to a dataclass, described in ``defs`` if it is not yet."""
     name = kind.__name__
@@ -112,8 +120,8 @@ def _documented(kind: type) -> tuple[str, dict[str, str]]:
 def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any]:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        some = [_of(part, owner, name, defs) for part in inner if part is not type(None)]
-        return _or_null(some[0]) if type(None) in inner else some[0]
+        schemas = [_of(part, owner, name, defs) for part in inner if part is not type(None)]
+        return _or_null(schemas[0]) if type(None) in inner else schemas[0]
     if dataclasses.is_dataclass(hint):
         return _record(hint, defs)  # type: ignore[arg-type]
     if origin is Literal or hint in SCALARS:
@@ -127,10 +135,10 @@ def _of(hint: Any, owner: str, name: str, defs: dict[str, Any]) -> dict[str, Any
 
 
 def _scalar(kind: str, owner: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": kind}
+    schema: dict[str, Any] = {"type": kind}
     if kind in ("integer", "number") and not name.endswith("_ms") and name not in MAY_BE_NEGATIVE:
-        found["minimum"] = 0
-    return {**found, **NARROWER.get(name, {}), **NARROWER.get(f"{owner}.{name}", {})}
+        schema["minimum"] = 0
+    return {**schema, **NARROWER.get(name, {}), **NARROWER.get(f"{owner}.{name}", {})}
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
