@@ -8,30 +8,17 @@ import importlib
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, cast
+from types import ModuleType
+from typing import NoReturn
 
 from mirror_report import __version__
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.commands import shared
 from mirror_report.config import DEFAULT_PATH
 from mirror_report.model import ReportError, sentence
-from mirror_report.render import Answer
-from mirror_report.render.formats import FORMATS
+from mirror_report.render import Answer, formats
 
 FAILED = EXIT_CODES["unknown"]
-
-
-class Command(Protocol):
-    """A module of :mod:`mirror_report.commands`."""
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add what may be typed after the command's name."""
-
-    def answer(self, options: argparse.Namespace) -> Answer:
-        """Do what was asked.
-
-        :raises ReportError: there is no answer.
-        """
 
 
 # What may be typed, and its help; a file of ``commands/`` each.
@@ -52,10 +39,9 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
-def command(name: str) -> Command:
+def command(name: str) -> ModuleType:
     """The module of a command, imported when it is typed: most need little of the others."""
-    module: Any = importlib.import_module(f"mirror_report.commands.{name}")
-    return cast("Command", module)
+    return importlib.import_module(f"mirror_report.commands.{name}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -104,8 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Reports are for their group, never for everybody.
     os.umask(0o027)
     try:
-        answer = command(options.command).answer(options)
-        FORMATS[options.format].write(answer, sys.stdout, wide=options.wide)
+        answer: Answer = command(options.command).answer(options)
+        formats.write(options.format, answer, sys.stdout, wide=options.wide)
         sys.stdout.flush()
     except ReportError as error:
         return _failed(options, error, str(error))
@@ -127,7 +113,7 @@ def _failed(options: argparse.Namespace, error: BaseException, text: str) -> int
     if options.debug:
         shared.show_traceback(error)
     shared.say(text)
-    FORMATS[options.format].fail(text, sys.stdout)
+    formats.fail(options.format, text, sys.stdout)
     return FAILED
 
 

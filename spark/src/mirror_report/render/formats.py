@@ -1,60 +1,36 @@
-"""The formats an answer can be had in: one table for every command."""
+"""The formats an answer can be had in, each a module beside this one."""
 
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, TextIO
 
 from mirror_report.checks.verdict import EXIT_CODES
 from mirror_report.model import ConfirmDocument, Judged, Lines, Report
 from mirror_report.render import json, nagios
 from mirror_report.render.json import Answer
 
-
-class Write(Protocol):
-    """Writes an answer to a stream."""
-
-    def __call__(self, answer: Answer, out: TextIO, *, wide: bool) -> None:
-        """Write it; ``wide``: every row of it, where a format leaves some out."""
+FORMATS = ("terminal", "json", "nagios", "html")
 
 
-@dataclass(frozen=True)
-class Format:
-    """One way to write answers.
+def write(name: str, answer: Answer, out: TextIO, *, wide: bool = False) -> None:
+    """Write an answer in one format, importing its module: Rich and Jinja take their time.
 
-    :param fail: writes why there is no answer, for those who read standard output alone.
+    :param wide: every row of it, where a format leaves some out.
     """
-
-    write: Write
-    fail: Callable[[str, TextIO], None] = lambda _text, _out: None
+    import_module(f"mirror_report.render.{name}").write(answer, out, wide=wide)
 
 
-def _terminal(answer: Answer, out: TextIO, *, wide: bool) -> None:
-    # Rich is needed by the terminal alone.
-    from mirror_report.render import terminal  # noqa: PLC0415
-
-    terminal.write(answer, out, wide=wide)
-
-
-def _page(answer: Answer, out: TextIO, *, wide: bool) -> None:
-    # Jinja is needed by the page alone.
-    from mirror_report.render import html  # noqa: PLC0415
-
-    html.write(answer, out, wide=wide)
-
-
-FORMATS: Mapping[str, Format] = {
-    "terminal": Format(_terminal),
-    "json": Format(json.write),
-    "nagios": Format(nagios.write, nagios.fail),
-    "html": Format(_page),
-}
+def fail(name: str, text: str, out: TextIO) -> None:
+    """Write why there is no answer, for those who read standard output alone."""
+    if name == "nagios":
+        nagios.fail(text, out)
 
 
 def text(name: str, answer: Answer) -> str:
     """An answer in one format, for a file."""
     out = io.StringIO()
-    FORMATS[name].write(answer, out, wide=False)
+    write(name, answer, out)
     return out.getvalue()
 
 
@@ -81,6 +57,6 @@ def confirmation(document: ConfirmDocument) -> Answer:
     )
 
 
-def lines(*said: str, exit_code: int = EXIT_CODES["ok"]) -> Answer:
+def lines(*texts: str, exit_code: int = EXIT_CODES["ok"]) -> Answer:
     """Answer of a command that only says what it did."""
-    return Answer(Lines, {"lines": said}, exit_code)
+    return Answer(Lines, {"lines": texts}, exit_code)
