@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +13,7 @@ from mirror_report import units
 from mirror_report.checks import processes
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow, Settings
-from mirror_report.model import Cause, PartitionLag, UnitRecord
+from mirror_report.model import Cause, Finding, PartitionLag, UnitRecord
 from mirror_report.processes.findings import processes_of
 
 FLOW = Flow("orders", "east", "west", "orders", instance="mirrormaker")
@@ -97,9 +98,18 @@ def recorded(tmp_path):
     return settings
 
 
+def findings_in(settings: Settings, flow: Flow, kinds: Iterable[str]) -> list[Finding]:
+    return processes_of(
+        [flow],
+        [finding(kind, "", "", flow="orders") for kind in kinds],
+        units_file=settings.units_file,
+        interval_seconds=settings.lag_interval_seconds,
+        instances=settings.instances,
+    )
+
+
 def found_in(settings: Settings, *kinds: str) -> list[str]:
-    of_flow = [finding(kind, "", "", flow="orders") for kind in kinds]
-    return [each.kind for each in processes_of(settings, (FLOW,), of_flow)]
+    return [each.kind for each in findings_in(settings, FLOW, kinds)]
 
 
 def test_what_no_inventory_names_any_more_and_runs_is_told(recorded):
@@ -131,13 +141,12 @@ def test_a_process_that_rests_here_is_told_while_another_host_mirrors(
 ):
     settings = recorded(UnitRecord("mirrormaker", active, "dead", time.time()))
     flow = dataclasses.replace(FLOW, hosts=hosts)
-    of_flow = [finding(kind, "", "", flow="orders") for kind in kinds]
-    found = processes_of(settings, (flow,), of_flow)
+    found = findings_in(settings, flow, kinds)
     assert [each.kind for each in found] == told
     assert all("not running on this host" in each.message for each in found)
     # A unit that was left where the inventory has none is meant to rest.
     elsewhere = dataclasses.replace(settings, instances=())
-    assert "not_running" not in {one.kind for one in processes_of(elsewhere, (flow,), of_flow)}
+    assert "not_running" not in {one.kind for one in findings_in(elsewhere, flow, kinds)}
 
 
 def test_a_record_that_is_not_renewed_is_not_known(recorded):

@@ -1,7 +1,7 @@
 """What stands against one flow: topics, permissions, certificates, its environment file."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from mirror_report.checks import (
@@ -14,12 +14,12 @@ from mirror_report.checks import (
 )
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure
-from mirror_report.config import Flow, Settings
+from mirror_report.config import Cluster, Flow
 from mirror_report.kafka.certificates import bootstrap, examine
 from mirror_report.kafka.groups import states
 from mirror_report.kafka.permissions import ask, may_create, not_creatable
 from mirror_report.model import Finding, Observed, ReportError
-from mirror_report.observe import Clients, aliases, literals
+from mirror_report.observe import Clients, literals
 
 
 def check_flow(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
@@ -122,21 +122,24 @@ def lacking_permissions(clients: Clients, flow: Flow) -> list[Finding]:
 
 
 def ending_certificates(
-    settings: Settings, clients: Clients, flows: Sequence[Flow]
+    clients: Clients, clusters: Iterable[Cluster], days: float | None
 ) -> Iterator[Finding]:
-    """Certificates that end soon, of all clusters of the flows."""
-    for alias in dict.fromkeys(aliases(flows)):
-        cluster = settings.clusters[alias]
+    """Certificates of some clusters that end soon.
+
+    :param days: how many days count as soon; ``None``: only certificates that have ended.
+    """
+    for cluster in clusters:
         if not cluster.uses_tls:
             continue
         try:
-            brokers, kinds = clients.get(alias).listeners(), {"certificate_expiry", "not_checked"}
+            brokers = clients.get(cluster.alias).listeners()
+            kinds = {"certificate_expiry", "not_checked"}
         except ReportError:
             # That is said already; only a certificate that has ended may explain it.
             brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
         judged = certificates.judge(
-            examine(cluster, settings.credentials, brokers),
-            settings.warn.certificate_days,
+            examine(cluster, clients.credentials, brokers),
+            days,
             now_ms=time.time_ns() // 1_000_000,
         )
         yield from (finding for finding in judged if finding.kind in kinds)

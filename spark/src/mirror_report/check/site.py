@@ -55,8 +55,12 @@ def check_flows(settings: Settings, flow_name: str | None = None) -> CheckDocume
         found += releases.clusters(known)
         for flow in flows:
             found += releases.settings(flow, known.get(flow.target))
-        found += ending_certificates(settings, clients, flows)
-    found += processes_of(settings, flows, found)
+        clusters = settings.clusters_of(flow.name for flow in flows)
+        found += ending_certificates(clients, clusters, settings.warn.certificate_days)
+    found += processes_of(
+        flows, found, units_file=settings.units_file,
+        interval_seconds=settings.lag_interval_seconds, instances=settings.instances,
+    )  # fmt: skip
     findings = worst_first(once(found))
     return CheckDocument(SCHEMA_VERSION, verdict(findings), statuses, findings)
 

@@ -5,6 +5,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from mirror_report.checks import (
@@ -21,7 +22,7 @@ from mirror_report.checks import lag as lag_checks
 from mirror_report.checks import losses as loss_checks
 from mirror_report.checks import positions as position_checks
 from mirror_report.checks.verdict import failure
-from mirror_report.config import HEARTBEATS, Flow, Settings
+from mirror_report.config import HEARTBEATS, Flow, Warn
 from mirror_report.kafka import guarded
 from mirror_report.kafka.logs import open_transactions, partition_sizes
 from mirror_report.kafka.records import oldest_waiting
@@ -47,57 +48,49 @@ AGES_SECONDS = 3.0
 FlowLag = tuple[list[PartitionLag], FlowStatus, list[Finding], dict[str, Any]]
 
 
-def measure_flow(
-    settings: Settings,
-    store: Store,
-    clients: Clients,
-    flow: Flow,
-    observed: Observed,
-    known: Mapping[str, Mapping[str, Any]],
-) -> FlowLag:
-    """Measure the lag of a flow, and remember what was observed.
-
-    :param known: manifest -> what it holds of the flow.
-    :raises ReportError: the source cannot be read.
-    """
-    history = History(settings.state_directory, settings.history_days)
-    measurement = _Measurement(
-        settings, store, clients, flow, observed, known, baselines.of_flow(known["baseline"])
-    )
-    with contextlib.ExitStack() as stack:
-        try:
-            # What was seen before and what is added to it belong together.
-            stack.enter_context(history.lock())
-        except StateError as error:
-            measurement.findings.append(failure(error, flow.name))
-        return measurement.measure(history)
-
-
 @dataclass(frozen=True)
-class _Measurement:
-    """One flow at one observation.
+class FlowMeasurement:
+    """Measures the lag of one flow, and remembers what was observed.
 
-    :param known: manifest -> what it holds of the flow.
+    :param manifests: manifest -> what it holds of the flow.
     :param findings: grow while it is measured.
     """
 
-    settings: Settings
-    store: Store
     clients: Clients
+    store: Store
+    history: History
+    warn: Warn
     flow: Flow
     observed: Observed
-    known: Mapping[str, Mapping[str, Any]]
-    baseline: Baseline
+    manifests: Mapping[str, Mapping[str, Any]]
     findings: list[Finding] = field(default_factory=list)
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Where verification of the flow begins."""
+        return baselines.of_flow(self.manifests["baseline"])
 
     def _failed(self, error: ReportError) -> None:
         self.findings.append(failure(error, self.flow.name))
 
-    def measure(self, history: History) -> FlowLag:
-        flow, observed, warn = self.flow, self.observed, self.settings.warn
+    def measure(self) -> FlowLag:
+        """Measure it.
+
+        :raises ReportError: the source cannot be read.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                # What was observed before and what is added to it belong together.
+                stack.enter_context(self.history.lock())
+            except StateError as error:
+                self._failed(error)
+            return self._measured()
+
+    def _measured(self) -> FlowLag:
+        flow, observed, warn = self.flow, self.observed, self.warn
         source, mirror = observed.source, observed.mirror
         try:
-            lines = history.lines(flow.name)
+            lines = self.history.lines(flow.name)
         except StateError as error:
             lines = []
             self._failed(error)
@@ -108,25 +101,26 @@ class _Measurement:
         waiting = position_checks.waiting(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
-        admin, cluster = self.clients.get(flow.source).admin, self.settings.clusters[flow.source]
+        client = self.clients.get(flow.source)
+        admin, cluster = client.admin, client.cluster
         transactions = open_transactions(admin, source)
         reset, replaced = self._recreated()
         shifted = shifts.observe(source, observed.target, mirror, flow, drained)
-        before = self.known["shifts"]
+        before = self.manifests["shifts"]
         self.findings.extend(shifts.judge(flow, source, shifted, before, replaced))
         next_offsets = {
             place: position.next_offset
             for place, position in positions.items()
             if place[0] not in replaced
         }
-        gone, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
+        truncated, losses = self._losses(next_offsets, past, shifts.rises(shifted, before))
         evidence = lag_checks.Evidence(
             positions,
             ages=ages,
             sizes=partition_sizes(admin, {name for name, _ in waiting.keys() - drained.keys()}),
             transactions=transactions,
             losses=loss_checks.counts(losses),
-            truncated=gone,
+            truncated=truncated,
             estimates=estimates.estimates(flow, source, observed.target, mirror, replaced),
             reset_topics=reset,
         )
@@ -143,7 +137,7 @@ class _Measurement:
             *(failure(problem, flow.name) for problem in mirror.problems),
             *control.foreign(flow, mirror.foreign, time.time_ns() // 1_000_000),
         ])  # fmt: skip
-        self._remember(history, len(lines), past, drained, rows)
+        self._remember(len(lines), past, drained, rows)
         return rows, status, self.findings, shifts.remember(before, shifted)
 
     def _ages(
@@ -151,30 +145,29 @@ class _Measurement:
     ) -> dict[Place, int | None]:
         """Timestamps of the oldest records waiting, as far as they were asked for."""
         self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
-        flow, source = self.flow, self.settings.clusters[self.flow.source]
-
-        def read(some: Mapping[Place, tuple[int, int]]) -> guarded.Guarded[int | None]:
-            return oldest_waiting(
-                source, self.settings.credentials, some, AGES_SECONDS, flow.source_isolation
-            )
-
+        flow, cluster = self.flow, self.clients.get(self.flow.source).cluster
+        isolation, credentials = flow.source_isolation, self.clients.credentials
         try:
-            found = guarded.each(read, asked, AGES_SECONDS)
+            ages = guarded.each(
+                lambda part: oldest_waiting(cluster, credentials, part, AGES_SECONDS, isolation),
+                asked,
+                AGES_SECONDS,
+            )
         except ReportError as error:
             self._failed(error)
             return {}
-        self.findings.extend(lag_findings.unreadable(flow, source, asked, found.failed))
-        return found.answers
+        self.findings.extend(lag_findings.unreadable(flow, cluster, asked, ages.failed))
+        return ages.answers
 
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""
-        flow, source, ids = self.flow, self.observed.source, self.known["topics"]
-        cluster = self.settings.clusters[flow.source]
+        flow, source, ids = self.flow, self.observed.source, self.manifests["topics"]
         reset = recreated.changed_ids(ids.get("source", {}), source)
         target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
+        cluster = self.clients.get(flow.source).cluster
         self.findings.extend(recreated.on_target(flow, target_reset, cluster))
-        there = {name for name in source.topics if flow.target_topic(name) in target_reset}
-        return frozenset(reset), set(reset) | there
+        copied = {name for name in source.topics if flow.target_topic(name) in target_reset}
+        return frozenset(reset), set(reset) | copied
 
     def _losses(
         self,
@@ -188,21 +181,21 @@ class _Measurement:
         lost = loss_checks.observe(
             flow, observed, next_offsets, past, baseline=baseline, rises=rises
         )
-        gone = frozenset(
+        truncated = frozenset(
             place
             for place in lost
             if next_offsets[place] < source.topics[place[0]].partitions[place[1]].log_start
         )
         try:
             every = self.store.load("losses")
-            known = every.get(flow.name, {})
-            losses = loss_checks.remember(known, lost, source.taken_at_ms, baseline)
-            if losses != known:
+            before = every.get(flow.name, {})
+            losses = loss_checks.remember(before, lost, source.taken_at_ms, baseline)
+            if losses != before:
                 self.store.commit("losses", {**every, flow.name: losses})
         except StateError as error:
             self._failed(error)
             losses = loss_checks.remember({}, lost, source.taken_at_ms, baseline)
-        return gone, losses
+        return truncated, losses
 
     def _status(self) -> FlowStatus:
         flow, newest = self.flow, None
@@ -217,7 +210,6 @@ class _Measurement:
 
     def _remember(
         self,
-        history: History,
         before: int,
         past: partition_history.FlowHistory,
         drained: Mapping[Place, int],
@@ -226,14 +218,14 @@ class _Measurement:
         flow, source, positions = self.flow, self.observed.source, self.observed.positions
         through = partition_history.through(past, source, positions, drained)
         line = partition_history.line(past, source, positions, through, flow.source_isolation)
-        topics = {*source.topics, *source.errors}
+        topics, days = {*source.topics, *source.errors}, self.history.days
         try:
-            history.append(
+            self.history.append(
                 flow.name,
                 line,
                 before,
-                lambda lines: partition_history.thinned(lines, topics, line["at"], history.days),
+                lambda lines: partition_history.thinned(lines, topics, line["at"], days),
             )
-            history.append_lags(flow.name, line["at"], lag_over_time.by_topic(rows))
+            self.history.append_lags(flow.name, line["at"], lag_over_time.by_topic(rows))
         except StateError as error:
             self._failed(error)

@@ -10,7 +10,7 @@ from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once
 from mirror_report.config import Flow, Settings
 from mirror_report.kafka.tails import FlowTails, Tail
-from mirror_report.lag.flow import measure_flow
+from mirror_report.lag.flow import FlowMeasurement
 from mirror_report.model import (
     Finding,
     FlowStatus,
@@ -52,11 +52,13 @@ class LagResult:
 def measure_lag(
     settings: Settings, store: Store, flow_name: str | None = None, *, topics: bool = False
 ) -> LagResult:
-    """Measure lag once and remember what was seen.
+    """Measure lag once and remember what was observed.
 
-    :param topics: judge the topics' settings too, not only what stops the mirror.
+    :param topics: check the topics' settings too, not only what stops the mirror.
     """
     flows = settings.chosen(flow_name)
+    history = History(settings.state_directory, settings.history_days)
+    observe = observe_flow if topics else observe_lag
     result = LagResult()
     manifests = load_manifests(store, ("baseline", "topics", "shifts", "mirrors"), result.findings)
     result.tails.update({
@@ -65,18 +67,18 @@ def measure_lag(
     })  # fmt: skip
     with open_clients(settings, aliases(flows)) as clients:
         for flow in flows:
-            observe = observe_flow if topics else observe_lag
             try:
-                seen = with_later_ends(clients, flow, observe(clients, flow, result.tails))
+                observed = with_later_ends(clients, flow, observe(clients, flow, result.tails))
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 result.flows.append(status_of(flow, None))
                 continue
-            observed = _recognised(settings, flow, seen, result)
-            known = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
-            rows, status, findings, shifts = measure_flow(
-                settings, store, clients, flow, observed, known
+            observed = _recognised(settings, flow, observed, result)
+            of_flow = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
+            measurement = FlowMeasurement(
+                clients, store, history, settings.warn, flow, observed, of_flow
             )
+            rows, status, findings, shifts = measurement.measure()
             result.rows.extend(rows)
             result.flows.append(status)
             result.findings.extend(findings)
@@ -97,33 +99,40 @@ def measure_lag(
                         if lack.kind == "missing_permission"
                     ),
                 ])  # fmt: skip
-        result.findings.extend(ending_certificates(settings, clients, flows))
-    result.findings.extend(processes_of(settings, flows, result.findings, result.rows))
+        clusters = settings.clusters_of(flow.name for flow in flows)
+        days = settings.warn.certificate_days
+        result.findings.extend(ending_certificates(clients, clusters, days))
+    result.findings.extend(
+        processes_of(
+            flows, result.findings, result.rows, units_file=settings.units_file,
+            interval_seconds=settings.lag_interval_seconds, instances=settings.instances,
+        )
+    )  # fmt: skip
     result.findings[:] = once(result.findings)
     if any(flow.name in result.tails for flow in flows):
         _keep_tails(store, manifests["mirrors"], result)
     return result
 
 
-def _recognised(settings: Settings, flow: Flow, seen: Observed, result: LagResult) -> Observed:
-    """What was seen, kept in the result, with marks on the topics that have no id."""
+def _recognised(settings: Settings, flow: Flow, observed: Observed, result: LagResult) -> Observed:
+    """The observation, kept in the result, with marks on the topics that have no id."""
     try:
-        seen = replace(
-            seen,
-            source=recognised(settings, seen.source),
-            target=recognised(settings, seen.target),
+        observed = replace(
+            observed,
+            source=recognised(settings, observed.source),
+            target=recognised(settings, observed.target),
         )
     except ReportError as error:
         result.findings.append(failure(error, flow.name))
-    result.observed[flow.name] = seen
-    if seen.target_error is not None:
-        result.findings.append(failure(seen.target_error, flow.name))
-    return seen
+    result.observed[flow.name] = observed
+    if observed.target_error is not None:
+        result.findings.append(failure(observed.target_error, flow.name))
+    return observed
 
 
 def over_time(history: History, lag: LagResult) -> list[LagPoint]:
     """Lag of the topics over the last day, as far as it was measured."""
-    found: list[LagPoint] = []
+    points: list[LagPoint] = []
     for flow, observed in lag.observed.items():
         now_ms = observed.source.taken_at_ms
         try:
@@ -131,10 +140,10 @@ def over_time(history: History, lag: LagResult) -> list[LagPoint]:
         except StateError as error:
             lag.findings.append(failure(error, flow))
         else:
-            found += lag_over_time.points(
+            points += lag_over_time.points(
                 flow, measured, {row.topic for row in lag.rows if row.flow == flow}, now_ms
             )
-    return found
+    return points
 
 
 def _keep_tails(store: Store, before: Mapping[str, Any], result: LagResult) -> None:
