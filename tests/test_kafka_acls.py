@@ -53,10 +53,11 @@ from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import control, preflight  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
-from mirror_report.groups.judge import observe_groups  # noqa: E402
+from mirror_report.groups.moving import observe_groups  # noqa: E402
 from mirror_report.kafka.groups import states  # noqa: E402
 from mirror_report.kafka.permissions import granted  # noqa: E402
 from mirror_report.kafka.records import fetched_at, oldest_waiting  # noqa: E402
+from mirror_report.lag.measure import LagResult  # noqa: E402
 from mirror_report.model import ReportError  # noqa: E402
 
 acls = load("roles/kafka_acls/library/kafka_acls.py", "kafka_acls")
@@ -264,7 +265,8 @@ def lacking(lab: Lab) -> list[str]:
                 topics += internal.topics.values()
                 if SYNCED not in states(clients.get("east")):
                     found.append("groups")
-                groups = observe_groups(settings, clients, flow, seen, {}, {})
+                lag = LagResult(observed={flow.name: seen})
+                groups = observe_groups(clients, flow, lag, {}, others=[], most_reread=None)
                 found += [
                     finding.message for finding in groups.findings if finding.kind == "permission"
                 ]

@@ -8,16 +8,17 @@ import pytest
 
 from mirror_report.config import Cluster
 from mirror_report.config.load import parse
-from mirror_report.groups import judge as observe_groups
-from mirror_report.groups import proofs
+from mirror_report.groups import moving, proofs
 from mirror_report.kafka import guarded
 from mirror_report.kafka import records as probe
 from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.records import Seen
+from mirror_report.lag.measure import LagResult
 from mirror_report.model import (
     ClusterSnapshot,
     GroupParity,
     OffsetSync,
+    PartitionLag,
     PartitionSnapshot,
     Positions,
     TopicSnapshot,
@@ -99,11 +100,15 @@ class Observation:
         )
         nothing = ClusterSnapshot("c", "c", 0, {})
         observed: Any = SimpleNamespace(source=nothing, target=nothing)
-        through = {("t", 0): self.east.end} if drained else {}
-        found = observe_groups.observe_groups(settings, clients, FLOW, observed, through, {})
+        end = self.east.end
+        lag = PartitionLag(FLOW.name, "t", 0, "OK", 0, end, end, 0 if drained else 1, 0.0)
+        groups = moving.observe_groups(
+            clients, FLOW, LagResult([lag], observed={FLOW.name: observed}), {},
+            others=settings.into_one(FLOW), most_reread=settings.warn.reread_records,
+        )  # fmt: skip
         if findings is not None:
-            findings += [finding.kind for finding in found.findings]
-        return {row.group: row for row in found.rows}
+            findings += [finding.kind for finding in groups.findings]
+        return {row.group: row for row in groups.rows}
 
 
 @pytest.fixture
@@ -124,13 +129,9 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
         both.asked.append(asked)  # a child's list would be lost
         return guarded.each(read, asked, seconds)
 
-    monkeypatch.setattr(
-        observe_groups, "translation", lambda *_: Translation({("t", 0): both.syncs}, {})
-    )
-    monkeypatch.setattr(observe_groups.group_client, "states", lambda side: side.groups)
-    monkeypatch.setattr(
-        observe_groups.group_client, "committed", lambda side, names: side.committed(names)
-    )
+    monkeypatch.setattr(moving, "translation", lambda *_: Translation({("t", 0): both.syncs}, {}))
+    monkeypatch.setattr(moving.group_client, "states", lambda side: side.groups)
+    monkeypatch.setattr(moving.group_client, "committed", lambda side, names: side.committed(names))
     monkeypatch.setattr(proofs, "fetch", fetch)
     monkeypatch.setattr(proofs, "guarded", SimpleNamespace(each=each, Guarded=guarded.Guarded))
     return both

@@ -17,7 +17,7 @@ from mirror_report.check.site import check_flows
 from mirror_report.config import Cluster, Settings
 from mirror_report.confirm import flows as confirm
 from mirror_report.confirm.flows import confirm_flows
-from mirror_report.groups.judge import judge_groups
+from mirror_report.groups.moving import examine_groups
 from mirror_report.kafka import groups
 from mirror_report.kafka.connection import AuthenticationError, DeniedError
 from mirror_report.kafka.metadata import connect
@@ -45,7 +45,7 @@ def test_lag_of_a_mirror_that_is_through_is_zero(mirrored: Pair) -> None:
 
 
 def test_groups_of_a_flow_that_takes_none_along_are_not_whole(mirrored: Pair) -> None:
-    found = judge_groups(mirrored.settings(), None, lambda _: None)
+    found = examine_groups(mirrored.settings(), None, lambda _: None)
     assert [(finding.kind, finding.severity) for finding in found.findings] == [
         ("no_groups", "warning")
     ]

@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 from mm2_lab import Lab, admin, until
 
 from mirror_report.config import Settings, Warn
-from mirror_report.groups.judge import judge_groups
+from mirror_report.groups.moving import examine_groups
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
 from mirror_report.model import GroupParity, GroupPartition, Report, ReportError, TopicStatus
@@ -216,7 +216,7 @@ def test_without_syncs_that_reach_back_a_position_is_unmapped(
         flows=(replace(flow, consumer_groups=("alone", "follow-.*")),),
         state_directory=followed.bulk.directory / "blind",
     )
-    found = {group.group: group for group in judge_groups(settings, None, lambda _: None).groups}
+    found = {group.group: group for group in examine_groups(settings, None, lambda _: None).groups}
     assert found["alone"].state == "unmapped"
     # The mirror is through, so this one needs none.
     assert found["follow-end"].state == "ready"

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from mirror_report.commands import shared
-from mirror_report.groups.judge import judge_groups
+from mirror_report.groups.moving import examine_groups
 from mirror_report.render import Answer, formats
 
 
@@ -15,10 +15,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def answer(options: Namespace) -> Answer:
-    """Judge the flows' groups.
+    """Examine the flows' groups.
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
     return formats.judged(
-        judge_groups(shared.settings(options), options.flow, shared.show_progress)
+        examine_groups(shared.settings(options), options.flow, shared.show_progress)
     )

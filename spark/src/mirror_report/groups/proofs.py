@@ -19,7 +19,7 @@ BothRanges = tuple[tuple[int, int], tuple[int, int]]
 
 
 def proved_places(
-    clients: Clients, flow: Flow, wanted: Mapping[GroupPlace, Probe]
+    clients: Clients, flow: Flow, probes: Mapping[GroupPlace, Probe]
 ) -> dict[GroupPlace, int]:
     """Places on the target found by comparing records.
 
@@ -27,11 +27,11 @@ def proved_places(
     Groups that stand around one place, as those at the end do, are found by the same records.
     """
     together: dict[tuple[Place, BothRanges], list[GroupPlace]] = {}
-    for group_place, probe in wanted.items():
+    for group_place, probe in probes.items():
         ranges = (probe.ours, probe.theirs)
         together.setdefault((group_place[1:], ranges), []).append(group_place)
     left = list(islice(together, PARTITIONS))
-    found: dict[GroupPlace, int] = {}
+    proved: dict[GroupPlace, int] = {}
     for _ in range(ROUNDS):
         # One consumer can stand at one offset of a partition alone.
         turn: dict[Place, BothRanges] = {}
@@ -40,22 +40,21 @@ def proved_places(
         if not turn:
             break
         left = [each for each in left if each not in turn.items()]
-        on_source = _fetched(
-            clients, flow.source, {place: ours for place, (ours, _) in turn.items()},
-            flow.source_isolation,
-        )  # fmt: skip
-        there = {
+        source_ranges = {place: ours for place, (ours, _) in turn.items()}
+        target_ranges = {
             (flow.target_topic(topic), number): theirs
             for (topic, number), (_, theirs) in turn.items()
         }
-        on_target = _fetched(clients, flow.target, there, flow.target_isolation)
+        on_source = _fetched(clients, flow.source, source_ranges, flow.source_isolation)
+        on_target = _fetched(clients, flow.target, target_ranges, flow.target_isolation)
         for (topic, number), ranges in turn.items():
             ours = on_source.get((topic, number), [])
             theirs = on_target.get((flow.target_topic(topic), number), [])
             for group_place in together[(topic, number), ranges]:
-                if (proof := _place(wanted[group_place], ours, theirs)) is not None:
-                    found[group_place] = proof
-    return found
+                proof = _place(probes[group_place], ours, theirs)
+                if proof is not None:
+                    proved[group_place] = proof
+    return proved
 
 
 def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | None:
@@ -67,13 +66,13 @@ def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | 
     following = [record for record in ours if record.offset >= probe.offset]
     if not ours or (not following and probe.end is None):
         return None
-    wanted = following[0] if following else ours[-1]
-    same = [record.offset for record in theirs if record.same_as(wanted)]
-    if len(same) != 1:
+    original = following[0] if following else ours[-1]
+    copies = [record.offset for record in theirs if record.same_as(original)]
+    if len(copies) != 1:
         return None
     if following:
-        return same[0]
-    return probe.end if same[0] == theirs[-1].offset else None
+        return copies[0]
+    return probe.end if copies[0] == theirs[-1].offset else None
 
 
 def _fetched(
@@ -81,8 +80,8 @@ def _fetched(
 ) -> dict[Place, list[Seen]]:
     """Records of some ranges, as :func:`fetch`; partitions that cannot be read are missing."""
     cluster = clients.get(alias).cluster
-
-    def read(some: Mapping[Place, tuple[int, int]]) -> guarded.Guarded[list[Seen]]:
-        return fetch(cluster, clients.credentials, some, isolation=isolation)
-
-    return guarded.each(read, ranges, WAITING_SECONDS).answers
+    return guarded.each(
+        lambda part: fetch(cluster, clients.credentials, part, isolation=isolation),
+        ranges,
+        WAITING_SECONDS,
+    ).answers

@@ -7,7 +7,7 @@ from typing import Any
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
 from mirror_report.config import Flow, Settings
-from mirror_report.groups.judge import flow_groups
+from mirror_report.groups.moving import flow_groups
 from mirror_report.lag.measure import LagResult
 from mirror_report.model import Finding, GroupParity, Observed, ReportError, TopicStatus
 from mirror_report.observe import (
@@ -62,7 +62,10 @@ def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResu
                 result.findings.append(failure(error, flow.name))
                 continue
             result.manifests["survey"][flow.name] = topics
-            groups = flow_groups(settings, clients, flow, lag, before["groups"])
+            groups = flow_groups(
+                clients, flow, lag, before["groups"],
+                others=others, most_reread=settings.warn.reread_records,
+            )  # fmt: skip
             result.groups.extend(groups.rows)
             result.findings.extend(groups.findings)
             if groups.remembered is not None:

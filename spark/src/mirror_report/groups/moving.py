@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import control, elections, failover
@@ -48,8 +48,8 @@ class FlowGroups:
     remembered: dict[str, Any] | None = None
 
 
-def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
-    """Judge the groups of the flows alone; what it reads is read again by the next report.
+def examine_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
+    """Examine the groups of the flows alone; what it reads is read again by the next report.
 
     :returns: of the findings those about groups, and what kept anything from being known; a flow of
         which no group was examined is one.
@@ -63,80 +63,87 @@ def judge_groups(settings: Settings, flow_name: str | None, progress: Progress) 
     with open_clients(settings, aliases(flows)) as clients:
         for flow in (flow for flow in flows if flow.name in lag.observed):
             progress(f"flow {flow.name}: reading its groups")
-            groups = flow_groups(settings, clients, flow, lag, before.get(flow.name, {}))
+            groups = flow_groups(
+                clients, flow, lag, before.get(flow.name, {}),
+                others=settings.into_one(flow), most_reread=settings.warn.reread_records,
+            )  # fmt: skip
             rows += groups.rows
             findings += groups.findings
-            places = [place for row in groups.rows for place in row.partitions]
-            if not groups.findings and all(place.state == "not_synced" for place in places):
+            partitions = [partition for row in groups.rows for partition in row.partitions]
+            if not groups.findings and all(one.state == "not_synced" for one in partitions):
                 waiting = [row.group for row in groups.rows if row.partitions]
                 findings.append(failover.none_examined(flow, waiting))
     return GroupsDocument(SCHEMA_VERSION, verdict(findings), rows, findings)
 
 
 def flow_groups(
-    settings: Settings, clients: Clients, flow: Flow, lag: LagResult, before: Mapping[str, Any]
+    clients: Clients,
+    flow: Flow,
+    lag: LagResult,
+    before: Mapping[str, Any],
+    *,
+    others: Sequence[Flow],
+    most_reread: int | None,
 ) -> FlowGroups:
-    """Judge the groups of a flow whose lag was measured just now; not every engine has some.
+    """Examine the groups of a flow whose lag was measured just now; not every engine has some.
 
     :param before: what the last observation left for this one.
+    :param others: further flows into its target.
+    :param most_reread: records that may be read again in one partition; ``None``: any number.
     :returns: if a side cannot be read, that alone.
     """
     if not flow.engine.syncs_groups or not flow.consumer_groups:
         return FlowGroups()
-    drained = {
-        (row.topic, row.partition): row.log_end
-        for row in lag.rows
-        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
-    }
     try:
-        return observe_groups(settings, clients, flow, lag.observed[flow.name], drained, before)
+        return observe_groups(clients, flow, lag, before, others=others, most_reread=most_reread)
     except ReportError as error:
         return FlowGroups(findings=[failure(error, flow.name)])
 
 
 def observe_groups(
-    settings: Settings,
     clients: Clients,
     flow: Flow,
-    observed: Observed,
-    drained: Mapping[Place, int],
+    lag: LagResult,
     before: Mapping[str, Any],
+    *,
+    others: Sequence[Flow],
+    most_reread: int | None,
 ) -> FlowGroups:
-    """Judge every group the flow takes along.
+    """Examine every group the flow takes along, as :func:`flow_groups`.
 
     The target is read before the source, so that a group never seems to be further than it is.
 
-    :param drained: see :class:`Scene`.
-    :param before: what the last observation left for this one.
     :raises ReportError: a side could not be read.
     """
     source, target = clients.get(flow.source), clients.get(flow.target)
-    memory: Tails = {name: Tail.load(one) for name, one in before.get("tails", {}).items()}
-    ids, known = _ids(flow, observed), before.get("ids", {})
+    memory: Tails = {name: Tail.load(tail) for name, tail in before.get("tails", {}).items()}
+    ids, ids_before = _ids(flow, lag.observed[flow.name]), before.get("ids", {})
     replaced = {
-        name for name, pair in ids.items() if any(map(another_topic, known.get(name, pair), pair))
+        name
+        for name, pair in ids.items()
+        if any(map(another_topic, ids_before.get(name, pair), pair))
     }
     translated = translation(target, clients.credentials, flow, memory, replaced)
-    groups, unjudged, refusals = _groups(flow, source, target)
+    groups, not_examined, refusals = _groups(flow, source, target)
     topics = {topic for _, topic, _, _ in places(flow, groups)}
     theirs = target.snapshot(None, [*map(flow.target_topic, topics)], settings=False)
     ours = source.snapshot(None, topics, settings=False)
     former = before.get("elections", {})
     scene = Scene(
-        flow, ours, theirs, translated, drained=drained, bound=settings.warn.reread_records,
+        flow, ours, theirs, translated, drained=_drained(flow, lag), bound=most_reread,
         shared={
-            name for name in topics for other in settings.into_one(flow)
+            name for name in topics for other in others
             if other.source_topic(flow.target_topic(name)) is not None
         },
         source_elections=_elections(source, ours, former.get("source", {}), replaced),
         target_elections=_elections(
-            target, theirs, former.get("target", {}), map(flow.target_topic, replaced)
+            target, theirs, former.get("target", {}), {*map(flow.target_topic, replaced)}
         ),
         late={key: (position, at_ms) for key, (position, at_ms) in before.get("late", {}).items()},
     )  # fmt: skip
     proofs = proved_places(clients, flow, unproved(scene, groups))
     rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
-    rows += unjudged
+    rows += not_examined
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),
         [
@@ -146,7 +153,7 @@ def observe_groups(
         ],
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},
-            "ids": {**known, **ids},
+            "ids": {**ids_before, **ids},
             "elections": {
                 "source": elections.dump(scene.source_elections),
                 "target": elections.dump(scene.target_elections),
@@ -156,29 +163,38 @@ def observe_groups(
     )
 
 
+def _drained(flow: Flow, lag: LagResult) -> dict[Place, int]:
+    """Partitions of the source that are mirrored to their ends, and these."""
+    return {
+        (row.topic, row.partition): row.log_end
+        for row in lag.rows
+        if row.flow == flow.name and row.lag_records == 0 and row.log_end is not None
+    }
+
+
 def _groups(
     flow: Flow, source: ClusterClient, target: ClusterClient
 ) -> tuple[list[GroupOffsets], list[GroupParity], Collection[DeniedError]]:
-    """Groups to judge, rows of those that cannot be, and what may not be seen of these."""
-    wanted = [name for name in group_client.states(source) if flow.wants(name)]
-    followed = list(filter(flow.syncs, wanted))
-    states = group_client.complete_states(target, group_client.states(target), followed)
-    there, refused = _committed(target, followed)
-    here, refused_here = _committed(source, followed)
-    refused |= refused_here
-    unjudged: dict[str, GroupState] = {
+    """Groups to examine, rows of those that cannot be, and why these cannot."""
+    selected = [name for name in group_client.states(source) if flow.wants(name)]
+    synced = list(filter(flow.syncs, selected))
+    states = group_client.complete_states(target, group_client.states(target), synced)
+    on_target, refused = _committed(target, synced)
+    on_source, refused_on_source = _committed(source, synced)
+    refused |= refused_on_source
+    not_examined: dict[str, GroupState] = {
         **dict.fromkeys(refused, "unknown"),
-        **{name: "not_synced" for name in wanted if not flow.syncs(name)},
+        **{name: "not_synced" for name in selected if not flow.syncs(name)},
     }
     return (
         [
-            GroupOffsets(name, here[name], there[name], states.get(name))
-            for name in followed
+            GroupOffsets(name, on_source[name], on_target[name], states.get(name))
+            for name in synced
             if name not in refused
         ],
         [
             GroupParity(flow.name, name, state, None, None, None, ())
-            for name, state in unjudged.items()
+            for name, state in not_examined.items()
         ],
         refused.values(),
     )
@@ -188,17 +204,16 @@ def _elections(
     client: ClusterClient,
     now: ClusterSnapshot,
     before: Mapping[str, Any],
-    replaced: Iterable[str],
+    replaced: Collection[str],
 ) -> dict[Place, elections.Elections]:
-    """What is known of the leaders of some logs.
+    """What is known of the elections of leaders in some logs.
 
-    :param before: what the last observation knew; ``replaced``: topics that are others since.
+    :param before: what the last observation knew; ``replaced``: topics recreated since.
     """
-    others = {*replaced}
-    known = {place: log for place, log in elections.load(before).items() if place[0] not in others}
-    wanted = elections.wanted(now, known)
-    found = leader_epochs.of_logs(client, wanted) if wanted else {}
-    return elections.noted(now, known, found)
+    known = {at: log for at, log in elections.load(before).items() if at[0] not in replaced}
+    asked = elections.wanted(now, known)
+    epochs = leader_epochs.of_logs(client, asked) if asked else {}
+    return elections.noted(now, known, epochs)
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:
@@ -215,13 +230,13 @@ def _committed(
 ) -> tuple[dict[str, Positions], dict[str, DeniedError]]:
     """Offsets of groups, all at once; one by one only to find those we may not ask about."""
     try:
-        found = group_client.committed(client, names)
-        return {name: found.get(name, {}) for name in names}, {}
+        positions = group_client.committed(client, names)
+        return {name: positions.get(name, {}) for name in names}, {}
     except DeniedError as error:
         if len(names) == 1:
             return {}, dict.fromkeys(names, error)
     single = [_committed(client, [name]) for name in names]
     return (
-        {name: offsets for some, _ in single for name, offsets in some.items()},
+        {name: offsets for positions, _ in single for name, offsets in positions.items()},
         {name: refusal for _, refused in single for name, refusal in refused.items()},
     )
