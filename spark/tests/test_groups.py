@@ -477,12 +477,11 @@ def test_several_partitions_are_reset_together() -> None:
 
 def decoded(*pairs: tuple[int, int]) -> list[OffsetSync]:
     tail = Tail()
-    decode = offset_syncs.history(tail)
     for upstream, downstream in pairs:
         value = upstream.to_bytes(8, "big") + downstream.to_bytes(8, "big")
-        found = decode(SimpleNamespace(key=b"\0\1t\0\0\0\0", value=value, timestamp=NOW))
-        assert found is not None
-        tail.latest[found[0]] = found[1]
+        record = SimpleNamespace(key=b"\0\1t\0\0\0\0", value=value, timestamp=NOW)
+        key, syncs = offset_syncs.history(tail, record)
+        tail.latest[key] = syncs
     (some,) = offset_syncs.by_partition(Tail.load(json.loads(json.dumps(tail.dump())))).values()
     return some
 

@@ -70,8 +70,9 @@ def checkpoint(key: bytes | None, value: bytes | None) -> tuple[GroupPlace, tupl
     group, rest = _string(key)
     topic, rest = _string(rest)
     (partition,) = _numbers(">i", rest)
-    offsets = _numbers(">qq", _versioned(value, 16))
-    _, rest = _string(_versioned(value, None)[16:])
+    versioned = _versioned(value)
+    offsets = _numbers(">qq", versioned[:16])
+    _, rest = _string(versioned[16:])
     _numbers("", rest)
     return (group, topic, partition), offsets
 
@@ -146,12 +147,12 @@ def _numbers(layout: str, data: bytes | None) -> tuple[int, ...]:
     return struct.unpack(layout, data or b"")
 
 
-def _versioned(data: bytes | None, length: int | None) -> bytes:
-    """What follows the version, all or its beginning."""
+def _versioned(data: bytes | None) -> bytes:
+    """What follows the version."""
     data = data or b""
     if data[:2] != VERSION.to_bytes(2, "big"):
         raise FormatError(f"{_shown(data)} has not version {VERSION}")
-    return data[2:] if length is None else data[2 : 2 + length]
+    return data[2:]
 
 
 def _shown(data: bytes | None) -> str:

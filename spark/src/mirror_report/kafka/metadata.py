@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka import TopicPartition
@@ -23,6 +23,7 @@ UNKNOWN_TOPIC = 3
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 
+@dataclass(frozen=True)
 class ClusterClient:
     """One open admin client.
 
@@ -31,12 +32,9 @@ class ClusterClient:
     :param marks: topic -> what stands for its id where the cluster has none.
     """
 
-    def __init__(
-        self, cluster: Cluster, admin: Any, marks: Mapping[str, str] | None = None
-    ) -> None:
-        self.cluster = cluster
-        self.admin = admin
-        self._marks = marks or {}
+    cluster: Cluster
+    admin: Any
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def release(self) -> tuple[int, ...]:
         """The release that the oldest broker asked so far answers as.
@@ -121,20 +119,22 @@ class ClusterClient:
             elif code not in (0, UNKNOWN_TOPIC):
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
         offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
-        configs, sources = self._configs(offsets) if settings else ({}, {})
+        configs = self._configs(offsets) if settings else {}
         sizes = logs.leader_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
         topics = {
             name: TopicSnapshot(
                 name=name,
-                topic_id=_topic_id(readable[name]) or self._marks.get(name, ""),
+                topic_id=_topic_id(readable[name]) or self.marks.get(name, ""),
                 partitions={
                     number: replace(log, bytes=sizes.get((name, number)))
                     for number, log in partitions.items()
                 },
-                configs=configs.get(name, {}),
+                configs={key: setting["value"] for key, setting in configs.get(name, {}).items()},
                 bytes=_sum(sizes.get((name, number)) for number in partitions),
                 operations=_operations(readable[name]),
-                config_sources=sources.get(name, {}),
+                config_sources={
+                    key: setting["config_source"] for key, setting in configs.get(name, {}).items()
+                },
             )
             for name, partitions in sorted(offsets.items())
         }
@@ -153,11 +153,11 @@ class ClusterClient:
     ) -> list[dict[str, Any]]:
         """Topics as Kafka describes them: those of the cluster that match, and those named."""
         with explained(self.cluster, "describe topics", "DESCRIBE on the topics"):
-            every = [] if matches is None else self.admin.describe_topics()
-            found = [topic for topic in every if matches is None or matches(topic["name"])]
-            if missing := sorted(set(names) - {topic["name"] for topic in found}):
-                found += self.admin.describe_topics(missing)
-        return found
+            all_topics = self.admin.describe_topics() if matches else []
+            topics = [topic for topic in all_topics if matches and matches(topic["name"])]
+            if missing := sorted(set(names) - {topic["name"] for topic in topics}):
+                topics += self.admin.describe_topics(missing)
+        return topics
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic our identity may see -> number of its partitions."""
@@ -171,15 +171,12 @@ class ClusterClient:
     def newest_record(self, topic: str) -> int | None:
         """Highest record timestamp of a topic (ms); ``None``: no record, no topic, or hidden."""
         try:
-            (found,) = self.admin.describe_topics([topic])
-            if found["error_code"]:
+            (described,) = self.admin.describe_topics([topic])
+            if described["error_code"]:
                 return None
-            places = [
-                TopicPartition(topic, partition["partition_index"])
-                for partition in found["partitions"]
-            ]
             newest = self.admin.list_partition_offsets(
-                dict.fromkeys(places, OffsetSpec.MAX_TIMESTAMP), timeout_ms=REQUEST_TIMEOUT_MS
+                dict.fromkeys(_partitions(described), OffsetSpec.MAX_TIMESTAMP),
+                timeout_ms=REQUEST_TIMEOUT_MS,
             )
         except KafkaError:
             # Brokers below 3.0 do not know the question.
@@ -193,59 +190,52 @@ class ClusterClient:
         :raises ClusterError: it cannot be asked.
         """
         with explained(self.cluster, f"ask for times of {topic}", f"DESCRIBE on topic {topic}"):
-            (found,) = self.admin.describe_topics([topic])
-            places = [
-                TopicPartition(topic, partition["partition_index"])
-                for partition in found["partitions"]
-            ]
+            (described,) = self.admin.describe_topics([topic])
             # The first record of 1970 or later: brokers of every release know it.
             first = self.admin.list_partition_offsets(
-                dict.fromkeys(places, 0), timeout_ms=REQUEST_TIMEOUT_MS
+                dict.fromkeys(_partitions(described), 0), timeout_ms=REQUEST_TIMEOUT_MS
             )
         return any(result.offset >= 0 for result in first.values() if result is not None)
 
-    def _configs(
-        self, names: Collection[str]
-    ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-        """Effective settings, and where each is from; a topic we may not ask about is empty."""
+    def _configs(self, names: Collection[str]) -> dict[str, dict[str, dict[str, str]]]:
+        """Effective settings by topic, each as Kafka describes it; none if we may not ask."""
         if not names:
-            return {}, {}
+            return {}
         with explained(self.cluster, "read topic settings", "DESCRIBE_CONFIGS on the topics"):
             answer = self.admin.describe_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, name) for name in names],
                 config_filter="all",
             ).get("topic", {})
         # Sensitive settings come without a value.
-        shown = {
-            name: {key: setting for key, setting in some.items() if setting["value"] is not None}
-            for name, some in answer.items()
+        return {
+            name: {key: setting for key, setting in configs.items() if setting["value"] is not None}
+            for name, configs in answer.items()
         }
-        values, sources = (
-            {
-                name: {key: setting[what] for key, setting in some.items()}
-                for name, some in shown.items()
-            }
-            for what in ("value", "config_source")
-        )
-        return values, sources
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
     """Of what is known; ``None``: of nothing."""
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known else None
+    not_none = [size for size in sizes if size is not None]
+    return sum(not_none) if not_none else None
+
+
+def _partitions(described: Mapping[str, Any]) -> list[TopicPartition]:
+    return [
+        TopicPartition(described["name"], partition["partition_index"])
+        for partition in described["partitions"]
+    ]
 
 
 def _topic_id(described: Mapping[str, Any]) -> str:
     """Id of a topic; brokers below 2.8 answer without, or with one that is all zero."""
-    found = str(described.get("topic_id") or "")
-    return "" if found == NO_TOPIC_ID else found
+    topic_id = str(described.get("topic_id") or "")
+    return "" if topic_id == NO_TOPIC_ID else topic_id
 
 
 def _operations(described: Mapping[str, Any]) -> tuple[str, ...] | None:
     """What we may do; brokers below 2.3 do not say."""
-    found = described.get("authorized_operations")
-    return None if found is None else tuple(found)
+    operations = described.get("authorized_operations")
+    return None if operations is None else tuple(operations)
 
 
 @contextlib.contextmanager
@@ -259,4 +249,4 @@ def connect(
     :raises AuthenticationError: a broker answered and refused the identity.
     """
     with open_admin(cluster, credentials) as admin:
-        yield ClusterClient(cluster, admin, marks)
+        yield ClusterClient(cluster, admin, marks or {})

@@ -11,6 +11,7 @@ purpose. With the same syncs the report finds the place itself.
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mirror_report.config import Credentials, Flow
@@ -51,32 +52,30 @@ def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
     return {_place(key): OffsetSync(*sync) for key, sync in sorted(tail.latest.items())}
 
 
-def history(tail: Tail) -> Decode:
+def history(tail: Tail, record: Any) -> tuple[str, Any]:
     """Decode into growing lists, thinned out; a side that goes back begins a new one.
 
     The source does when the mirror was set back or the log lost its tail, the target when that one
     did or was created again; the first sync of such a list says so.
     """
-
-    def decode(record: Any) -> tuple[str, Any]:
-        key, sync = newest(record)
-        some = tail.latest.get(key, [])
-        upstream, downstream = some[-1][:2] if some else (-1, -1)
-        if sync[:2] == [upstream, downstream]:
-            return key, some
-        if sync[0] == upstream and sync[1] > downstream:
-            sync += some.pop()[3:]
-        elif sync[0] <= upstream or sync[1] <= downstream:
-            some, sync = [], [*sync, True]
-        some.append(sync)
-        return key, thinned(some) if len(some) > 2 * SYNCS_KEPT else some
-
-    return decode
+    key, sync = newest(record)
+    syncs = tail.latest.get(key, [])
+    upstream, downstream = syncs[-1][:2] if syncs else (-1, -1)
+    if sync[:2] == [upstream, downstream]:
+        return key, syncs
+    if sync[0] == upstream and sync[1] > downstream:
+        sync += syncs.pop()[3:]
+    elif sync[0] <= upstream or sync[1] <= downstream:
+        syncs, sync = [], [*sync, True]
+    syncs.append(sync)
+    return key, thinned(syncs) if len(syncs) > 2 * SYNCS_KEPT else syncs
 
 
 def by_partition(tail: Tail) -> dict[Place, list[OffsetSync]]:
     """What growing lists hold."""
-    return {_place(key): [OffsetSync(*sync) for sync in some] for key, some in tail.latest.items()}
+    return {
+        _place(key): [OffsetSync(*sync) for sync in syncs] for key, syncs in tail.latest.items()
+    }
 
 
 def _place(key: str) -> Place:
@@ -95,9 +94,9 @@ def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """
     kept: dict[int, list[Sequence[int]]] = {}
     for sync in syncs:
-        some = kept.setdefault((syncs[-1][0] - sync[0]).bit_length(), [])
-        some[1:] = [sync]
-    return sorted((sync for some in kept.values() for sync in some), key=lambda sync: sync[0])
+        ends = kept.setdefault((syncs[-1][0] - sync[0]).bit_length(), [])
+        ends[1:] = [sync]
+    return sorted((sync for ends in kept.values() for sync in ends), key=lambda sync: sync[0])
 
 
 def since(
@@ -115,10 +114,10 @@ def since(
     :raises ClusterError: the topic may not be read.
     """
     name = flow.offset_syncs_topic
-    seen = client.snapshot(None, [name], settings=False)
-    if name in seen.errors:
-        raise ClusterError(f"cluster {client.cluster.alias}: {seen.errors[name]}")
-    if (topic := seen.topics.get(name)) is None:
+    snapshot = client.snapshot(None, [name], settings=False)
+    if name in snapshot.errors:
+        raise ClusterError(f"cluster {client.cluster.alias}: {snapshot.errors[name]}")
+    if (topic := snapshot.topics.get(name)) is None:
         return {}, dict(before)
     if topic.operations is not None and "READ" not in topic.operations:
         raise DeniedError(
@@ -129,24 +128,20 @@ def since(
     tail = Tail.load(before) if before else Tail()
     tail.fit(topic, time.time_ns() // 1_000_000)
     skip_old(tail, topic)
-    reads = [(topic, tail, _every(tail))]
+    reads = [(topic, tail, partial(_every, tail))]
     for problem in catch_up(client.cluster, credentials, reads, timeout_seconds).values():
         raise problem
-    found = by_partition(tail)
+    syncs = by_partition(tail)
     tail.latest = {}
-    return found, tail.dump()
+    return syncs, tail.dump()
 
 
-def _every(tail: Tail) -> Decode:
+def _every(tail: Tail, record: Any) -> tuple[str, Any]:
     """Decode into growing lists."""
-
-    def decode(record: Any) -> tuple[str, Any]:
-        key, sync = newest(record)
-        some = tail.latest.setdefault(key, [])
-        some.append(sync)
-        return key, some
-
-    return decode
+    key, sync = newest(record)
+    syncs = tail.latest.setdefault(key, [])
+    syncs.append(sync)
+    return key, syncs
 
 
 def translation(
@@ -174,7 +169,7 @@ def translation(
             reads.append((topic, tail, _checkpoint))
         else:
             skip_old(tail, topic)
-            reads.append((topic, tail, history(tail)))
+            reads.append((topic, tail, partial(history, tail)))
     problems |= catch_up(client.cluster, credentials, reads, timeout_seconds)
     _forget(flow, tails, recreated)
     behind = {*problems, *(topic.name for topic, tail, _ in reads if tail.left(topic) > 0)}
@@ -200,16 +195,16 @@ def _forget(flow: Flow, tails: Tails, recreated: Collection[str]) -> None:
     ):
         if name in tails:
             tails[name].latest = {
-                key: one
-                for key, one in tails[name].latest.items()
+                key: sync
+                for key, sync in tails[name].latest.items()
                 if json.loads(key)[at] not in topics
             }
 
 
 def _checkpoints(flow: Flow, tail: Tail | None) -> dict[GroupPlace, OffsetSync]:
-    latest = ((json.loads(key), one) for key, one in (tail.latest if tail else {}).items())
+    latest = ((json.loads(key), sync) for key, sync in (tail.latest if tail else {}).items())
     return {
-        (group, topic, partition): OffsetSync(*one)
-        for (group, there, partition), one in latest
-        if (topic := flow.source_topic(there)) is not None
+        (group, topic, partition): OffsetSync(*sync)
+        for (group, target_topic, partition), sync in latest
+        if (topic := flow.source_topic(target_topic)) is not None
     }

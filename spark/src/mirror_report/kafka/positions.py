@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mirror_report.config import Credentials, Flow
@@ -72,20 +73,20 @@ def mirror_status(
 def _decoders(flow: Flow) -> dict[str, Decode]:
     """Topics on the target that the mirror keeps for itself, and how to decode their records."""
     engine = flow.engine
-    known: tuple[tuple[bool, str, Decode], ...] = (
+    topics: tuple[tuple[bool, str, Decode], ...] = (
         (
             engine.positions is PositionStore.CONNECT_OFFSETS,
             flow.offset_topic,
-            _offset_decoder(flow.source, flow.connectors[0]),
+            partial(_offset, flow.source, flow.connectors[0]),
         ),
         (
             engine.workers is WorkerStore.STATUS_TOPIC,
             flow.status_topic,
-            _state_decoder(flow.connectors),
+            partial(_state, flow.connectors),
         ),
         (engine.has_offset_syncs, flow.offset_syncs_topic, offset_syncs.newest),
     )
-    return {topic: decode for kept, topic, decode in known if kept}
+    return {topic: decode for is_kept, topic, decode in topics if is_kept}
 
 
 def _from_own_topics(
@@ -133,48 +134,40 @@ def _from_own_topics(
     )
 
 
-def _offset_decoder(source: str, connector: str) -> Decode:
-    """Decode offsets of one source cluster: partition -> last offset copied, and when (ms).
+def _offset(source: str, connector: str, record: Any) -> tuple[str, Any] | None:
+    """Decode an offset of one source cluster: partition, and last offset copied and when (ms).
 
     :param source: alias of the cluster.
     :param connector: what copies its records.
     """
-
-    def decode(record: Any) -> tuple[str, Any] | None:
-        entry = formats.source_offset(record.key, record.value, connector, source)
-        if entry is None:
-            return None
-        place, offset = entry
-        return json.dumps(place), None if offset is None else [offset, record.timestamp]
-
-    return decode
+    entry = formats.source_offset(record.key, record.value, connector, source)
+    if entry is None:
+        return None
+    place, offset = entry
+    return json.dumps(place), None if offset is None else [offset, record.timestamp]
 
 
 def _positions(tail: Tail) -> tuple[Positions, dict[Place, int]]:
     """Next offsets to mirror, and when (ms) each was committed."""
-    found: Positions = {}
+    positions: Positions = {}
     committed_at_ms: dict[Place, int] = {}
     for key, (offset, at_ms) in sorted(tail.latest.items()):
         topic, partition = json.loads(key)
-        found.setdefault(topic, {})[partition] = offset + 1
+        positions.setdefault(topic, {})[partition] = offset + 1
         committed_at_ms[topic, partition] = at_ms
-    return found, committed_at_ms
+    return positions, committed_at_ms
 
 
-def _state_decoder(connectors: Collection[str]) -> Decode:
-    """Decode states of a flow's connectors, of which a Connect cluster may have others.
+def _state(connectors: Collection[str], record: Any) -> tuple[str, Any] | None:
+    """Decode a state of a flow's connectors, beside which a Connect cluster may have others.
 
-    Connector and task -> state, and why it failed.
+    Connector and task, and state with why it failed.
     """
-
-    def decode(record: Any) -> tuple[str, Any] | None:
-        entry = formats.status(record.key, record.value)
-        if entry is None:
-            return None
-        (connector, task), state = entry
-        return (json.dumps([connector, task]), state) if connector in connectors else None
-
-    return decode
+    entry = formats.status(record.key, record.value)
+    if entry is None:
+        return None
+    (connector, task), state = entry
+    return (json.dumps([connector, task]), state) if connector in connectors else None
 
 
 def _workers(tail: Tail) -> tuple[WorkerState, ...]:
