@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror_report import __version__
-from mirror_report.checks.verdict import failure, verdict, worst_first
+from mirror_report.checks.verdict import EXIT_CODES, failure, verdict, worst_first
 from mirror_report.config import Settings
 from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
@@ -53,7 +53,8 @@ class Metrics:
 
     def write_failure(self) -> None:
         """Replace the file by one that says only that there is no report."""
-        self._replace(lambda run: prometheus.of_failure(self._plane, run, __version__))
+        status = EXIT_CODES["unknown"]
+        self._replace(lambda run: prometheus.of_report(self._plane, status, run, __version__))
 
     def _samples(
         self, plain: Mapping[str, Any], run: Mapping[str, float]

@@ -13,7 +13,7 @@ from mirror_report.cli import parser
 from mirror_report.model import CheckDocument, LagDocument, Report
 from mirror_report.render import figures, rows
 from mirror_report.render import json as render_json
-from mirror_report.render.json import DocumentError
+from mirror_report.state.store import StateError
 
 
 def against(name: str) -> jsonschema.Draft202012Validator:
@@ -107,7 +107,7 @@ def test_document_is_read_back() -> None:
     ["", "[]", "{}", '{"schema_version": "9.0.0"}', '{"schema_version": "2.0.0", "flows": [1]}'],
 )
 def test_foreign_or_damaged_document_is_refused(text: str) -> None:
-    with pytest.raises(DocumentError, match="mirror-report run"):
+    with pytest.raises(StateError, match="mirror-report run"):
         render_json.loads(text)
 
 
@@ -184,6 +184,6 @@ def test_moment_outside_every_calendar_is_shown_as_a_number(value: int | None, t
 
 def test_flow_is_named_once() -> None:
     plain = render_json.document(report())["findings"][0] | {"flow": "orders"}
-    assert figures.said(plain | {"message": "t: lost"}) == "orders: t: lost"
-    assert figures.said(plain | {"message": "orders/t: lost"}) == "orders/t: lost"
-    assert figures.said(plain | {"flow": None, "message": "lost"}) == "lost"
+    assert figures.message(plain | {"message": "t: lost"}) == "orders: t: lost"
+    assert figures.message(plain | {"message": "orders/t: lost"}) == "orders/t: lost"
+    assert figures.message(plain | {"flow": None, "message": "lost"}) == "lost"

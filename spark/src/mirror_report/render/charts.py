@@ -29,7 +29,7 @@ def lines(history: Sequence[Row]) -> list[dict[str, Any]]:
     grouped: dict[tuple[str, str], list[Row]] = {}
     for point in history:
         grouped.setdefault((point["flow"], point["topic"]), []).append(point)
-    drawn = (_line(*key, sorted(some, key=_at)) for key, some in grouped.items())
+    drawn = (_line(*key, sorted(points, key=_at)) for key, points in grouped.items())
     late = (topic for topic in drawn if topic["highest"])
     return sorted(late, key=lambda topic: (-(topic["now"] or 0), -topic["highest"], topic["topic"]))
 
@@ -82,13 +82,13 @@ def _line(flow: str, topic: str, points: Sequence[Row]) -> dict[str, Any]:
 
 def _pieces(places: Sequence[tuple[float, float] | None]) -> Iterator[dict[str, str]]:
     """Paths of what is known; where it is not the line has a gap."""
-    for there, some in groupby(places, lambda place: place is not None):
-        known = [value for value in some if value is not None]
-        if there:
-            path = " ".join(f"{x} {y}" for x, y in known)
-            start, end = known[0][0], known[-1][0]
+    for _, run in groupby(places, lambda place: place is not None):
+        piece = [place for place in run if place is not None]
+        if piece:
+            path = " ".join(f"{x} {y}" for x, y in piece)
+            start, end = piece[0][0], piece[-1][0]
             yield {
-                "line": f"M{path}" if len(known) > 1 else f"M{path} h1",
+                "line": f"M{path}" if len(piece) > 1 else f"M{path} h1",
                 "area": f"M{start} {HEIGHT} L{path} L{end} {HEIGHT}Z",
             }
 
@@ -101,10 +101,10 @@ def strips(topics: Sequence[Row], most: int) -> tuple[list[dict[str, Any]], int]
     :returns: the drawings, and how many partitions are left out.
     """
     every = [
-        (min(rank(STATUSES, status) for _, status in some), i, name)
+        (min(rank(STATUSES, status) for _, status in hours), i, name)
         for i, topic in enumerate(topics)
-        for name, some in topic["strip"].items()
-        if some
+        for name, hours in topic["strip"].items()
+        if hours
     ]
     chosen: dict[int, list[str]] = {}
     for _, i, name in sorted(every)[:most]:
@@ -114,7 +114,7 @@ def strips(topics: Sequence[Row], most: int) -> tuple[list[dict[str, Any]], int]
 
 
 def _strips_of(topic: Row, names: Sequence[str]) -> dict[str, Any]:
-    hours = sorted({at for some in topic["strip"].values() for at, _ in some})[-HOURS:]
+    hours = sorted({at for strip in topic["strip"].values() for at, _ in strip})[-HOURS:]
     place = {at: i for i, at in enumerate(hours)}
     return {
         "flow": topic["flow"],
@@ -130,8 +130,8 @@ def _number(name: str) -> tuple[int, str]:
     return (int(name) if name.isdigit() else -1, name)
 
 
-def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str, Any]:
-    cells = sorted((place[at], at, status) for at, status in some if at in place)
+def _strip(name: str, hours: Sequence[Any], place: Mapping[int, int]) -> dict[str, Any]:
+    cells = sorted((place[at], at, status) for at, status in hours if at in place)
     bars = [
         {
             "x": run[0][0],
@@ -146,13 +146,13 @@ def _strip(name: str, some: Sequence[Any], place: Mapping[int, int]) -> dict[str
         }
         for status, run in _runs(cells)
     ]
-    counted = Counter(status for _, _, status in cells)
-    said = ", ".join(f"{count} {figures.words(status)}" for status, count in counted.most_common())
-    who = "All partitions" if name == "*" else f"Partition {name}"
+    counts = Counter(status for _, _, status in cells).most_common()
+    summary = ", ".join(f"{count} {figures.words(status)}" for status, count in counts)
+    title = "All partitions" if name == "*" else f"Partition {name}"
     return {
         "name": "all" if name == "*" else name,
         "bars": bars,
-        "label": f"{who}, hours: {said or 'none of late'}",
+        "label": f"{title}, hours: {summary or 'none of late'}",
     }
 
 

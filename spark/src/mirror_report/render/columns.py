@@ -52,12 +52,12 @@ class Column:
         return "critical" if self.alarm else None
 
 
-def shown(columns: Iterable[Column], some: Sequence[Row]) -> list[Column]:
+def shown(columns: Iterable[Column], table_rows: Sequence[Row]) -> list[Column]:
     """Columns in which there is something."""
     return [
         column
         for column in columns
-        if column.always or not DULL.issuperset(column.cell(row) for row in some)
+        if column.always or not DULL.issuperset(column.cell(row) for row in table_rows)
     ]
 
 
@@ -72,10 +72,10 @@ def lag(topics: Sequence[Row]) -> list[Column]:
     ]
 
 
-def lag_partitions(some: Sequence[Row]) -> list[Column]:
+def lag_partitions(partitions: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.lag_by_partition`."""
     return [
-        *_flow(some),
+        *_flow(partitions),
         _text("topic"),
         _figure("partition", "partition", str),
         _state("state"),
@@ -113,12 +113,12 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
 
     :param strategy: whether to say how topics are compared even if it is by timestamp.
     """
-    said = strategy or any(topic["strategy"] != "timestamp" for topic in topics)
+    compared_by = _text("compared by", "strategy", figures.words, spare=1)
     return [
         *_flow(topics),
         _text("topic"),
         _state("status"),
-        *([_text("compared by", "strategy", figures.words, spare=1)] if said else []),
+        *([compared_by] if strategy or {row["strategy"] for row in topics} - {"timestamp"} else []),
         Column("verified", lambda row: figures.number(_verified(row)), _verified),
         _figure("in flight", "in_flight_records", always=False),
         _figure("skipped", "skipped_records", always=False),
@@ -141,10 +141,10 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
     ]
 
 
-def mismatches(some: Sequence[Row]) -> list[Column]:
+def mismatches(partitions: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.mismatches`."""
     return [
-        *_flow(some),
+        *_flow(partitions),
         _text("topic"),
         _text("class", show=figures.words),
         _text("partition", right=True),
@@ -152,13 +152,13 @@ def mismatches(some: Sequence[Row]) -> list[Column]:
     ]
 
 
-def groups(some: Sequence[Row]) -> list[Column]:
+def groups(sorted_groups: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.groups_worst_first`."""
     return [
-        *_flow(some),
+        *_flow(sorted_groups),
         _text("group"),
         _state("state"),
-        _figure("ready", "readiness", figures.known_share),
+        _figure("ready", "readiness", figures.share_or_unknown),
         *_failover(),
         _count("unmapped"),
         _count("stale"),
@@ -183,15 +183,15 @@ def group_partitions() -> list[Column]:
 
 def _failover() -> list[Column]:
     return [
-        Column("re-read", figures.at_least("reread"), _key("reread")),
-        Column("skipped", figures.at_least("skip"), _key("skip"), alarm=True),
+        Column("re-read", lambda row: figures.at_least(row, "reread"), _key("reread")),
+        Column("skipped", lambda row: figures.at_least(row, "skip"), _key("skip"), alarm=True),
     ]
 
 
-def differences(some: Sequence[Row]) -> list[Column]:
+def differences(settings: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.differences`."""
     return [
-        *_flow(some),
+        *_flow(settings),
         _text("topic"),
         _text("setting", "name"),
         _text("source", show=figures.setting),
@@ -200,9 +200,9 @@ def differences(some: Sequence[Row]) -> list[Column]:
     ]
 
 
-def not_selected(some: Sequence[Row]) -> list[Column]:
+def not_selected(topics: Sequence[Row]) -> list[Column]:
     """Columns of :func:`~mirror_report.render.rows.not_selected`."""
-    return [*_flow(some), _text("topic"), _text("reason")]
+    return [*_flow(topics), _text("topic"), _text("reason")]
 
 
 def flows() -> list[Column]:
@@ -213,7 +213,7 @@ def flows() -> list[Column]:
         _text("from", "source"),
         _text("to", "target"),
         _text("group", "group_id"),
-        _text("is", "group_state", figures.known),
+        _text("is", "group_state", figures.text_or_unknown),
         Column("topics", lambda row: figures.number(_topics(row)), _topics),
         _figure("coverage", "coverage", figures.share),
         _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
@@ -234,9 +234,9 @@ def samples() -> list[Column]:
     ]
 
 
-def _flow(some: Sequence[Row]) -> list[Column]:
+def _flow(table_rows: Sequence[Row]) -> list[Column]:
     """Name of the flow, where there is more than one."""
-    return [_text("flow")] if len({row["flow"] for row in some}) > 1 else []
+    return [_text("flow")] if len({row["flow"] for row in table_rows}) > 1 else []
 
 
 def _text(

@@ -1,4 +1,4 @@
-"""Numbers and times as people read them; ``None`` is said, never shown as 0."""
+"""Numbers and times as people read them; ``None`` is shown as unknown or nothing, never as 0."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -108,8 +108,8 @@ def share(value: float | None) -> str:
     return "100 %" if value >= 1 else f"{min(value * 100, 99.99):.2f} %"
 
 
-def known_share(value: float | None) -> str:
-    """Percentage of what is there, known or not."""
+def share_or_unknown(value: float | None) -> str:
+    """Percentage of what exists, whether it is known or not."""
     return UNKNOWN if value is None else share(value)
 
 
@@ -134,19 +134,15 @@ def image(row: Mapping[str, Any]) -> str:
     return f"≥ {value}" + (f" ({estimate(probable)})" if probable is not None else "")
 
 
-def at_least(key: str) -> Callable[[Mapping[str, Any]], str]:
+def at_least(row: Mapping[str, Any], key: str) -> str:
     """Records of which there may be more than is known, and how many at most.
 
     :param key: of the number; with ``_at_most`` behind it, of its bound.
     """
-
-    def show(row: Mapping[str, Any]) -> str:
-        least, most = row[key], row.get(f"{key}_at_most", row[key])
-        if least is None or most == least:
-            return number(least)
-        return f"≥ {number(least)}" + (f", ≤ {number(most)}" if most is not None else "")
-
-    return show
+    least, most = row[key], row.get(f"{key}_at_most", row[key])
+    if least is None or most == least:
+        return number(least)
+    return f"≥ {number(least)}" + (f", ≤ {number(most)}" if most is not None else "")
 
 
 def size(value: int | None) -> str:
@@ -154,7 +150,7 @@ def size(value: int | None) -> str:
     return "null" if value is None else number(value)
 
 
-def known(value: str | None) -> str:
+def text_or_unknown(value: str | None) -> str:
     """Text that may not be known."""
     return value or UNKNOWN
 
@@ -169,8 +165,8 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def said(finding: Mapping[str, Any]) -> str:
+def message(finding: Mapping[str, Any]) -> str:
     """Message of a finding, with the flow named once."""
-    flow, message = finding["flow"], str(finding["message"])
-    known = flow is None or message.startswith((f"{flow}:", f"{flow}/"))
-    return message if known else f"{flow}: {message}"
+    flow, text = finding["flow"], str(finding["message"])
+    names_flow = flow is None or text.startswith((f"{flow}:", f"{flow}/"))
+    return text if names_flow else f"{flow}: {text}"

@@ -33,8 +33,8 @@ def shown(
 ) -> dict[str, Any]:
     """A report document as it is now: its age in the verdict, and unknown once it is too old.
 
-    The verdict says as well how old the oldest scan of a compacted topic is.
-    ``critical`` beats ``unknown`` here as everywhere: what an old report proved lost stays said.
+    The verdict says as well how old the oldest scan of a compacted topic is. ``critical`` beats
+    ``unknown`` here as everywhere: what an old report proved lost stays in the verdict.
 
     :param now: ``None``: the moment it was made.
     :raises ReportError: it does not say when that was.
@@ -52,18 +52,14 @@ def shown(
     age = (now - made).total_seconds()
     plain = {**report, "age_seconds": max(0.0, age), "valid_until": until.strftime(FORM)}
     if problem := _problem(age, now > until, interval_seconds):
-        found = worst_first([problem, *(Finding(**finding) for finding in report["findings"])])
-        plain["findings"] = [dataclasses.asdict(finding) for finding in found]
-        plain["verdict"] = dataclasses.asdict(verdict(found))
-    ago = f"{figures.seconds(age)} ago" if age >= 1 else "now"
-    text = f"{plain['verdict']['text']}{_scanned(report, now)} (made {ago})"
+        findings = worst_first([problem, *(Finding(**finding) for finding in report["findings"])])
+        plain["findings"] = [dataclasses.asdict(finding) for finding in findings]
+        plain["verdict"] = dataclasses.asdict(verdict(findings))
+    text = str(plain["verdict"]["text"])
+    if (scanned := scan_age(report, now)) is not None:
+        text += f"; compacted topics compared as a whole {figures.seconds(scanned)} ago"
+    text += f" (made {f'{figures.seconds(age)} ago' if age >= 1 else 'now'})"
     return plain | {"verdict": plain["verdict"] | {"text": text}}
-
-
-def _scanned(report: Mapping[str, Any], now: datetime) -> str:
-    age = scan_age(report, now)
-    ago = "" if age is None else f"{figures.seconds(age)} ago"
-    return f"; compacted topics compared as a whole {ago}" if ago else ""
 
 
 def scan_age(report: Mapping[str, Any], now: datetime) -> float | None:

@@ -53,7 +53,7 @@ def render(report: Mapping[str, Any]) -> str:
         "seconds": figures.seconds,
         "moment": figures.moment,
         "words": figures.words,
-        "said": lambda finding: _short(figures.said(finding)),
+        "message": lambda finding: _short(figures.message(finding)),
     }
     return environment.get_template(
         "page"
@@ -110,7 +110,7 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     content = f"{'' if all_of_it or verified is None else '≥ '}{figures.number(verified)}"
     due = [row["verified_through_ms"] for row in parity if row["newest_due_ms"] is not None]
     through = figures.UNKNOWN if None in due else figures.moment(min(due, default=None), DAY)
-    breach = rows.known_minimum(parity, "breach_seconds")
+    breach = min(rows.known_values(parity, "breach_seconds"), default=None)
     ready = len([group for group in groups if group["readiness"] == 1])
     shown = [
         ("coverage", figures.share(report["coverage"]), None),
@@ -159,13 +159,13 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     samples = [
         {"topic": row["topic"], "class": name, **sample}
         for row in parity
-        for name, some in row["samples"].items()
-        for sample in some
+        for name, of_class in row["samples"].items()
+        for sample in of_class
     ]
     topic = Column("topic", lambda row: str(row["topic"]), right=False)
     return {
-        name: _table(caption, its, some)
-        for name, caption, its, some in (
+        name: _table(caption, its, table_rows)
+        for name, caption, its, table_rows in (
             ("flows", "From where to where", columns.flows(), report["flows"]),
             ("lag", "Lag by topic", columns.lag(lag), lag),
             ("lag_partitions", "Lag by partition", columns.lag_partitions(single), single),
@@ -183,15 +183,15 @@ def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _table(caption: str, its: Sequence[Column], some: Sequence[Row]) -> dict[str, Any]:
+def _table(caption: str, its: Sequence[Column], table_rows: Sequence[Row]) -> dict[str, Any]:
     """What the template needs of a table: no more than :data:`ROWS` rows of it."""
-    shown = columns.shown(its, some)
+    shown = columns.shown(its, table_rows)
     return {
         "caption": caption,
         "columns": shown,
-        "rows": [[_cell(column, row) for column in shown] for row in some[:ROWS]],
-        "count": len(some),
-        "left": len(some[ROWS:]),
+        "rows": [[_cell(column, row) for column in shown] for row in table_rows[:ROWS]],
+        "count": len(table_rows),
+        "left": len(table_rows[ROWS:]),
     }
 
 

@@ -5,8 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, TextIO, cast, get_args, get_type_hints
 
-from mirror_report.model import Document, Report, ReportError
+from mirror_report.model import Document, Report
 from mirror_report.render import figures
+from mirror_report.state.store import StateError
 
 SCHEMA_VERSION = "2.1.0"
 
@@ -24,12 +25,6 @@ class Answer:
     document: Mapping[str, Any]
     exit_code: int = 0
     page: str | None = None
-
-
-class DocumentError(ReportError):
-    """A stored report cannot be read."""
-
-    kind = "state"
 
 
 def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
@@ -59,24 +54,24 @@ def _escape(char: str) -> str:
 def loads(text: str) -> dict[str, Any]:
     """Document of a text.
 
-    :raises DocumentError: damaged, or of another major version.
+    :raises StateError: damaged, or of another major version.
     """
     try:
         plain: dict[str, Any] = json.loads(text)
         version = str(plain["schema_version"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise DocumentError(
+        raise StateError(
             "the last report is damaged", "Make a new one: mirror-report run"
         ) from None
     if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-        raise DocumentError(
+        raise StateError(
             f"the last report has schema {version}, this release reads {SCHEMA_VERSION}",
             "Make a new one: mirror-report run",
         )
     try:
         return cast("dict[str, Any]", _completed(plain, Report))
     except (KeyError, TypeError, AttributeError):
-        raise DocumentError(
+        raise StateError(
             "the last report is not whole", "Make a new one: mirror-report run"
         ) from None
 

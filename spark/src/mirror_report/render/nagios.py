@@ -31,10 +31,10 @@ def fail(text: str, out: TextIO) -> None:
 
 def summary(document: Mapping[str, Any]) -> str:
     """Line of a document that has a verdict and findings."""
-    found = Counter(
+    counts = Counter(
         finding["severity"] for finding in document["findings"] if not finding["accounted"]
     )
-    values: dict[str, str | None] = {name: str(found[name]) for name in ("critical", "warning")}
+    values: dict[str, str | None] = {name: str(counts[name]) for name in ("critical", "warning")}
     if "lag" in document:
         values |= _lag(document)
     if "parity" in document:
@@ -84,6 +84,6 @@ def _parity(report: Mapping[str, Any]) -> dict[str, str | None]:
     }
     counts = [row["counts"] for row in report["parity"]]
     for name in CLASSES:
-        some = [count[name] for count in counts if name in count]
-        values[name] = str(sum(some)) if whole and None not in some else None
+        of_class = [count[name] for count in counts if name in count]
+        values[name] = str(sum(of_class)) if whole and None not in of_class else None
     return values

@@ -187,11 +187,6 @@ def of_run(
     yield from _plane("run", document, run, version)
 
 
-def of_failure(plane: Plane, run: Mapping[str, float], version: str) -> Iterator[MetricSample]:
-    """Samples of a report that could not be made: nothing is known but that."""
-    yield from _report(plane, 3, run, version)
-
-
 def text(samples: Iterable[MetricSample]) -> str:
     """Samples in the text format, grouped by name; what is not known or not a number is left out.
 
@@ -202,16 +197,16 @@ def text(samples: Iterable[MetricSample]) -> str:
         if value is not None and not math.isnan(value):
             lines[name].append(f"{name}{_labels(labels)} {_number(value)}")
     return "".join(
-        "\n".join((f"# HELP {name} {METRICS[name][1]}", f"# TYPE {name} gauge", *some)) + "\n"
-        for name, some in lines.items()
-        if some
+        "\n".join((f"# HELP {name} {METRICS[name][1]}", f"# TYPE {name} gauge", *samples)) + "\n"
+        for name, samples in lines.items()
+        if samples
     )
 
 
 def last_success(before: str) -> float | None:
     """When a report last succeeded, by the text written before."""
-    found = re.search(rf"^{SUCCESS}{{.*}} (\S+)$", before, re.MULTILINE)
-    return float(found[1]) if found else None
+    sample = re.search(rf"^{SUCCESS}{{.*}} (\S+)$", before, re.MULTILINE)
+    return float(sample[1]) if sample else None
 
 
 def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -224,17 +219,21 @@ def _flows(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _plane(
     plane: Plane, document: Mapping[str, Any], run: Mapping[str, float], version: str
 ) -> Iterator[MetricSample]:
-    found = Counter(
+    counts = Counter(
         finding["severity"] for finding in document["findings"] if not finding["accounted"]
     )
     for severity in ("warning", "critical", "unknown"):
-        yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, found[severity]
-    yield from _report(plane, document["verdict"]["exit_code"], run, version)
+        yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, counts[severity]
+    yield from of_report(plane, document["verdict"]["exit_code"], run, version)
 
 
-def _report(
+def of_report(
     plane: Plane, status: int, run: Mapping[str, float], version: str
 ) -> Iterator[MetricSample]:
+    """Samples of the making of a report; all there is if it could not be made.
+
+    :param status: the exit status; ``run``: see :func:`of_lag`.
+    """
     labels = {"plane": plane}
     yield from (
         ("kafka_mirror_report_last_run_timestamp_seconds", labels, run["at"]),

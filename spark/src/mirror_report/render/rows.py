@@ -26,7 +26,10 @@ def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         grouped.setdefault((row["flow"], row["topic"]), []).append(row)
     return sorted(
-        ({"flow": flow, "topic": topic, **_topic(some)} for (flow, topic), some in grouped.items()),
+        (
+            {"flow": flow, "topic": topic, **_topic(partitions)}
+            for (flow, topic), partitions in grouped.items()
+        ),
         key=_late_first,
     )
 
@@ -69,8 +72,10 @@ def _topic(rows: Sequence[Row]) -> dict[str, Any]:
         "mirror_rate": total(rows, "mirror_rate"),
         "eta_seconds": _maximum(late, "eta_seconds"),
         "catches_up": False if False in ahead else None if None in ahead else True,
-        "position_age_seconds": known_maximum(rows, "position_age_seconds"),
-        "open_transaction_seconds": known_maximum(rows, "open_transaction_seconds"),
+        "position_age_seconds": max(known_values(rows, "position_age_seconds"), default=None),
+        "open_transaction_seconds": max(
+            known_values(rows, "open_transaction_seconds"), default=None
+        ),
         "lost": total(rows, "lost"),
         "lost_at_most": sum(bounds) if sum(bounds) != total(rows, "lost") else None,
         "estimated_records": _estimated(rows),
@@ -89,14 +94,9 @@ def _maximum(rows: Iterable[Row], key: str) -> Any:
     return None if None in values else max(values, default=0)
 
 
-def known_maximum(rows: Iterable[Row], key: str) -> Any:
-    """Maximum of what is known."""
-    return max((row[key] for row in rows if row[key] is not None), default=None)
-
-
-def known_minimum(rows: Iterable[Row], key: str) -> Any:
-    """Minimum of what is known."""
-    return min((row[key] for row in rows if row[key] is not None), default=None)
+def known_values(rows: Iterable[Row], key: str) -> list[Any]:
+    """Values of one column, without those that are unknown."""
+    return [row[key] for row in rows if row[key] is not None]
 
 
 def all_observed(document: Mapping[str, Any]) -> bool:
@@ -107,10 +107,10 @@ def all_observed(document: Mapping[str, Any]) -> bool:
 
 def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
     """Records verified, ``None`` if no content was compared; and whether no topic is left out."""
-    known = [row["verified_records"] for row in report["parity"] if row["status"] != "unknown"]
+    counts = [row["verified_records"] for row in report["parity"] if row["status"] != "unknown"]
     left_out = any(finding["kind"] == "parity_unavailable" for finding in report["findings"])
-    whole = all_observed(report) and not left_out and len(known) == len(report["parity"])
-    return (sum(known) if known else None), whole
+    whole = all_observed(report) and not left_out and len(counts) == len(report["parity"])
+    return (sum(counts) if counts else None), whole
 
 
 def oldest_scan(report: Mapping[str, Any]) -> int | None:
@@ -118,14 +118,14 @@ def oldest_scan(report: Mapping[str, Any]) -> int | None:
 
     Reports of earlier releases do not say it.
     """
-    found = (row.get("scanned_at_ms") for row in report["parity"])
-    return min((at for at in found if at is not None), default=None)
+    scans = (row.get("scanned_at_ms") for row in report["parity"])
+    return min((at for at in scans if at is not None), default=None)
 
 
 def unreported(report: Mapping[str, Any]) -> list[str]:
-    """Errors that no finding says already."""
-    said = {finding["message"] for finding in report["findings"]}
-    return [error for error in report["errors"] if error not in said]
+    """Errors that are no finding's message."""
+    messages = {finding["message"] for finding in report["findings"]}
+    return [error for error in report["errors"] if error not in messages]
 
 
 def _estimated(rows: Sequence[Row]) -> int | None:
@@ -136,18 +136,6 @@ def _estimated(rows: Sequence[Row]) -> int | None:
         if row["estimate"] is not None and row["log_end"] is not None
     ]
     return sum(left) if len(left) == len(rows) else None
-
-
-def rest(rows: Sequence[Row], state: str) -> dict[str, Any]:
-    """One row for many: how many there are of each state, and what they are behind by.
-
-    :param state: name of the column that holds the state.
-    """
-    counted = Counter(str(row[state]).replace("_", " ") for row in rows)
-    behind = {"lag_records": total(rows, "lag_records")} if "lag_records" in rows[0] else {}
-    return behind | {
-        "states": ", ".join(f"{count} {name}" for name, count in counted.most_common())
-    }
 
 
 def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
@@ -168,8 +156,8 @@ def mismatches(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         {"flow": row["flow"], "topic": row["topic"], "class": name, "partition": p, "count": count}
         for row in rows
-        for name, some in row["partitions"].items()
-        for p, count in some.items()
+        for name, counts in row["partitions"].items()
+        for p, count in counts.items()
         if count
     ]
 
@@ -207,12 +195,12 @@ def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Settings that differ, one row each; risks first."""
-    some = [
+    settings = [
         {"flow": row["flow"], "topic": row["topic"], "target_topic": row["target_topic"], **each}
         for row in rows
         for each in row["differences"]
     ]
-    return sorted(some, key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]))
+    return sorted(settings, key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]))
 
 
 def not_selected(rows: Iterable[Row]) -> list[Row]:

@@ -31,18 +31,21 @@ def verdict_line(verdict: Row, out: Console) -> None:
     line(out, (verdict["text"], STYLES[verdict["severity"]]))
 
 
-def findings(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+def findings(all_findings: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print findings, each with what to do next, in lines of their own that nothing wraps."""
-    shown = found if wide else found[:FINDINGS]
+    shown = all_findings if wide else all_findings[:FINDINGS]
     width = max((len(finding["kind"]) for finding in shown), default=0)
     for finding in shown:
         severity: Tone = "ok" if finding["accounted"] else finding["severity"]
         accounted = " (accounted: reported by an earlier run)" if finding["accounted"] else ""
-        line(out, (f"{finding['severity']:<8}", STYLES[severity]),
-              (f" {finding['kind']:<{width}}  {figures.said(finding)}{accounted}", ""))  # fmt: skip
+        line(
+            out,
+            (f"{finding['severity']:<8}", STYLES[severity]),
+            (f" {finding['kind']:<{width}}  {figures.message(finding)}{accounted}", ""),
+        )
         if finding["action"] and not finding["accounted"]:
             line(out, ("         what to do next: ", "dim"), (finding["action"], ""))
-    if left := Counter(finding["kind"] for finding in found[len(shown) :]):
+    if left := Counter(finding["kind"] for finding in all_findings[len(shown) :]):
         kinds = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
         line(out, (f"... and {left.total()} more findings: {kinds} (--wide)", "dim"))
 
@@ -58,14 +61,14 @@ def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
 
 def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print content parity by topic, with the classes that occur."""
-    some = rows.parity_worst_first(topics)
-    _worst("Parity", columns.parity(some, strategy=wide), some, "status", out, wide=wide)
-    for row in some if wide else some[:TOP]:
+    topics = rows.parity_worst_first(topics)
+    _worst("Parity", columns.parity(topics, strategy=wide), topics, "status", out, wide=wide)
+    for row in topics if wide else topics[:TOP]:
         if row["reason"]:
             line(out, (f"{row['topic']}: {row['reason']}", "dim"))
         if row.get("open_records"):
             line(out, (f"{row['topic']}: {_stays_open(row)}", "dim"))
-    single = rows.mismatches(some)
+    single = rows.mismatches(topics)
     if wide and single:
         table(
             "What does not match, by partition",
@@ -77,43 +80,43 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
 
 
 def _stays_open(topic: Row) -> str:
-    """What is said of minutes of a topic that stay open."""
+    """The sentence about minutes of a topic that stay open."""
     number, since = figures.number(topic["open_records"]), figures.moment(topic["open_since_ms"])
-    # An older document does not tell.
-    unjudged = topic.get("open_unjudged", 0)
-    judged = "judged for losses"
-    if unjudged:
-        judged = f"{figures.number(unjudged)} of them not judged for losses"
+    checked = "judged for losses"
+    # Documents of earlier releases do not have it.
+    if unchecked := topic.get("open_unjudged", 0):
+        checked = f"{figures.number(unchecked)} of them not {checked}"
     return (
-        f"{number} records below the committed position are of minutes open since {since}: {judged}"
+        f"{number} records below the committed position are of minutes open since {since}: "
+        f"{checked}"
     )
 
 
-def groups(found: Sequence[Row], out: Console, *, wide: bool = False) -> None:
+def groups(all_groups: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    some = rows.groups_worst_first(found)
-    _worst("Failover now", columns.groups(some), some, "state", out, wide=wide)
-    single = rows.group_partitions(some)
+    worst_first = rows.groups_worst_first(all_groups)
+    _worst("Failover now", columns.groups(worst_first), worst_first, "state", out, wide=wide)
+    single = rows.group_partitions(worst_first)
     if wide and single:
         table("Failover by partition", columns.group_partitions(), single, out, wide=True)
 
 
-def topics(found: Sequence[Row], out: Console, *, wide: bool) -> None:
+def topics(all_topics: Sequence[Row], out: Console, *, wide: bool) -> None:
     """Print settings that differ and topics left out; risks always, the rest if asked for."""
-    differ = rows.differences(found)
-    left_out = rows.not_selected(found)
+    differ = rows.differences(all_topics)
+    left_out = rows.not_selected(all_topics)
     shown = differ if wide else [row for row in differ if row["kind"] == "risk"][:TOP]
     if shown:
         table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
     if wide and left_out:
         table("Topics not mirrored", columns.not_selected(left_out), left_out, out, wide=True)
     hidden = [
-        f"{len(some)} {what}"
-        for some, what in (
-            (differ[len(shown) :], "more settings that differ"),
-            (left_out, "topics not mirrored"),
+        f"{count} {what}"
+        for count, what in (
+            (len(differ) - len(shown), "more settings that differ"),
+            (len(left_out), "topics not mirrored"),
         )
-        if some and not wide
+        if count and not wide
     ]
     if hidden:
         line(out, (f"... and {', '.join(hidden)} (--wide)", "dim"))
@@ -122,7 +125,7 @@ def topics(found: Sequence[Row], out: Console, *, wide: bool) -> None:
 def _worst(
     title: str,
     its: Sequence[Column],
-    some: Sequence[Row],
+    worst_first: Sequence[Row],
     state: str,
     out: Console,
     *,
@@ -132,18 +135,16 @@ def _worst(
 
     :param state: the column that holds the state.
     """
-    if not some:
+    if not worst_first:
         return
-    shown = some if wide else some[:TOP]
+    shown = worst_first if wide else worst_first[:TOP]
     table(title, its, shown, out, wide=wide)
-    if left := some[len(shown) :]:
-        summed = rows.rest(left, state)
-        behind = (
-            f", {figures.number(summed['lag_records'])} records behind"
-            if "lag_records" in summed
-            else ""
-        )
-        line(out, (f"... and {len(left)} more: {summed['states']}{behind} (--wide)", "dim"))
+    if left := worst_first[len(shown) :]:
+        counts = Counter(figures.words(str(row[state])) for row in left).most_common()
+        text = ", ".join(f"{count} {name}" for name, count in counts)
+        if "lag_records" in left[0]:
+            text += f", {figures.number(rows.total(left, 'lag_records'))} records behind"
+        line(out, (f"... and {len(left)} more: {text} (--wide)", "dim"))
 
 
 def line(out: Console, *parts: tuple[str, str]) -> None:
@@ -155,7 +156,7 @@ def line(out: Console, *parts: tuple[str, str]) -> None:
 def table(
     title: str,
     its: Iterable[Column],
-    some: Sequence[Row],
+    table_rows: Sequence[Row],
     out: Console,
     *,
     wide: bool,
@@ -164,8 +165,8 @@ def table(
 
     :param wide: leave no column out, however narrow the terminal is.
     """
-    left = columns.shown(its, some)
-    cells = {column: [figures.plain(column.cell(row)) for row in some] for column in left}
+    left = columns.shown(its, table_rows)
+    cells = {column: [figures.plain(column.cell(row)) for row in table_rows] for column in left}
     widths = {column: max(map(cell_len, (column.title, *cells[column]))) for column in left}
     spared: list[str] = []
     while not wide and sum(widths[column] + len(GAP) for column in left) - len(GAP) > out.width:
@@ -177,7 +178,7 @@ def table(
     out.line()
     _line(out, [Text(title, "bold")])
     _line(out, [_padded(column, column.title, "dim", widths[column]) for column in left])
-    for i in range(len(some)):
+    for i in range(len(table_rows)):
         _line(out, [_cell(column, cells[column][i], widths[column]) for column in left])
     if spared:
         _line(out, [Text(f"too narrow for: {', '.join(spared)} (--wide)", "dim")])

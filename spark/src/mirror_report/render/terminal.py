@@ -43,15 +43,15 @@ def write(answer: Answer, out: TextIO, *, wide: bool) -> None:
 
 def _report(answer: Answer, out: Console, wide: bool) -> None:
     report = answer.document
-    verdict, found = report["verdict"], report["findings"]
+    verdict, findings = report["verdict"], report["findings"]
     headline = (verdict["text"], STYLES[verdict["severity"]])
     summary = (_summary(report, answer.page), "")
-    if verdict["exit_code"] == 0 and not found and not wide:
+    if verdict["exit_code"] == 0 and not findings and not wide:
         line(out, headline, ("; ", ""), summary)
         return
     line(out, headline)
     line(out, summary)
-    sections.findings(found, out, wide=wide)
+    sections.findings(findings, out, wide=wide)
     for error in rows.unreported(report):
         line(out, (error, STYLES["unknown"]))
     if wide and report["flows"]:
@@ -91,10 +91,10 @@ def _lag(answer: Answer, out: Console, wide: bool) -> None:
 
 
 def _check(answer: Answer, out: Console, _wide: bool) -> None:
-    found = answer.document["findings"]
-    if not found:
+    findings = answer.document["findings"]
+    if not findings:
         out.print("ok: nothing stands against the flows", markup=False)
-    sections.findings(found, out, wide=True)
+    sections.findings(findings, out, wide=True)
 
 
 def _judged(answer: Answer, out: Console, wide: bool) -> None:
