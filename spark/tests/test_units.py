@@ -14,7 +14,7 @@ from mirror_report import units
 from mirror_report.cli import main
 from mirror_report.commands.units import answer
 from mirror_report.model import Cause, ReportError
-from mirror_report.processes.look import look
+from mirror_report.processes.unit_record import unit_record
 from mirror_report.processes.watch import UnitWatch
 
 REFUSED = (
@@ -160,7 +160,7 @@ def test_a_long_entry_is_asked_for_whole(systemd, tmp_path):
 )
 def test_no_field_of_an_entry_hides_the_others(systemd, more):
     systemd("auto-restart", 1, said("x", 1) | more, said(REFUSED, 2), ended(255, 3))
-    record = look("m", None, logins=False)
+    record = unit_record("m", None, logins=False)
     assert record.cause == Cause("login_refused", "source1:9092")
 
 
@@ -179,7 +179,7 @@ def test_a_journal_that_does_not_answer_is_an_error(systemd, tmp_path):
         units.journal("m")
 
 
-def test_a_unit_that_cannot_be_looked_at_hides_no_other(systemd, tmp_path, monkeypatch):
+def test_a_unit_that_cannot_be_asked_for_hides_no_other(systemd, tmp_path, monkeypatch):
     for name in ("bad", "good"):
         (tmp_path / f"{name}.service").write_text(units.UNIT_MARKER)
     monkeypatch.setattr(units, "UNITS", tmp_path)
@@ -195,15 +195,15 @@ def test_a_unit_that_cannot_be_looked_at_hides_no_other(systemd, tmp_path, monke
     assert (good.problem, good.cause) == ("", Cause("login_refused", "source1:9092"))
 
 
-def test_a_unit_is_looked_at_with_its_ends_and_cause(systemd):
+def test_a_unit_is_recorded_with_its_ends_and_cause(systemd):
     entries = [entry for at in (10, 20, 30) for entry in (said(REFUSED, at), ended(255, at + 1))]
     systemd("auto-restart", 2, *entries)
-    record = look("m", None, logins=False)
+    record = unit_record("m", None, logins=False)
     assert (record.ended, record.cause) == (
         "exit status 255", Cause("login_refused", "source1:9092"),
     )  # fmt: skip
     systemd("auto-restart", 5, *entries)
-    assert look("m", record, logins=False).ends == 3
+    assert unit_record("m", record, logins=False).ends == 3
 
 
 AWAY = (
@@ -214,16 +214,16 @@ AWAY = (
 
 def test_a_broker_that_was_away_long_ago_is_no_cause_of_today(systemd):
     systemd("running", 0, said(AWAY, 1), pid=os.getpid())
-    assert look("m", None, logins=False).cause is None
+    assert unit_record("m", None, logins=False).cause is None
     systemd("running", 0, said(AWAY, int(time.time())), pid=os.getpid())
-    assert look("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
+    assert unit_record("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
 
 
 def test_the_last_end_keeps_its_cause(systemd):
     systemd("failed", 0, said(AWAY, 1), ended(1, 2))
-    assert look("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
+    assert unit_record("m", None, logins=False).cause == Cause("unreachable", "source1:9092")
 
 
 def test_stops_by_hand_are_no_ends(systemd):
     systemd("running", 0, *(ended(143, at) for at in (10, 20, 30)), pid=os.getpid())
-    assert look("m", None, logins=False).ends == 0
+    assert unit_record("m", None, logins=False).ends == 0

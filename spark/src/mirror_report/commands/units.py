@@ -1,4 +1,4 @@
-"""``units``: what this host's mirrors say of themselves; for root, who alone may read it.
+"""``units``: what this host's mirrors log and answer; for root, who alone may read it.
 
 The report's user reads no journal and no credential of a mirror. So root leaves a record for it:
 fixed words, numbers, topics' legal names and addresses of brokers, and nothing else of what was
@@ -11,7 +11,7 @@ from mirror_report import units
 from mirror_report.checks import causes
 from mirror_report.commands.confirm import ended_before
 from mirror_report.model import UnitRecord
-from mirror_report.processes.look import looked_at
+from mirror_report.processes.unit_record import unit_record
 from mirror_report.processes.watch import UnitWatch
 from mirror_report.render import Answer, formats
 
@@ -30,16 +30,16 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def answer(options: Namespace) -> Answer:
-    """Look at every mirror of this host.
+    """Ask systemd for every mirror of this host.
 
     :raises ReportError: nothing can be written.
     """
     if options.ended:
-        lost = UnitWatch.of(options.ended, options.ended_before).failed()
-        return formats.lines(*([lost] if lost else []))
+        failed = UnitWatch.of(options.ended, options.ended_before).failed()
+        return formats.lines(*([failed] if failed else []))
     before = units.read(units.RECORD) or ()
     former = {record.name: record for record in before}
-    records = [looked_at(name, former.get(name), logins=options.logins) for name in units.ours()]
+    records = [unit_record(name, former.get(name), logins=options.logins) for name in units.ours()]
     if options.record:
         units.write(units.RECORD, records)
     return formats.lines(*map(_line, records))
@@ -47,10 +47,10 @@ def answer(options: Namespace) -> Answer:
 
 def _line(record: UnitRecord) -> str:
     why = causes.sentence(record.cause) + causes.since(record.cause, record.at)
-    said = [
+    clauses = [
         f"{record.active} ({record.sub})",
         *([f"its last process ended with {record.ended}"] if record.ended else []),
         *([why] if why else []),
         *([record.problem] if record.problem else []),
     ]
-    return f"{record.name}: {'; '.join(said)}"
+    return f"{record.name}: {'; '.join(clauses)}"

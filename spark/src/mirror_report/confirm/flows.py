@@ -48,8 +48,8 @@ def confirm_flows(
     flows = settings.chosen(flow_name)
     awaited = _Awaited(hosts, timeout, watch or UnitWatch(), progress)
     with ThreadPoolExecutor(max_workers=len(flows)) as pool:
-        found = list(pool.map(lambda flow: _confirm(settings, flow, awaited), flows))
-    return ConfirmDocument(all(confirmation.ok for confirmation in found), found)
+        confirmations = list(pool.map(lambda flow: _confirm(settings, flow, awaited), flows))
+    return ConfirmDocument(all(one.ok for one in confirmations), confirmations)
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
     with open_clients(settings, {flow.source, *map(flow.alias, sides)}) as clients:
         source, failed = _take_up(clients, flow, awaited, tails)
         started = mirror_status(clients, flow, tails).positions if not failed else {}
-        known = positions.by_partition(flow, source, started, Baseline())
-        waiting = positions.waiting(flow, source, known)
+        by_partition = positions.by_partition(flow, source, started, Baseline())
+        waiting = positions.waiting(flow, source, by_partition)
         if waiting and not failed:
             awaited.progress(
                 f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the "
                 "position"
             )
-            moved = _move(clients, flow, awaited, (tails, started, waiting))
+            moved = _move(clients, flow, awaited, tails, started, waiting)
             failed, flowing = moved or "", None if moved is None else not moved
     if failed:
         where = f"Look into journalctl -u {flow.instance}.service -n 100"
@@ -95,8 +95,8 @@ def _take_up(
         if failed := awaited.watch.failed():
             return source, failed
         # Asked again each time: a name may not resolve for a moment.
-        seen_from = {seen for host in awaited.hosts for seen in addresses(host, cluster)}
-        lacking = _not_taken_up(clients, flow, source, awaited.hosts, seen_from, tails)
+        member_hosts = {at for host in awaited.hosts for at in addresses(host, cluster)}
+        lacking = _not_taken_up(clients, flow, source, awaited.hosts, member_hosts, tails)
         if not lacking:
             return source, ""
         if time.monotonic() > deadline:
@@ -109,13 +109,14 @@ def _move(
     clients: Clients,
     flow: Flow,
     awaited: _Awaited,
-    seen: tuple[FlowTails, Positions, Mapping[Place, tuple[int, int]]],
+    tails: FlowTails,
+    started: Positions,
+    waiting: Mapping[Place, tuple[int, int]],
 ) -> str | None:
     """Wait for a position to move; why none did, empty: one did, ``None``: there is no record.
 
-    :param seen: tails, the positions when the watch begins, and what waits behind them.
+    :param started: the positions when the watch begins, and ``waiting`` what waits behind them.
     """
-    tails, started, waiting = seen
     deadline = time.monotonic() + awaited.timeout
     while time.monotonic() < deadline:
         time.sleep(1)
@@ -135,7 +136,7 @@ def _move(
 def _only_markers(clients: Clients, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
     source, isolation = clients.get(flow.source).cluster, flow.source_isolation
     ages = guarded.each(
-        lambda some: oldest_waiting(source, clients.credentials, some, isolation=isolation),
+        lambda part: oldest_waiting(source, clients.credentials, part, isolation=isolation),
         waiting,
         WAITING_SECONDS,
     ).answers
@@ -147,25 +148,28 @@ def _not_taken_up(
     flow: Flow,
     source: ClusterSnapshot,
     hosts: Sequence[str],
-    seen_from: set[str],
+    member_hosts: set[str],
     tails: FlowTails,
 ) -> str:
-    """What is missing until the process has its work in hand; empty: nothing."""
+    """What is missing until the process has its work in hand; empty: nothing.
+
+    :param member_hosts: how brokers may see the ``hosts`` of its members.
+    """
     group = worker_group(clients, flow)
-    own = [member for member in group.members if not hosts or member.host in seen_from]
+    own = [member for member in group.members if not hosts or member.host in member_hosts]
     if flow.engine.workers is WorkerStore.STATUS_TOPIC:
         mirror = mirror_status(clients, flow, tails)
         work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))
     else:
-        wanted = {(name, p) for name, topic in source.topics.items() for p in topic.partitions}
-        held = {place for member in group.members for place in member.partitions}
-        shown = ", ".join(f"{topic}-{p}" for topic, p in sorted(wanted - held)[:5])
-        work = f"unassigned: {shown}" if shown else ""
+        places = {(name, p) for name, topic in source.topics.items() for p in topic.partitions}
+        assigned = {place for member in group.members for place in member.partitions}
+        unassigned = ", ".join(f"{topic}-{p}" for topic, p in sorted(places - assigned)[:5])
+        work = f"unassigned: {unassigned}" if unassigned else ""
     if own and group.state == "Stable" and not work:
         return ""
-    seen = ", ".join(sorted({member.host for member in group.members})) or "none"
+    members = ", ".join(sorted({member.host for member in group.members})) or "none"
     return (
-        f"group {flow.group_id} is {group.state}; members from {seen}"
+        f"group {flow.group_id} is {group.state}; members from {members}"
         + (f", expected one from {', '.join(hosts)}" if hosts else "")
         + (f"; {work}" if work else "")
     )

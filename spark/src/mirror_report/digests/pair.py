@@ -1,4 +1,4 @@
-"""Two bundles of digests held against each other; no cluster is asked."""
+"""Two bundles of digests compared; no cluster is asked."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ DIFFERENCES = 1000
 
 
 def compare_bundles(spark: Spark, first: Path, second: Path, progress: Progress) -> CompareDocument:
-    """Hold two bundles against each other; no cluster is asked.
+    """Compare two bundles; no cluster is asked.
 
     :raises ReportError: one cannot be read, or they do not belong together.
     """
@@ -34,7 +34,7 @@ def compare_bundles(spark: Spark, first: Path, second: Path, progress: Progress)
             unpacked.append(bundles.unpack(path, directory))
         source, target = bundles.pair(unpacked[0][0], unpacked[1][0])
         sums, differing = _compare(
-            spark, source, target, [file for _, some in unpacked for file in some], progress
+            spark, source, target, [file for _, files in unpacked for file in files], progress
         )
     names = sorted({topic.topic for side in (source, target) for topic in side.topics.values()})
     topics = [_topic(name, sums.get(name), source, target) for name in names]
@@ -104,9 +104,9 @@ def _topic(
         unknown=[topic.unknown for topic in both if topic.unknown is not None],
         skips=[topic.skip for topic in both if topic.skip is not None],
     )
-    known, beyond = sums or {}, _beyond(name, source, target)
+    sums, beyond = sums or {}, _beyond(name, source, target)
     unread = unreadable.by_side(beyond)
-    replaced = known.get("replaced", 0)
+    replaced = sums.get("replaced", 0)
     if status in ("verified", "in_flight") and (beyond or replaced):
         status = "unverifiable"
         reason = unreadable.reason(beyond) if beyond else content.REPLACED
@@ -115,17 +115,17 @@ def _topic(
         source_topics=sorted(ours),
         status=status,
         reason=reason,
-        source_records=known.get("n_source", 0) + unread["source"],
-        target_records=known.get("n_target", 0) + unread["target"],
-        verified_records=known.get("records_verified", 0) - replaced,
+        source_records=sums.get("n_source", 0) + unread["source"],
+        target_records=sums.get("n_target", 0) + unread["target"],
+        verified_records=sums.get("records_verified", 0) - replaced,
         replaced_records=replaced,
-        in_flight_records=known.get("records_in_flight", 0),
-        skipped_records=known.get("records_skipped", 0),
-        fewer=known.get("fewer", 0),
-        more=known.get("more", 0),
-        buckets_same_number=known.get("buckets_same_number", 0),
+        in_flight_records=sums.get("records_in_flight", 0),
+        skipped_records=sums.get("records_skipped", 0),
+        fewer=sums.get("fewer", 0),
+        more=sums.get("more", 0),
+        buckets_same_number=sums.get("buckets_same_number", 0),
         buckets={
-            bucket: known.get(f"buckets_{bucket}", 0)
+            bucket: sums.get(f"buckets_{bucket}", 0)
             for bucket in ("verified", "in_flight", "mismatch", "skipped")
         },
     )
@@ -136,12 +136,12 @@ def _beyond(topic: str, source: Bundle, target: Bundle) -> list[Unreadable]:
 
 
 def _findings(topic: CompareTopic, source: Bundle, target: Bundle) -> list[Finding]:
-    found = digests.findings(source.flow, topic)
+    findings = digests.findings(source.flow, topic)
     beyond = _beyond(topic.topic, source, target)
     if beyond and topic.status != "unknown":
         lanes = unreadable.by_lane(beyond, keeps_partitions=source.keeps_partitions)
         count, reason = sum(lanes.values()), unreadable.reason(beyond)
-        found.append(digests.unverifiable(source.flow, topic.topic, count, reason))
+        findings.append(digests.unverifiable(source.flow, topic.topic, count, reason))
     if topic.replaced_records:
-        found.append(digests.replaced(source.flow, topic.topic, topic.replaced_records))
-    return found
+        findings.append(digests.replaced(source.flow, topic.topic, topic.replaced_records))
+    return findings

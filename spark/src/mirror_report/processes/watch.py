@@ -38,12 +38,12 @@ class UnitWatch:
         ends = now.ends - self.before if now else 0
         if not self.name or ends < ENDS:
             return ""
-        said = causes.first_of(causes.ended(units.journal(self.name))[-ends:])
-        return f"its process ended {ends} times" + (f", {said}" if said else "")
+        why = causes.first_of(causes.ended(units.journal(self.name))[-ends:])
+        return f"its process ended {ends} times" + (f", {why}" if why else "")
 
     def why(self) -> str:
-        """What the process that runs says against its work, as the end of a sentence."""
+        """What the running process logs against its work, as the end of a sentence."""
         if not self.name:
             return ""
-        found = causes.cause(causes.running(units.journal(self.name)), time.time())
-        return f"; by its journal, {causes.sentence(found)}" if found else ""
+        cause = causes.cause(causes.running(units.journal(self.name)), time.time())
+        return f"; by its journal, {causes.sentence(cause)}" if cause else ""
