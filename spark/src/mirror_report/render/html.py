@@ -6,17 +6,17 @@ The page's own policy allows its style and its script by their hashes and nothin
 import base64
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, TextIO
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from mirror_report.render import charts, columns, figures, rows
-from mirror_report.render.columns import Column
+from mirror_report.render import charts, figures, rows, tables
 from mirror_report.render.json import Answer
 from mirror_report.render.rows import Row
+from mirror_report.render.tables import Column
 
 # Findings on the page unfolded, and at all.
 OPEN, FINDINGS = 10, 100
@@ -149,43 +149,29 @@ def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _tables(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    lag = rows.lag_by_topic(report["lag"])
-    single = rows.lag_by_partition(report["lag"])
-    parity = rows.parity_worst_first(report["parity"])
-    mismatches = rows.mismatches(parity)
-    groups = rows.groups_worst_first(report["groups"])
-    differ = rows.differences(report["topics"])
-    left_out = rows.not_selected(report["topics"])
-    samples = [
-        {"topic": row["topic"], "class": name, **sample}
-        for row in parity
-        for name, of_class in row["samples"].items()
-        for sample in of_class
-    ]
-    topic = Column("topic", lambda row: str(row["topic"]), right=False)
+    parity = tables.parity(report["parity"], strategy=False)
+    groups = tables.groups(report["groups"])
+    differences = rows.differences(report["topics"])
     return {
-        name: _table(caption, its, table_rows)
-        for name, caption, its, table_rows in (
-            ("flows", "From where to where", columns.flows(), report["flows"]),
-            ("lag", "Lag by topic", columns.lag(lag), lag),
-            ("lag_partitions", "Lag by partition", columns.lag_partitions(single), single),
-            ("parity", "Parity by topic", columns.parity(parity, strategy=False), parity),
-            ("mismatches", "What does not match, by partition", columns.mismatches(mismatches),
-             mismatches),
-            ("samples", "Samples of what does not match", [topic, *columns.samples()], samples),
-            ("groups", "Consumer groups, if they moved to the target now", columns.groups(groups),
-             groups),
-            ("group_partitions", "Groups by partition", columns.group_partitions(),
-             rows.group_partitions(groups)),
-            ("differences", "Settings that differ", columns.differences(differ), differ),
-            ("not_selected", "Topics not mirrored", columns.not_selected(left_out), left_out),
+        name: _table(caption, *table)
+        for name, caption, table in (
+            ("flows", "From where to where", tables.flows(report["flows"])),
+            ("lag", "Lag by topic", tables.lag(report["lag"])),
+            ("lag_partitions", "Lag by partition", tables.lag_partitions(report["lag"])),
+            ("parity", "Parity by topic", parity),
+            ("mismatches", "What does not match, by partition", tables.mismatches(parity[1])),
+            ("samples", "Samples of what does not match", tables.samples(parity[1])),
+            ("groups", "Consumer groups, if they moved to the target now", groups),
+            ("group_partitions", "Groups by partition", tables.group_partitions(groups[1])),
+            ("differences", "Settings that differ", tables.differences(differences)),
+            ("not_selected", "Topics not mirrored", tables.not_selected(report["topics"])),
         )
-    }  # fmt: skip
+    }
 
 
-def _table(caption: str, its: Sequence[Column], table_rows: Sequence[Row]) -> dict[str, Any]:
+def _table(caption: str, columns: Iterable[Column], table_rows: Sequence[Row]) -> dict[str, Any]:
     """What the template needs of a table: no more than :data:`ROWS` rows of it."""
-    shown = columns.shown(its, table_rows)
+    shown = tables.shown(columns, table_rows)
     return {
         "caption": caption,
         "columns": shown,

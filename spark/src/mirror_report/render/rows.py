@@ -3,7 +3,6 @@
 In and out: plain rows of the document (see :mod:`mirror_report.model`).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +14,6 @@ LAG_ORDER = (
     "TRUNCATED", "RESET", "STOPPED", "STALLED", "UNKNOWN", "REWOUND", "LAGGING", "OK", "IDLE",
 )  # fmt: skip
 PARITY_ORDER = ("mismatch", "unknown", "unverifiable", "skipped", "in_flight", "verified")
-GROUP_ORDER = (
-    "skip", "unmapped", "unknown", "stale", "not_synced", "reread", "active_on_target", "ready",
-)  # fmt: skip
 
 
 def lag_by_topic(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -151,17 +147,6 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
     )
 
 
-def mismatches(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """What does not match, one row per topic, class and partition."""
-    return [
-        {"flow": row["flow"], "topic": row["topic"], "class": name, "partition": p, "count": count}
-        for row in rows
-        for name, counts in row["partitions"].items()
-        for p, count in counts.items()
-        if count
-    ]
-
-
 def classes(rows: Sequence[Row]) -> list[str]:
     """Classes of which some row has records, or does not know."""
     return [
@@ -169,28 +154,6 @@ def classes(rows: Sequence[Row]) -> list[str]:
         for name in CLASSES
         if any(name in row["counts"] and row["counts"][name] != 0 for row in rows)
     ]
-
-
-def groups_worst_first(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Groups, those that would lose something by a failover first; with states counted."""
-    return sorted(
-        ({**row, "states": Counter(each["state"] for each in row["partitions"])} for row in rows),
-        key=lambda row: (
-            rank(GROUP_ORDER, row["state"]),
-            -(row["skip"] or 0),
-            -(row["reread"] or 0),
-            row["flow"],
-            row["group"],
-        ),
-    )
-
-
-def group_partitions(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Partitions of groups, each with the name of its group; those that need attention first."""
-    return sorted(
-        ({"group": row["group"], **each} for row in rows for each in row["partitions"]),
-        key=lambda row: rank(GROUP_ORDER, row["state"]),
-    )
 
 
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -201,10 +164,3 @@ def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
         for each in row["differences"]
     ]
     return sorted(settings, key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]))
-
-
-def not_selected(rows: Iterable[Row]) -> list[Row]:
-    """Topics the flows leave out."""
-    return sorted(
-        (row for row in rows if not row["selected"]), key=lambda row: (row["flow"], row["topic"])
-    )

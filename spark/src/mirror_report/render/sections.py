@@ -4,15 +4,15 @@ No cell is ever wrapped or cut; what does not fit is said.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from mirror_report.render import columns, figures, rows
-from mirror_report.render.columns import Column, Tone
+from mirror_report.render import figures, rows, tables
 from mirror_report.render.rows import Row
+from mirror_report.render.tables import Column, Table, Tone
 
 TOP = 10
 FINDINGS = 20
@@ -52,31 +52,23 @@ def findings(all_findings: Sequence[Row], out: Console, *, wide: bool = False) -
 
 def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print lag: the worst topics and the sum of the others, or everything."""
-    topics = rows.lag_by_topic(partitions)
-    _worst("Lag", columns.lag(topics), topics, "state", out, wide=wide)
-    single = rows.lag_by_partition(partitions)
-    if wide and single:
-        table("Lag by partition", columns.lag_partitions(single), single, out, wide=True)
+    _worst("Lag", tables.lag(partitions), "state", out, wide=wide)
+    if wide:
+        table("Lag by partition", tables.lag_partitions(partitions), out, wide=True)
 
 
 def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print content parity by topic, with the classes that occur."""
-    topics = rows.parity_worst_first(topics)
-    _worst("Parity", columns.parity(topics, strategy=wide), topics, "status", out, wide=wide)
+    by_topic = tables.parity(topics, strategy=wide)
+    topics = by_topic[1]
+    _worst("Parity", by_topic, "status", out, wide=wide)
     for row in topics if wide else topics[:TOP]:
         if row["reason"]:
             line(out, (f"{row['topic']}: {row['reason']}", "dim"))
         if row.get("open_records"):
             line(out, (f"{row['topic']}: {_stays_open(row)}", "dim"))
-    single = rows.mismatches(topics)
-    if wide and single:
-        table(
-            "What does not match, by partition",
-            columns.mismatches(single),
-            single,
-            out,
-            wide=True,
-        )
+    if wide:
+        table("What does not match, by partition", tables.mismatches(topics), out, wide=True)
 
 
 def _stays_open(topic: Row) -> str:
@@ -94,27 +86,25 @@ def _stays_open(topic: Row) -> str:
 
 def groups(all_groups: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print what a failover now would mean for the consumer groups."""
-    worst_first = rows.groups_worst_first(all_groups)
-    _worst("Failover now", columns.groups(worst_first), worst_first, "state", out, wide=wide)
-    single = rows.group_partitions(worst_first)
-    if wide and single:
-        table("Failover by partition", columns.group_partitions(), single, out, wide=True)
+    by_group = tables.groups(all_groups)
+    _worst("Failover now", by_group, "state", out, wide=wide)
+    if wide:
+        table("Failover by partition", tables.group_partitions(by_group[1]), out, wide=True)
 
 
 def topics(all_topics: Sequence[Row], out: Console, *, wide: bool) -> None:
     """Print settings that differ and topics left out; risks always, the rest if asked for."""
     differ = rows.differences(all_topics)
-    left_out = rows.not_selected(all_topics)
+    left_out = tables.not_selected(all_topics)
     shown = differ if wide else [row for row in differ if row["kind"] == "risk"][:TOP]
-    if shown:
-        table("Settings that differ", columns.differences(shown), shown, out, wide=wide)
-    if wide and left_out:
-        table("Topics not mirrored", columns.not_selected(left_out), left_out, out, wide=True)
+    table("Settings that differ", tables.differences(shown), out, wide=wide)
+    if wide:
+        table("Topics not mirrored", left_out, out, wide=True)
     hidden = [
         f"{count} {what}"
         for count, what in (
             (len(differ) - len(shown), "more settings that differ"),
-            (len(left_out), "topics not mirrored"),
+            (len(left_out[1]), "topics not mirrored"),
         )
         if count and not wide
     ]
@@ -122,23 +112,14 @@ def topics(all_topics: Sequence[Row], out: Console, *, wide: bool) -> None:
         line(out, (f"... and {', '.join(hidden)} (--wide)", "dim"))
 
 
-def _worst(
-    title: str,
-    its: Sequence[Column],
-    worst_first: Sequence[Row],
-    state: str,
-    out: Console,
-    *,
-    wide: bool,
-) -> None:
+def _worst(title: str, whole: Table, state: str, out: Console, *, wide: bool) -> None:
     """Print the worst rows, and what the others add up to.
 
     :param state: the column that holds the state.
     """
-    if not worst_first:
-        return
+    columns, worst_first = whole
     shown = worst_first if wide else worst_first[:TOP]
-    table(title, its, shown, out, wide=wide)
+    table(title, (columns, shown), out, wide=wide)
     if left := worst_first[len(shown) :]:
         counts = Counter(figures.words(str(row[state])) for row in left).most_common()
         text = ", ".join(f"{count} {name}" for name, count in counts)
@@ -153,19 +134,15 @@ def line(out: Console, *parts: tuple[str, str]) -> None:
               soft_wrap=True)  # fmt: skip
 
 
-def table(
-    title: str,
-    its: Iterable[Column],
-    table_rows: Sequence[Row],
-    out: Console,
-    *,
-    wide: bool,
-) -> None:
-    """Print a table.
+def table(title: str, whole: Table, out: Console, *, wide: bool) -> None:
+    """Print a table, if it has rows.
 
     :param wide: leave no column out, however narrow the terminal is.
     """
-    left = columns.shown(its, table_rows)
+    columns, table_rows = whole
+    if not table_rows:
+        return
+    left = tables.shown(columns, table_rows)
     cells = {column: [figures.plain(column.cell(row)) for row in table_rows] for column in left}
     widths = {column: max(map(cell_len, (column.title, *cells[column]))) for column in left}
     spared: list[str] = []

@@ -16,7 +16,7 @@ from mirror_report.model import (
     ProofDocument,
     Report,
 )
-from mirror_report.render import columns, figures, rows, sections
+from mirror_report.render import figures, rows, sections, tables
 from mirror_report.render.json import Answer
 from mirror_report.render.sections import STYLES, line, table
 
@@ -54,8 +54,8 @@ def _report(answer: Answer, out: Console, wide: bool) -> None:
     sections.findings(findings, out, wide=wide)
     for error in rows.unreported(report):
         line(out, (error, STYLES["unknown"]))
-    if wide and report["flows"]:
-        table("Flows", columns.flows(), report["flows"], out, wide=True)
+    if wide:
+        table("Flows", tables.flows(report["flows"]), out, wide=True)
     sections.lag(report["lag"], out, wide=wide)
     sections.parity(report["parity"], out, wide=wide)
     sections.groups(report["groups"], out, wide=wide)
@@ -93,7 +93,7 @@ def _lag(answer: Answer, out: Console, wide: bool) -> None:
 def _check(answer: Answer, out: Console, _wide: bool) -> None:
     findings = answer.document["findings"]
     if not findings:
-        out.print("ok: nothing stands against the flows", markup=False)
+        out.print("ok: nothing stands against the flows")
     sections.findings(findings, out, wide=True)
 
 
@@ -116,8 +116,7 @@ def _comparison(answer: Answer, out: Console, wide: bool) -> None:
     out.print(
         f"flow {figures.plain(plain['flow'])}: {verified} records of "
         f"{len(plain['topics'])} topic(s) agree, "
-        f"{waiting} are not mirrored yet",
-        markup=False,
+        f"{waiting} are not mirrored yet"
     )
     sections.findings(plain["findings"], out, wide=wide)
     if plain["differences"]:

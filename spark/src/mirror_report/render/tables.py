@@ -1,15 +1,19 @@
-"""Which columns the report's tables have, on a terminal and on the page alike."""
+"""The report's tables, their columns and their rows, on a terminal and on the page alike."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mirror_report.render import figures, rows
-from mirror_report.render.rows import Row
+from mirror_report.render.rows import Row, rank
 
 Tone = Literal["ok", "dim", "warning", "critical", "unknown"]
 
+GROUP_ORDER = (
+    "skip", "unmapped", "unknown", "stale", "not_synced", "reread", "active_on_target", "ready",
+)  # fmt: skip
 DULL = frozenset(("", "-", "0", "unknown"))
 # State -> how it is coloured; a state that is not here is critical.
 TONES: Mapping[str, Tone] = {
@@ -52,6 +56,9 @@ class Column:
         return "critical" if self.alarm else None
 
 
+Table = tuple[Sequence[Column], Sequence[Row]]
+
+
 def shown(columns: Iterable[Column], table_rows: Sequence[Row]) -> list[Column]:
     """Columns in which there is something."""
     return [
@@ -61,19 +68,21 @@ def shown(columns: Iterable[Column], table_rows: Sequence[Row]) -> list[Column]:
     ]
 
 
-def lag(topics: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.lag_by_topic`."""
+def lag(partitions: Sequence[Row]) -> Table:
+    """Lag by topic, worst first."""
+    topics = rows.lag_by_topic(partitions)
     return [
         *_flow(topics),
         _text("topic"),
         _state("state"),
         _figure("partitions", "partitions", spare=2),
         *_lag(),
-    ]
+    ], topics
 
 
-def lag_partitions(partitions: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.lag_by_partition`."""
+def lag_partitions(partitions: Sequence[Row]) -> Table:
+    """Lag by partition, worst first."""
+    partitions = rows.lag_by_partition(partitions)
     return [
         *_flow(partitions),
         _text("topic"),
@@ -90,7 +99,7 @@ def lag_partitions(partitions: Sequence[Row]) -> list[Column]:
         ),
         _figure("age", "position_age_seconds", figures.seconds, always=False),
         *_lag(),
-    ]
+    ], partitions
 
 
 def _lag() -> list[Column]:
@@ -108,11 +117,12 @@ def _lag() -> list[Column]:
     ]
 
 
-def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.parity_worst_first`; classes that occur.
+def parity(topics: Sequence[Row], *, strategy: bool) -> Table:
+    """Parity by topic, worst first, with the classes that occur.
 
     :param strategy: whether to say how topics are compared even if it is by timestamp.
     """
+    topics = rows.parity_worst_first(topics)
     compared_by = _text("compared by", "strategy", figures.words, spare=1)
     return [
         *_flow(topics),
@@ -138,24 +148,44 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> list[Column]:
         ),
         _figure("verified through", "verified_through_ms", figures.moment),
         _figure("retention reaches it", "breach_seconds", figures.breach, always=False),
+    ], topics
+
+
+def mismatches(topics: Iterable[Row]) -> Table:
+    """What does not match, a row per topic, class and partition."""
+    counted = [
+        {"flow": row["flow"], "topic": row["topic"], "class": name, "partition": p, "count": count}
+        for row in topics
+        for name, counts in row["partitions"].items()
+        for p, count in counts.items()
+        if count
     ]
-
-
-def mismatches(partitions: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.mismatches`."""
     return [
-        *_flow(partitions),
+        *_flow(counted),
         _text("topic"),
         _text("class", show=figures.words),
         _text("partition", right=True),
         _figure("records", "count"),
-    ]
+    ], counted
 
 
-def groups(sorted_groups: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.groups_worst_first`."""
+def groups(all_groups: Iterable[Row]) -> Table:
+    """Groups, those that would lose something by a failover first; with states counted."""
+    worst_first = sorted(
+        (
+            {**row, "states": Counter(each["state"] for each in row["partitions"])}
+            for row in all_groups
+        ),
+        key=lambda row: (
+            rank(GROUP_ORDER, row["state"]),
+            -(row["skip"] or 0),
+            -(row["reread"] or 0),
+            row["flow"],
+            row["group"],
+        ),
+    )
     return [
-        *_flow(sorted_groups),
+        *_flow(worst_first),
         _text("group"),
         _state("state"),
         _figure("ready", "readiness", figures.share_or_unknown),
@@ -163,11 +193,11 @@ def groups(sorted_groups: Sequence[Row]) -> list[Column]:
         _count("unmapped"),
         _count("stale"),
         Column("partitions", lambda row: figures.number(len(row["partitions"]) or None), spare=1),
-    ]
+    ], worst_first
 
 
-def group_partitions() -> list[Column]:
-    """Columns of a group's partitions, each with the name of its group."""
+def group_partitions(all_groups: Iterable[Row]) -> Table:
+    """Partitions of groups, each with the name of its group; those that need attention first."""
     return [
         _text("group"),
         _text("topic", "target_topic"),
@@ -178,7 +208,10 @@ def group_partitions() -> list[Column]:
         _figure("committed there", "target_offset"),
         *_failover(),
         _figure("checkpoint age", "checkpoint_age_seconds", figures.age, always=False),
-    ]
+    ], sorted(
+        ({"group": row["group"], **each} for row in all_groups for each in row["partitions"]),
+        key=lambda row: rank(GROUP_ORDER, row["state"]),
+    )
 
 
 def _failover() -> list[Column]:
@@ -188,8 +221,8 @@ def _failover() -> list[Column]:
     ]
 
 
-def differences(settings: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.differences`."""
+def differences(settings: Sequence[Row]) -> Table:
+    """Settings that differ, rows of :func:`~mirror_report.render.rows.differences`."""
     return [
         *_flow(settings),
         _text("topic"),
@@ -197,16 +230,19 @@ def differences(settings: Sequence[Row]) -> list[Column]:
         _text("source", show=figures.setting),
         _text("target", show=figures.setting),
         _state("kind"),
-    ]
+    ], settings
 
 
-def not_selected(topics: Sequence[Row]) -> list[Column]:
-    """Columns of :func:`~mirror_report.render.rows.not_selected`."""
-    return [*_flow(topics), _text("topic"), _text("reason")]
+def not_selected(topics: Iterable[Row]) -> Table:
+    """Topics the flows leave out."""
+    left_out = sorted(
+        (row for row in topics if not row["selected"]), key=lambda row: (row["flow"], row["topic"])
+    )
+    return [*_flow(left_out), _text("topic"), _text("reason")], left_out
 
 
-def flows() -> list[Column]:
-    """Columns of the flows."""
+def flows(all_flows: Sequence[Row]) -> Table:
+    """The flows."""
     return [
         _text("flow", "name"),
         _text("engine"),
@@ -217,12 +253,13 @@ def flows() -> list[Column]:
         Column("topics", lambda row: figures.number(_topics(row)), _topics),
         _figure("coverage", "coverage", figures.share),
         _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
-    ]
+    ], all_flows
 
 
-def samples() -> list[Column]:
-    """Columns of samples, each with its class."""
+def samples(topics: Iterable[Row]) -> Table:
+    """Samples of what does not match, each with its topic and class."""
     return [
+        _text("topic"),
         _text("class", show=figures.words),
         _text("side"),
         _figure("partition", "partition", str),
@@ -231,6 +268,11 @@ def samples() -> list[Column]:
         _text("record hash", "record_hash"),
         _figure("key bytes", "key_bytes", figures.size),
         _figure("value bytes", "value_bytes", figures.size),
+    ], [
+        {"topic": row["topic"], "class": name, **sample}
+        for row in topics
+        for name, of_class in row["samples"].items()
+        for sample in of_class
     ]
 
 
