@@ -10,15 +10,6 @@ from enum import Enum
 from typing import Literal
 
 
-class Naming(Enum):
-    """How topics are called on the target."""
-
-    # As on the source.
-    IDENTITY = "identity"
-    # As the flow's replication policy says.
-    REPLICATION_POLICY = "replication_policy"
-
-
 class PositionStore(Enum):
     """Where an engine commits how far it has mirrored; ``kafka/positions.py`` reads it."""
 
@@ -56,7 +47,8 @@ class Engine:
 
     :param name: as an inventory spells it; ``title``: as a person reads it.
     :param keeps_partitions: records arrive in the partition they came from.
-    :param names_targets: how topics are called on the target.
+    :param has_replication_policy: topics are called on the target as the flow's replication policy
+        says; otherwise as on the source.
     :param positions: where it commits; ``workers``: what shows which processes are at work.
     :param has_offset_syncs: it writes which source offset became which target offset.
     :param has_heartbeats: it writes heartbeats, and mirrors topics of that name by itself.
@@ -75,7 +67,7 @@ class Engine:
     name: str
     title: str
     keeps_partitions: bool
-    names_targets: Naming
+    has_replication_policy: bool
     positions: PositionStore
     workers: WorkerStore
     has_offset_syncs: bool
@@ -103,7 +95,7 @@ MM1 = Engine(
     name="mm1",
     title="MirrorMaker 1",
     keeps_partitions=False,
-    names_targets=Naming.IDENTITY,
+    has_replication_policy=False,
     positions=PositionStore.SOURCE_GROUP,
     workers=WorkerStore.GROUP_MEMBERS,
     has_offset_syncs=False,
@@ -119,7 +111,7 @@ MM2 = Engine(
     name="mm2",
     title="MirrorMaker 2",
     keeps_partitions=True,
-    names_targets=Naming.REPLICATION_POLICY,
+    has_replication_policy=True,
     positions=PositionStore.CONNECT_OFFSETS,
     workers=WorkerStore.STATUS_TOPIC,
     has_offset_syncs=True,

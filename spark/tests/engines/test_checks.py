@@ -33,7 +33,7 @@ from mirror_report.checks import (
 )
 from mirror_report.checks.estimates import estimates
 from mirror_report.config import Warn
-from mirror_report.engines import MM1, MM2, Engine, Naming, PositionStore, WorkerStore
+from mirror_report.engines import MM1, MM2, Engine, PositionStore, WorkerStore
 from mirror_report.model import (
     Baseline,
     Cause,
@@ -241,10 +241,7 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
             engine.skips_internal_topics,
         ),
         "'synced'": ("topic_settings.differences", engine.syncs_topic_configs),
-        "east.t": (
-            "topics.compare",
-            engine.names_targets is Naming.REPLICATION_POLICY,
-        ),
+        "east.t": ("topics.compare", engine.has_replication_policy),
     }  # fmt: skip
     for words, (name, expected) in said.items():
         assert (words in text(engine, name)) is expected, (words, name)

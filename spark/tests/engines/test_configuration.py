@@ -9,7 +9,7 @@ from made_up import MADE_UP, flow_of
 from mirror_report import engines, observe
 from mirror_report.config import ConfigError
 from mirror_report.config.load import parse
-from mirror_report.engines import Engine, Naming, PositionStore, WorkerStore
+from mirror_report.engines import Engine, PositionStore, WorkerStore
 
 
 def document(engine: Engine, **names: str) -> dict[str, Any]:
@@ -32,8 +32,8 @@ def test_configuration_asks_for_what_the_engine_keeps(
         ({"offset_topic": ""}, engine.positions is PositionStore.CONNECT_OFFSETS),
         ({"status_topic": ""}, engine.workers is WorkerStore.STATUS_TOPIC),
         ({"offset_syncs_topic": ""}, engine.has_offset_syncs),
-        ({"replication_policy": "x"}, engine.names_targets is Naming.REPLICATION_POLICY),
-        ({"separator": ""}, engine.names_targets is Naming.REPLICATION_POLICY),
+        ({"replication_policy": "x"}, engine.has_replication_policy),
+        ({"separator": ""}, engine.has_replication_policy),
     ):
         if needed:
             with pytest.raises(ConfigError, match=next(iter(names))):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mirror_report.engines import DEFAULT, Engine, Naming
+from mirror_report.engines import DEFAULT, Engine
 
 REPLICATION_POLICIES = ("identity", "prefix")
 
@@ -144,7 +144,7 @@ class Flow:
 
     def target_topic(self, source_topic: str) -> str:
         """Name on the target; replication policies prefix heartbeats, whichever it is."""
-        if self.engine.names_targets is Naming.REPLICATION_POLICY and (
+        if self.engine.has_replication_policy and (
             self.replication_policy == "prefix" or source_topic.endswith(HEARTBEATS)
         ):
             return f"{self.source}{self.separator}{source_topic}"

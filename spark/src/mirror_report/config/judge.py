@@ -16,7 +16,7 @@ from mirror_report.config.flow import (
 )
 from mirror_report.config.settings import Settings, Spark
 from mirror_report.config.values import one_of, refuse_unknown
-from mirror_report.engines import Naming, PositionStore, WorkerStore
+from mirror_report.engines import PositionStore, WorkerStore
 
 FETCH_KEYS = (
     "client.id",
@@ -128,7 +128,7 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
 def _judge_names(flow: Flow, where: str) -> None:
     """What an engine needs to know to name topics, and to find those it keeps for itself."""
     engine = flow.engine
-    if engine.names_targets is Naming.REPLICATION_POLICY:
+    if engine.has_replication_policy:
         one_of(flow.replication_policy, REPLICATION_POLICIES, f"{where}.replication_policy")
         if not flow.separator:
             raise ConfigError(f"{where}.separator: at least one character is needed")
