@@ -18,7 +18,6 @@ from mirror_report.model import (
     Confirmation,
     ConfirmDocument,
     Place,
-    Positions,
     Progress,
 )
 from mirror_report.observe import (
@@ -62,20 +61,12 @@ class _Awaited:
 
 def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
     tails: FlowTails = {}
+    flowing: bool | None = None
     sides = (flow.engine.workers_side, flow.engine.positions_side)
-    failed, flowing = "", None
     with open_clients(settings, {flow.source, *map(flow.alias, sides)}) as clients:
         source, failed = _take_up(clients, flow, awaited, tails)
-        started = mirror_status(clients, flow, tails).positions if not failed else {}
-        by_partition = positions.by_partition(flow, source, started, Baseline())
-        waiting = positions.waiting(flow, source, by_partition)
-        if waiting and not failed:
-            awaited.progress(
-                f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the "
-                "position"
-            )
-            moved = _move(clients, flow, awaited, tails, started, waiting)
-            failed, flowing = moved or "", None if moved is None else not moved
+        if not failed:
+            flowing, failed = _flowing(clients, flow, awaited, source, tails)
     if failed:
         where = f"Look into journalctl -u {flow.instance}.service -n 100"
         return Confirmation(flow.name, False, flowing, f"{flow.name}: {failed}. {where}")
@@ -105,29 +96,33 @@ def _take_up(
         time.sleep(1)
 
 
-def _move(
+def _flowing(
     clients: Clients,
     flow: Flow,
     awaited: _Awaited,
+    source: ClusterSnapshot,
     tails: FlowTails,
-    started: Positions,
-    waiting: Mapping[Place, tuple[int, int]],
-) -> str | None:
-    """Wait for a position to move; why none did, empty: one did, ``None``: there is no record.
-
-    :param started: the positions when the watch begins, and ``waiting`` what waits behind them.
-    """
+) -> tuple[bool | None, str]:
+    """Wait for a position to move: whether one did (``None``: no record waits), and why not."""
+    started = mirror_status(clients, flow, tails).positions
+    by_partition = positions.by_partition(flow, source, started, Baseline())
+    waiting = positions.waiting(flow, source, by_partition)
+    if not waiting:
+        return None, ""
+    awaited.progress(
+        f"{flow.name}: {len(waiting)} partition(s) have records waiting; watching the position"
+    )
     deadline = time.monotonic() + awaited.timeout
     while time.monotonic() < deadline:
         time.sleep(1)
         now = mirror_status(clients, flow, tails).positions
         if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
-            return ""
+            return True, ""
         if failed := awaited.watch.failed():
-            return failed
+            return False, failed
     if _only_markers(clients, flow, waiting):
-        return None
-    return (
+        return None, ""
+    return False, (
         f"{sum(end - at for at, end in waiting.values())} records wait and the position did not "
         f"move for {awaited.timeout:.0f} s{awaited.watch.why()}"
     )
