@@ -1,6 +1,6 @@
 """Positions and workers are read where an engine keeps them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -28,17 +28,13 @@ class Asked:
 
         monkeypatch.setattr(positions, "own_topics", own_topics)
         monkeypatch.setattr(positions, "catch_up", lambda *_: {})
-        for name in ("committed", "consumers", "workers"):
-            monkeypatch.setattr(positions.groups, name, self.of_group(name))
+        monkeypatch.setattr(positions.groups, "committed", lambda *_: {"g": {"t": {0: 7}}})
+        monkeypatch.setattr(positions.groups, "snapshot", self.snapshot)
 
-    def of_group(self, name: str) -> Callable[..., Any]:
+    def snapshot(self, _client: Any, group_id: str, *, consumers: bool) -> GroupSnapshot:
         """A question about a group that is only noted."""
-
-        def answer(*_: Any) -> Any:
-            self.groups.append(name)
-            return {"g": {"t": {0: 7}}} if name == "committed" else GroupSnapshot("g", "Stable", ())
-
-        return answer
+        self.groups.append("consumers" if consumers else "workers")
+        return GroupSnapshot(group_id, "Stable", ())
 
     def client(self, alias: str) -> Any:
         """Itself, for any cluster."""
@@ -59,7 +55,7 @@ def test_positions_are_read_where_the_engine_keeps_them(
     assert ("offsets" in asked.topics) is not in_group
     assert ("status" in asked.topics) is (engine.workers is WorkerStore.STATUS_TOPIC)
     assert ("syncs" in asked.topics) is engine.has_offset_syncs
-    asked.groups.clear()
+    assert asked.groups == []
     positions.worker_group(asked.client, flow)
     members = engine.workers is WorkerStore.GROUP_MEMBERS
     assert asked.groups == ["consumers" if members else "workers"]

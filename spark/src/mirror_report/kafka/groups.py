@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kafka.errors import (
@@ -26,19 +26,11 @@ UNKNOWN = "Unknown"
 _STARTING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
-def consumers(client: ClusterClient, group_id: str) -> GroupSnapshot:
-    """Members and state of a consumer group; a group that does not exist is ``Dead`` and empty."""
-    return _snapshot(client, group_id, _assigned)
+def snapshot(client: ClusterClient, group_id: str, *, consumers: bool) -> GroupSnapshot:
+    """Members and state of a group; one that does not exist is ``Dead`` and empty.
 
-
-def workers(client: ClusterClient, group_id: str) -> GroupSnapshot:
-    """Members and state of a group of Kafka Connect's workers, as :func:`consumers`."""
-    return _snapshot(client, group_id, lambda _: [])
-
-
-def _snapshot(
-    client: ClusterClient, group_id: str, assigned: Callable[[bytes], Iterable[Place]]
-) -> GroupSnapshot:
+    :param consumers: its members have partitions; otherwise they are workers of Kafka Connect.
+    """
     group = described(client, group_id)
     return GroupSnapshot(
         group_id,
@@ -47,7 +39,7 @@ def _snapshot(
             GroupMember(
                 member.client_id,
                 member.client_host.lstrip("/"),
-                tuple(assigned(member.member_assignment)),
+                tuple(_assigned(member.member_assignment)) if consumers else (),
             )
             for member in group.members
         ),

@@ -39,8 +39,9 @@ def worker_group(client_of: ClientOf, flow: Flow) -> GroupSnapshot:
 
     :raises ClusterError: it cannot be described.
     """
-    ask = groups.consumers if flow.engine.workers is WorkerStore.GROUP_MEMBERS else groups.workers
-    return ask(client_of(flow.alias(flow.engine.workers_side)), flow.group_id)
+    client = client_of(flow.alias(flow.engine.workers_side))
+    consumers = flow.engine.workers is WorkerStore.GROUP_MEMBERS
+    return groups.snapshot(client, flow.group_id, consumers=consumers)
 
 
 def clusters(flow: Flow) -> set[str]:
