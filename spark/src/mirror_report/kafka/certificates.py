@@ -49,20 +49,20 @@ def examine(
     """
     if not cluster.uses_tls:
         return []
-    found: list[Certificate] = []
+    stored: list[Certificate] = []
     try:
         if cluster.ssl_ca:
-            found += _stored(cluster, "authority", credentials.read(cluster.credential("ca.pem")))
+            stored += _stored(cluster, "authority", credentials.read(cluster.credential("ca.pem")))
         if cluster.ssl_certificate:
-            found += _stored(cluster, "client", credentials.read(cluster.credential("cert.pem")))
+            stored += _stored(cluster, "client", credentials.read(cluster.credential("cert.pem")))
         context = tls_context(cluster, credentials)
     except ReportError as error:
-        return found + [
+        return stored + [
             Certificate(cluster.alias, "broker", name, problem=error.message)
             for name in sorted(brokers)
         ]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return found + list(
+        return stored + list(
             pool.map(
                 lambda broker: _shown(cluster.alias, context, *broker), sorted(brokers.items())
             )
@@ -77,15 +77,15 @@ def bootstrap(cluster: Cluster) -> dict[str, tuple[str, int]]:
 
 def _stored(cluster: Cluster, role: Literal["authority", "client"], text: str) -> list[Certificate]:
     holder = "ssl_ca" if role == "authority" else f"identity {cluster.identity}"
-    found = []
+    certificates = []
     for block in _PEM.findall(text):
         try:
             subject, ends_at_ms = read(binascii.a2b_base64(block))
         except (binascii.Error, CertificateError) as error:
-            found.append(Certificate(cluster.alias, role, holder, problem=str(error)))
+            certificates.append(Certificate(cluster.alias, role, holder, problem=str(error)))
         else:
-            found.append(Certificate(cluster.alias, role, holder, subject, ends_at_ms))
-    return found or [Certificate(cluster.alias, role, holder, problem="no PEM certificate")]
+            certificates.append(Certificate(cluster.alias, role, holder, subject, ends_at_ms))
+    return certificates or [Certificate(cluster.alias, role, holder, problem="no PEM certificate")]
 
 
 def _shown(
@@ -134,13 +134,13 @@ def read(der: bytes) -> tuple[str, int]:
 
 def _subject(name: bytes) -> str:
     """A distinguished name, the part that names its owner first."""
-    said = []
+    attributes = []
     for _, group in _parts(name):
         for _, attribute in _parts(group):
-            (_, known), (kind, value) = _parts(attribute)
-            if known in _NAMES:
-                said.append(f"{_NAMES[known]}={value.decode(_TEXTS.get(kind, 'latin-1'))}")
-    return ",".join(reversed(said))
+            (_, oid), (kind, value) = _parts(attribute)
+            if oid in _NAMES:
+                attributes.append(f"{_NAMES[oid]}={value.decode(_TEXTS.get(kind, 'latin-1'))}")
+    return ",".join(reversed(attributes))
 
 
 def _parts(der: bytes) -> list[tuple[int, bytes]]:
@@ -148,7 +148,7 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
     :raises IndexError: one of them is cut off.
     """
-    found, at = [], 0
+    parts, at = [], 0
     while at < len(der):
         kind, length, at = der[at], der[at + 1], at + 2
         if length & 0x80:
@@ -156,6 +156,6 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
             length, at = int.from_bytes(der[at : at + size], "big"), at + size
         if at + length > len(der):
             raise IndexError(at + length)
-        found.append((kind, der[at : at + length]))
+        parts.append((kind, der[at : at + length]))
         at += length
-    return found
+    return parts

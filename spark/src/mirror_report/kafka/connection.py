@@ -63,7 +63,7 @@ class UnreadableError(ClusterError):
 
 
 class _Captured(logging.Handler):
-    """What kafka-python says about one client, errors first; never printed by itself."""
+    """What kafka-python logs about one client; never printed by itself."""
 
     def __init__(self, client_id: str) -> None:
         super().__init__(logging.WARNING)
@@ -212,10 +212,11 @@ def _distrust(cluster: Cluster, text: str) -> str:
 
 def _reason(lines: list[str]) -> str:
     """Clearest line, without kafka-python's own object names."""
-    wanted = [
+    of_connection = [
         line for line in lines if "Connection lost: " in line or "Connection failed: " in line
     ]
-    clearest = [line for line in wanted if "socket disconnected" not in line] or wanted or lines
+    with_reason = [line for line in of_connection if "socket disconnected" not in line]
+    clearest = with_reason or of_connection or lines
     if not clearest:
         return ""
     text = clearest[0]

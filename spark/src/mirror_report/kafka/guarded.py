@@ -51,26 +51,26 @@ def each(
         itself which partition fails, which costs the others nothing.
     :raises ReportError: as the function does.
     """
-    found: Guarded[Read] = Guarded()
+    whole: Guarded[Read] = Guarded()
     deadline = time.monotonic() + ATTEMPTS * timeout_seconds
     waiting = [dict(asked)] if asked else []
     while waiting:
-        some = waiting.pop()
+        part = waiting.pop()
         left = deadline - time.monotonic()
         if left <= 0:
-            found.failed |= dict.fromkeys(some, "there was no time left to read it")
+            whole.failed |= dict.fromkeys(part, "there was no time left to read it")
             continue
-        part, why = _in_child(lambda: read(some), left)  # noqa: B023  it is called at once
+        answer, why = _in_child(lambda: read(part), left)  # noqa: B023  it is called at once
         if why is None:
-            found.answers |= part.answers
-            found.failed |= part.failed
-        elif len(some) == 1:
-            found.failed |= dict.fromkeys(some, why)
+            whole.answers |= answer.answers
+            whole.failed |= answer.failed
+        elif len(part) == 1:
+            whole.failed |= dict.fromkeys(part, why)
         else:
-            places = list(some)
+            places = list(part)
             halves = places[: len(places) // 2], places[len(places) // 2 :]
-            waiting += [{place: some[place] for place in half} for half in halves]
-    return found
+            waiting += [{place: part[place] for place in half} for half in halves]
+    return whole
 
 
 def _in_child(call: Callable[[], Any], timeout_seconds: float) -> tuple[Any, str | None]:
@@ -105,7 +105,8 @@ def _answer(call: Callable[[], Any], out: int) -> None:
     """Write what a call returns, and end."""
     try:
         # What is left of the parent must not run here: no cleanup, no traceback.
-        bound = _address_space() + MEMORY_BYTES
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        bound = pages * resource.getpagesize() + MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
         try:
             answer: tuple[str, Any] = ("read", call())
@@ -121,11 +122,6 @@ def _answer(call: Callable[[], Any], out: int) -> None:
             stream.write(pickle.dumps(answer) + DONE)
     finally:
         os._exit(0)
-
-
-def _address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    return pages * resource.getpagesize()
 
 
 def _received(descriptor: int, deadline: float) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Leader epochs of logs: which leader wrote which part of a log, as the present one knows it.
 
-A leader tells of each epoch where it begins and which one came before (OffsetForLeaderEpoch, from
-Kafka 2.1 on with DESCRIBE on the topic), so epochs are found from the newest down.
+A leader answers for each epoch where it begins and which one came before (OffsetForLeaderEpoch,
+from Kafka 2.1 on with DESCRIBE on the topic), so epochs are found from the newest down.
 """
 
 import contextlib
@@ -30,29 +30,29 @@ EpochEnd = tuple[int, int]
 AskLeaders = Callable[[Mapping[Place, int]], Mapping[Place, EpochEnd]]
 
 
-def of_logs(client: ClusterClient, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+def of_logs(client: ClusterClient, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
     """Leader epochs of some logs, as :func:`walked`; a log that does not answer is left out."""
 
     def ask(epochs: Mapping[Place, int]) -> dict[Place, EpochEnd]:
-        found: dict[Place, EpochEnd] = {}
+        ends: dict[Place, EpochEnd] = {}
         for attempt in range(ATTEMPTS):
-            left = {place: epoch for place, epoch in epochs.items() if place not in found}
+            left = {place: epoch for place, epoch in epochs.items() if place not in ends}
             if not left:
                 break
             time.sleep(PAUSE_SECONDS if attempt else 0)
             with contextlib.suppress(KafkaError):
-                found |= client.admin._manager.run(_ends, client.admin, left)
-        return found
+                ends |= client.admin._manager.run(_ends, client.admin, left)
+        return ends
 
-    return walked(wanted, ask)
+    return walked(logs, ask)
 
 
-def walked(wanted: Mapping[Place, EpochsWanted], ask: AskLeaders) -> dict[Place, Epochs]:
-    """Epochs of some logs, as far down as wanted.
+def walked(logs: Mapping[Place, EpochsWanted], ask: AskLeaders) -> dict[Place, Epochs]:
+    """Epochs of some logs, as far down as each needs.
 
     :returns: none of a log that keeps none.
     """
-    walks = {place: _Walk(each) for place, each in wanted.items()}
+    walks = {place: _Walk(needed) for place, needed in logs.items()}
     for _ in range(ROUNDS):
         # An epoch begins where those before it end; before the first one there is none.
         asked = {place: max(0, walk.at - 1) for place, walk in walks.items() if walk.at is not None}
@@ -67,13 +67,13 @@ def walked(wanted: Mapping[Place, EpochsWanted], ask: AskLeaders) -> dict[Place,
 class _Walk:
     """One log on the way down.
 
-    :ivar at: the epoch whose beginning is not known yet; ``None``: no further one is wanted.
+    :ivar at: the epoch whose beginning is not known yet; ``None``: no further one is needed.
     """
 
-    def __init__(self, wanted: EpochsWanted) -> None:
-        self.at: int | None = wanted.leader
+    def __init__(self, needed: EpochsWanted) -> None:
+        self.at: int | None = needed.leader
         self.answered = False
-        self._wanted = wanted
+        self._needed = needed
         self._newest_first: list[tuple[int, int]] = []
         self._below = -1
 
@@ -89,23 +89,23 @@ class _Walk:
             return
         self._newest_first.append((epoch, start))
         self._below = below
-        if start > self._wanted.low and below < epoch and not self._is_known(below):
+        if start > self._needed.low and below < epoch and not self._is_known(below):
             self.at = below
 
     def epochs(self) -> Epochs:
         """What is known by now, together with what was known before of the same log."""
         before: Iterable[tuple[int, int]] = ()
         if self._is_known(self._below):
-            before = (known for known in self._wanted.known if known[0] <= self._below)
+            before = ((epoch, at) for epoch, at in self._needed.known if epoch <= self._below)
         return (*before, *reversed(self._newest_first))
 
     def _is_known(self, epoch: int) -> bool:
-        return any(epoch == known for known, _ in self._wanted.known)
+        return any(epoch == number for number, _ in self._needed.known)
 
 
 async def _ends(admin: Any, epochs: Mapping[Place, int]) -> dict[Place, EpochEnd]:
     """Ask each leader once; partitions that have none, or answer with an error, are left out."""
-    asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    request_types = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     led: dict[int, dict[str, list[Any]]] = {}
     metadata = await admin._get_cluster_metadata(sorted({name for name, _ in epochs}))
     for topic in metadata["topics"]:
@@ -113,18 +113,18 @@ async def _ends(admin: Any, epochs: Mapping[Place, int]) -> dict[Place, EpochEnd
             name, number, leader = topic["name"], part["partition_index"], part["leader_id"]
             if (name, number) in epochs and leader >= 0:
                 led.setdefault(leader, {}).setdefault(name, []).append(
-                    asked.OffsetForLeaderPartition(
+                    request_types.OffsetForLeaderPartition(
                         partition=number, current_leader_epoch=-1, leader_epoch=epochs[name, number]
                     )
                 )
-    found = {}
+    ends = {}
     for leader, topics in led.items():
         request = OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=list(topics.items()))
         with contextlib.suppress(KafkaError):
             answer = await admin._manager.send(request, node_id=leader)
-            for told in answer.topics:
-                for part in told.partitions:
+            for topic in answer.topics:
+                for part in topic.partitions:
                     if not part.error_code:
                         end = int(part.leader_epoch), int(part.end_offset)
-                        found[told.topic, part.partition] = end
-    return found
+                        ends[topic.topic, part.partition] = end
+    return ends

@@ -47,23 +47,23 @@ def offsets(
     except ClusterError:
         if len(partitions) == 1:
             raise
-    found: dict[str, dict[int, PartitionSnapshot]] = {}
+    logs: dict[str, dict[int, PartitionSnapshot]] = {}
     for name, numbers in partitions.items():
         try:
-            found |= _listed(cluster, admin, {name: numbers})
+            logs |= _listed(cluster, admin, {name: numbers})
         except UnreachableError:
             raise
         except ClusterError as error:
             errors[name] = str(error)
             if isinstance(error, DeniedError):
                 refused.add(name)
-    return found
+    return logs
 
 
 def _listed(
     cluster: Cluster, admin: Any, partitions: Mapping[str, Mapping[int, int | None]]
 ) -> dict[str, dict[int, PartitionSnapshot]]:
-    every = [TopicPartition(name, number) for name, some in partitions.items() for number in some]
+    every = [TopicPartition(name, number) for name in partitions for number in partitions[name]]
     if not every:
         return {name: {} for name in partitions}
     with explained(
@@ -87,13 +87,13 @@ def _listed(
                 int(start[at].offset),
                 int(end[at].offset),
                 int(high[at].offset),
-                # Said by the leader itself, of the log that ends there.
+                # By the leader itself, of the log that ends there.
                 leader_epoch if high[at].leader_epoch is None else int(high[at].leader_epoch),
             )
-            for partition, leader_epoch in sorted(some.items())
+            for partition, leader_epoch in sorted(numbers.items())
             for at in (TopicPartition(name, partition),)
         }
-        for name, some in partitions.items()
+        for name, numbers in partitions.items()
     }
 
 
@@ -158,23 +158,23 @@ def open_transactions(admin: Any, snapshot: ClusterSnapshot) -> dict[Place, Open
         return {}
     held = _oldest(_producers(admin, places))
     owners = _owners(admin, {producer.producer_id for producer in held.values()})
-    found: dict[Place, OpenTransaction] = {}
+    transactions: dict[Place, OpenTransaction] = {}
     for place, producer in held.items():
         name, started_ms = owners.get(producer.producer_id, (None, None))
         # Without that it has been open at least since its producer last wrote there.
         since = producer.last_timestamp if started_ms is None else started_ms
-        found[place] = OpenTransaction(
+        transactions[place] = OpenTransaction(
             int(producer.current_transaction_start_offset),
             max(0.0, (snapshot.taken_at_ms - since) / 1000),
             started_ms is None,
             name,
         )
-    return found
+    return transactions
 
 
 def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
     """The producer whose transaction begins first, by partition."""
-    transactions = {
+    open_producers = {
         (at.topic, at.partition): [
             producer
             for producer in state.active_producers
@@ -183,14 +183,14 @@ def _oldest(described: Mapping[Any, Any]) -> dict[Place, Any]:
         for at, state in described.items()
     }
     return {
-        place: min(some, key=lambda producer: int(producer.current_transaction_start_offset))
-        for place, some in transactions.items()
-        if some
+        place: min(producers, key=lambda producer: int(producer.current_transaction_start_offset))
+        for place, producers in open_producers.items()
+        if producers
     }
 
 
 def _producers(admin: Any, places: list[TopicPartition]) -> Mapping[Any, Any]:
-    """What the brokers know of the partitions' producers, as far as they say it."""
+    """The partitions' producers, of as many topics as brokers answer for."""
     try:
         return cast("Mapping[Any, Any]", admin.describe_producers(places))
     except KafkaError:
@@ -199,7 +199,7 @@ def _producers(admin: Any, places: list[TopicPartition]) -> Mapping[Any, Any]:
     if len(topics) == 1:
         return {}
     parts = [[at for at in places if at.topic == name] for name in topics]
-    return {at: one for part in parts for at, one in _producers(admin, part).items()}
+    return {at: state for part in parts for at, state in _producers(admin, part).items()}
 
 
 def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int | None]]:
@@ -207,8 +207,8 @@ def _owners(admin: Any, producers: set[int]) -> dict[int, tuple[str | None, int 
     try:
         names = {
             listing.transactional_id: listing.producer_id
-            for some in admin.list_transactions(producer_id_filters=sorted(producers)).values()
-            for listing in some
+            for listings in admin.list_transactions(producer_id_filters=sorted(producers)).values()
+            for listing in listings
         }
         described = admin.describe_transactions(sorted(names)) if names else {}
     except KafkaError:

@@ -67,17 +67,17 @@ Request = Callable[[Any, list[str]], Awaitable[dict[str, int]]]
 
 
 def ask(
-    client: ClusterClient, wanted: Mapping[Resource, Collection[str]], nobodys: str
+    client: ClusterClient, resources: Mapping[Resource, Collection[str]], nobodys: str
 ) -> dict[Resource, Access]:
     """Ask what our identity may do.
 
-    :param wanted: resource -> operations of interest.
+    :param resources: resource -> operations of interest.
     :param nobodys: name of a topic that does not exist.
     :raises ClusterError: the cluster does not answer at all.
     """
-    topics = {name: operations for (kind, name), operations in wanted.items() if kind == "topic"}
+    topics = {name: operations for (kind, name), operations in resources.items() if kind == "topic"}
     answers = {("topic", name): access for name, access in _topics(client, topics).items()}
-    for (kind, name), operations in wanted.items():
+    for (kind, name), operations in resources.items():
         if kind == "group":
             answers[kind, name] = _group(client, name)
         elif kind == "cluster":
@@ -118,14 +118,14 @@ def granted(client: ClusterClient, topic: str) -> list[tuple[str, str, bool]] | 
     ]
 
 
-def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dict[str, Access]:
-    if not wanted:
+def _topics(client: ClusterClient, topics: Mapping[str, Collection[str]]) -> dict[str, Access]:
+    if not topics:
         return {}
     with explained(client.cluster, "describe topics", "DESCRIBE on the topics"):
-        described = {topic["name"]: topic for topic in client.admin.describe_topics(sorted(wanted))}
+        described = {topic["name"]: topic for topic in client.admin.describe_topics(sorted(topics))}
     exists: dict[str, bool | None] = {}
     allowed: dict[str, dict[str, bool]] = {}
-    for name in wanted:
+    for name in topics:
         topic = described.get(name, {})
         # Brokers below 2.3 leave the operations out.
         code, operations = topic.get("error_code"), topic.get("authorized_operations")
@@ -142,11 +142,11 @@ def _topics(client: ClusterClient, wanted: Mapping[str, Collection[str]]) -> dic
                 del allowed[name]["CREATE"]
     for operation, request in _REQUESTS.items():
         not_listed = [
-            name for name in wanted if operation in wanted[name] and operation not in allowed[name]
+            name for name in topics if operation in topics[name] and operation not in allowed[name]
         ]
         for name, is_allowed in _allowed(client, request, not_listed).items():
             allowed[name][operation] = is_allowed
-    return {name: Access(exists[name], allowed[name]) for name in wanted}
+    return {name: Access(exists[name], allowed[name]) for name in topics}
 
 
 def _allowed(client: ClusterClient, request: Request, names: Collection[str]) -> dict[str, bool]:
@@ -234,7 +234,7 @@ def _group(client: ClusterClient, name: str) -> Access:
     )
 
 
-def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Access:
+def _cluster(client: ClusterClient, asked: Collection[str], nobodys: str) -> Access:
     with explained(client.cluster, "describe the cluster", "DESCRIBE on the cluster"):
         described = client.admin.describe_cluster()
     operations = described.get("authorized_operations")
@@ -248,7 +248,7 @@ def _cluster(client: ClusterClient, wanted: Collection[str], nobodys: str) -> Ac
         ("DESCRIBE_CONFIGS", _describe_broker, first_broker),
         ("IDEMPOTENT_WRITE", _init_producer, ["producer"]),
     ):
-        if operation in wanted:
+        if operation in asked:
             for is_allowed in _allowed(client, request, names).values():
                 allowed[operation] = is_allowed
     return Access(operations=allowed)

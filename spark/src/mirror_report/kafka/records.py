@@ -80,7 +80,7 @@ def consumer(
     :param options: of kafka-python, beside those that keep it without a group.
     :raises ClusterError: records cannot be read.
     """
-    known = client_options(cluster, credentials) | {
+    connection = client_options(cluster, credentials) | {
         "client_id": f"mirror-report-{cluster.alias}-{purpose}",
         "group_id": None,
         "auto_offset_reset": "earliest",
@@ -90,7 +90,7 @@ def consumer(
     }
     where = f"topics {topics}" if topics else "the topics"
     with explained(cluster, f"read {topics or 'records'}", f"READ on {where}"):
-        opened = KafkaConsumer(**known, **options)
+        opened = KafkaConsumer(**connection, **options)
         # kafka-python has an option for that and does not hand it on to what sends the request.
         opened._cluster.config["allow_auto_create_topics"] = False
         try:
@@ -114,7 +114,7 @@ def polled(opened: Any, failed: dict[Place, str]) -> dict[TopicPartition, list[A
         raise
     except Exception as error:  # whatever a client makes of foreign bytes
         why = f"the client cannot read it ({type(error).__name__}: {error})"
-        absent = [package for package, there in _CODECS.items() if not there()]
+        absent = [package for package, is_installed in _CODECS.items() if not is_installed()]
         if isinstance(error, UnsupportedCodecError) and absent:
             why += f"; {', '.join(absent)} is not installed beside the report"
         # The one whose batch was being taken apart; kafka-python's error does not tell it.
@@ -166,22 +166,21 @@ def oldest_waiting(
     :returns: ``None`` where no record is left before the end (transaction markers only); a
         partition that did not answer in time is left out, its age is unknown.
     """
-    found: Guarded[int | None] = Guarded()
+    ages: Guarded[int | None] = Guarded()
     if not waiting:
-        return found
+        return ages
     left = {TopicPartition(*at): end for at, (_, end) in waiting.items()}
     starts = {TopicPartition(*at): position for at, (position, _) in waiting.items()}
     with consumer(
         cluster, credentials, "age", starts, isolation_level=isolation,
         max_partition_fetch_bytes=65_536, max_poll_records=5_000,
     ) as opened:  # fmt: skip
-        for at, records, at_end in batches(opened, left, found.failed, timeout_seconds):
+        for at, records, at_end in batches(opened, left, ages.failed, timeout_seconds):
             if records or at_end:
                 left.pop(at, None)
-                found.answers[at.topic, at.partition] = (
-                    int(records[0].timestamp) if records else None
-                )
-    return found
+                age = int(records[0].timestamp) if records else None
+                ages.answers[at.topic, at.partition] = age
+    return ages
 
 
 def fetched_at(
@@ -197,13 +196,13 @@ def fetched_at(
     :param isolation: as for :func:`oldest_waiting`.
     :returns: consumer records, keys and values as bytes; none if none came in time.
     """
-    found: Guarded[list[Any]] = Guarded({place: []})
+    fetched: Guarded[list[Any]] = Guarded({place: []})
     at = TopicPartition(*place)
     deadline = time.monotonic() + timeout_seconds
     with consumer(cluster, credentials, "fetch", {at: offset}, isolation_level=isolation) as opened:
-        while not found.answers[place] and not found.failed and time.monotonic() < deadline:
-            found.answers[place] = polled(opened, found.failed).get(at, [])
-    return found
+        while not fetched.answers[place] and not fetched.failed and time.monotonic() < deadline:
+            fetched.answers[place] = polled(opened, fetched.failed).get(at, [])
+    return fetched
 
 
 def fetch(
@@ -220,9 +219,9 @@ def fetch(
     :param isolation: as for :func:`oldest_waiting`.
     :returns: ranges that were read whole in time; one may hold no record.
     """
-    found: Guarded[list[Seen]] = Guarded()
+    fetched: Guarded[list[Seen]] = Guarded()
     if not ranges:
-        return found
+        return fetched
     asked = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
     starts = {at: first for at, (first, _) in asked.items()}
     left = {at: end for at, (_, end) in asked.items()}
@@ -231,12 +230,12 @@ def fetch(
         cluster, credentials, "probe", starts, isolation_level=isolation,
         max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
     ) as opened:  # fmt: skip
-        for at, records, at_end in batches(opened, left, found.failed, timeout_seconds):
+        for at, records, at_end in batches(opened, left, fetched.failed, timeout_seconds):
             first, end = asked[at]
             read[at] += [_seen(one) for one in records if first <= one.offset < end]
             if at_end:
-                found.answers[at.topic, at.partition] = read[at]
-    return found
+                fetched.answers[at.topic, at.partition] = read[at]
+    return fetched
 
 
 def _seen(record: Any) -> Seen:

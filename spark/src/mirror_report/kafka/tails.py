@@ -26,7 +26,7 @@ Decode = Callable[[Any], tuple[str, Any] | None]
 
 @dataclass
 class Tail:
-    """What a compacted topic says, read up to some offset; a later read goes on from there.
+    """What a compacted topic holds, read up to some offset; a later read goes on from there.
 
     :param latest: key -> value of its newest record, both as :data:`Decode` made them.
     :param foreign: partition -> records that were passed over: how many, and of the last one its
@@ -47,7 +47,7 @@ class Tail:
             plain["read_at_ms"],
             {int(p): offset for p, offset in plain["next"].items()},
             dict(plain["latest"]),
-            {int(p): tuple(found) for p, found in plain.get("foreign", {}).items()},
+            {int(p): tuple(record) for p, record in plain.get("foreign", {}).items()},
         )
 
     def dump(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Tail:
             "read_at_ms": self.read_at_ms,
             "next": {str(p): offset for p, offset in self.next.items()},
             "latest": self.latest,
-            "foreign": {str(p): list(found) for p, found in self.foreign.items()},
+            "foreign": {str(p): list(record) for p, record in self.foreign.items()},
         }
 
     def fit(self, topic: TopicSnapshot, now_ms: int) -> None:
@@ -94,10 +94,10 @@ Tails = dict[str, Tail]
 def foreign_records(tails: Tails, names: Collection[str]) -> tuple[ForeignRecords, ...]:
     """What was passed over in some topics."""
     return tuple(
-        ForeignRecords(name, partition, *found)
+        ForeignRecords(name, partition, *record)
         for name in names
         if name in tails
-        for partition, found in sorted(tails[name].foreign.items())
+        for partition, record in sorted(tails[name].foreign.items())
     )
 
 
@@ -112,16 +112,16 @@ def own_topics(
 
     A topic that does not exist is in neither.
     """
-    seen = client.snapshot(None, names, settings=False)
+    snapshot = client.snapshot(None, names, settings=False)
     problems: dict[str, ClusterError] = {
         name: DeniedError(f"cluster {client.cluster.alias}: {why}", _grant(name))
-        if name in seen.refused
+        if name in snapshot.refused
         else UnreadableError(f"cluster {client.cluster.alias}: {why}", _describe(name))
-        for name, why in seen.errors.items()
+        for name, why in snapshot.errors.items()
     }
     readable = {
         name: topic
-        for name, topic in seen.topics.items()
+        for name, topic in snapshot.topics.items()
         if topic.operations is None or "READ" in topic.operations
     }
     problems |= {
@@ -130,7 +130,7 @@ def own_topics(
             f"({client.cluster.username or 'anonymous'}) may not read {name}",
             _grant(name),
         )
-        for name in seen.topics
+        for name in snapshot.topics
         if name not in readable
     }
     return readable, problems
@@ -162,8 +162,8 @@ def catch_up(
     except UnreadableError as error:
         # Which topic it is shows when each is read alone.
         if len(tails) > 1:
-            single = [catch_up(cluster, credentials, [one], timeout_seconds) for one in tails]
-            return {name: why for some in single for name, why in some.items()}
+            single = [catch_up(cluster, credentials, [tail], timeout_seconds) for tail in tails]
+            return {name: why for problems in single for name, why in problems.items()}
         return {topic.name: _unreadable(cluster, topic.name, error.message)
                 for topic, _, _ in tails}  # fmt: skip
     next_offsets = {topic.name: tail.next for topic, tail, _ in tails}

@@ -198,15 +198,13 @@ class FlowMeasurement:
         return truncated, losses
 
     def _status(self) -> FlowStatus:
-        flow, newest = self.flow, None
+        flow, status = self.flow, status_of(self.flow, self.observed)
         if flow.engine.has_heartbeats:
             newest = self.clients.get(flow.target).newest_record(flow.target_topic(HEARTBEATS))
-        status = status_of(flow, self.observed)
-        if newest is None:
-            return status
-        return dataclasses.replace(
-            status, heartbeat_age_seconds=max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
-        )
+            if newest is not None:
+                age = max(0.0, (time.time_ns() // 1_000_000 - newest) / 1000)
+                return dataclasses.replace(status, heartbeat_age_seconds=age)
+        return status
 
     def _remember(
         self,
