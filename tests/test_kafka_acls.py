@@ -53,7 +53,7 @@ from mirror_report import observe  # noqa: E402 (the path above comes first)
 from mirror_report.checks import control, preflight  # noqa: E402
 from mirror_report.config import Settings  # noqa: E402 (the path above comes first)
 from mirror_report.config.load import parse  # noqa: E402 (the path above comes first)
-from mirror_report.groups.moving import observe_groups  # noqa: E402
+from mirror_report.groups.moving import flow_groups  # noqa: E402
 from mirror_report.kafka.groups import states  # noqa: E402
 from mirror_report.kafka.permissions import granted  # noqa: E402
 from mirror_report.kafka.records import fetched_at, oldest_waiting  # noqa: E402
@@ -266,7 +266,7 @@ def lacking(lab: Lab) -> list[str]:
                 if SYNCED not in states(clients.get("east")):
                     found.append("groups")
                 lag = LagResult(observed={flow.name: seen})
-                groups = observe_groups(clients, flow, lag, {}, others=[], most_reread=None)
+                groups = flow_groups(clients, flow, lag, {}, others=[], most_reread=None)
                 found += [
                     finding.message for finding in groups.findings if finding.kind == "permission"
                 ]

@@ -102,7 +102,7 @@ class Observation:
         observed: Any = SimpleNamespace(source=nothing, target=nothing)
         end = self.east.end
         lag = PartitionLag(FLOW.name, "t", 0, "OK", 0, end, end, 0 if drained else 1, 0.0)
-        groups = moving.observe_groups(
+        groups = moving.flow_groups(
             clients, FLOW, LagResult([lag], observed={FLOW.name: observed}), {},
             others=settings.into_one(FLOW), most_reread=settings.warn.reread_records,
         )  # fmt: skip

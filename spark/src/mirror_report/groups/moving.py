@@ -63,10 +63,13 @@ def examine_groups(settings: Settings, flow_name: str | None, progress: Progress
     with open_clients(settings, aliases(flows)) as clients:
         for flow in (flow for flow in flows if flow.name in lag.observed):
             progress(f"flow {flow.name}: reading its groups")
-            groups = flow_groups(
-                clients, flow, lag, before.get(flow.name, {}),
-                others=settings.into_one(flow), most_reread=settings.warn.reread_records,
-            )  # fmt: skip
+            try:
+                groups = flow_groups(
+                    clients, flow, lag, before.get(flow.name, {}),
+                    others=settings.into_one(flow), most_reread=settings.warn.reread_records,
+                )  # fmt: skip
+            except ReportError as error:
+                groups = FlowGroups(findings=[failure(error, flow.name)])
             rows += groups.rows
             findings += groups.findings
             partitions = [partition for row in groups.rows for partition in row.partitions]
@@ -87,34 +90,15 @@ def flow_groups(
 ) -> FlowGroups:
     """Examine the groups of a flow whose lag was measured just now; not every engine has some.
 
+    The target is read before the source, so that a group never seems to be further than it is.
+
     :param before: what the last observation left for this one.
     :param others: further flows into its target.
     :param most_reread: records that may be read again in one partition; ``None``: any number.
-    :returns: if a side cannot be read, that alone.
+    :raises ReportError: a side could not be read.
     """
     if not flow.engine.syncs_groups or not flow.consumer_groups:
         return FlowGroups()
-    try:
-        return observe_groups(clients, flow, lag, before, others=others, most_reread=most_reread)
-    except ReportError as error:
-        return FlowGroups(findings=[failure(error, flow.name)])
-
-
-def observe_groups(
-    clients: Clients,
-    flow: Flow,
-    lag: LagResult,
-    before: Mapping[str, Any],
-    *,
-    others: Sequence[Flow],
-    most_reread: int | None,
-) -> FlowGroups:
-    """Examine every group the flow takes along, as :func:`flow_groups`.
-
-    The target is read before the source, so that a group never seems to be further than it is.
-
-    :raises ReportError: a side could not be read.
-    """
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(tail) for name, tail in before.get("tails", {}).items()}
     ids, ids_before = _ids(flow, lag.observed[flow.name]), before.get("ids", {})

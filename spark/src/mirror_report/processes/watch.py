@@ -14,11 +14,11 @@ ENDS = 3
 class UnitWatch:
     """The unit of the flows' process on this host.
 
-    :param name: ``None``: it is not known, and nothing is said of it.
+    :param name: empty: it is not known, and nothing is said of it.
     :param before: how often its process had ended before what is watched began.
     """
 
-    name: str | None = None
+    name: str = ""
     before: int = 0
 
     @classmethod
@@ -30,13 +30,13 @@ class UnitWatch:
         """
         begun = units.state(name) if name else None
         so_far = begun.ends if begun else 0
-        return cls(name, so_far if before is None else before)
+        return cls(name or "", so_far if before is None else before)
 
     def failed(self) -> str:
         """That its process has ended too often, how and why; empty: it has not."""
         now = units.state(self.name) if self.name else None
         ends = now.ends - self.before if now else 0
-        if not self.name or ends < ENDS:
+        if ends < ENDS:
             return ""
         why = causes.first_of(causes.ended(units.journal(self.name))[-ends:])
         return f"its process ended {ends} times" + (f", {why}" if why else "")

@@ -58,14 +58,14 @@ def survey(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResu
             others = settings.into_one(flow)
             try:
                 topics = _topics(clients, flow, lag.observed[flow.name], before, others, result)
+                result.manifests["survey"][flow.name] = topics
+                groups = flow_groups(
+                    clients, flow, lag, before["groups"],
+                    others=others, most_reread=settings.warn.reread_records,
+                )  # fmt: skip
             except ReportError as error:
                 result.findings.append(failure(error, flow.name))
                 continue
-            result.manifests["survey"][flow.name] = topics
-            groups = flow_groups(
-                clients, flow, lag, before["groups"],
-                others=others, most_reread=settings.warn.reread_records,
-            )  # fmt: skip
             result.groups.extend(groups.rows)
             result.findings.extend(groups.findings)
             if groups.remembered is not None:
