@@ -9,21 +9,17 @@ NOTHING = "-"
 NEVER = "never"
 
 
-def _python(char: str) -> str:
-    return ascii(char)[1:-1]
-
-
-def plain(text: str, escape: Callable[[str], str] = _python) -> str:
+def plain(text: str, escape: Callable[[str], str] = ascii) -> str:
     r"""Text of any format, in which nothing is hidden: names of groups may hold any character.
 
     What would move a cursor, turn the direction of writing, end a line or not be seen is shown as
     an escape, such as ``\u202e``.
 
-    :param escape: how the format writes such a character.
+    :param escape: how the format quotes such a character.
     """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else escape(char) for char in text)
+    return "".join(char if char.isprintable() else escape(char)[1:-1] for char in text)
 
 
 def number(value: float | None) -> str:

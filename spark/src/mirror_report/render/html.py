@@ -55,6 +55,8 @@ def render(report: Mapping[str, Any]) -> str:
         "words": figures.words,
         "message": lambda finding: _short(figures.message(finding)),
     }
+    lines = charts.lines(report["history"])
+    strips, strips_left = charts.strips(rows.parity_worst_first(report["parity"]), STRIPS)
     return environment.get_template(
         "page"
     ).render(
@@ -70,7 +72,11 @@ def render(report: Mapping[str, Any]) -> str:
         errors=[_short(error) for error in rows.unreported(report)][:FINDINGS],
         tables=_tables(report),
         reasons=[row for row in rows.parity_worst_first(report["parity"]) if row["reason"]],
-        **_drawings(report),
+        lines=lines[:CHARTS],
+        lines_left=len(lines[CHARTS:]),
+        strips=strips,
+        strips_left=strips_left,
+        statuses=charts.STATUSES,
         REASONS=REASONS,
     )
 
@@ -86,18 +92,6 @@ def _hash(text: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
-    lines = charts.lines(report["history"])
-    strips, left = charts.strips(rows.parity_worst_first(report["parity"]), STRIPS)
-    return {
-        "lines": lines[:CHARTS],
-        "lines_left": len(lines[CHARTS:]),
-        "strips": strips,
-        "strips_left": left,
-        "statuses": charts.STATUSES,
-    }
 
 
 def _key_figures(report: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -43,12 +43,8 @@ def dumps(plain: Mapping[str, Any]) -> str:
     """Text of a document."""
     text = json.dumps(plain, ensure_ascii=False, indent=2)
     # JSON itself escapes the controls in texts, and writes ends of lines between them.
-    shown = (figures.plain(line, _escape) for line in text.split("\n"))
+    shown = (figures.plain(line, json.dumps) for line in text.split("\n"))
     return "\n".join(shown) + "\n"
-
-
-def _escape(char: str) -> str:
-    return json.dumps(char)[1:-1]
 
 
 def loads(text: str) -> dict[str, Any]:

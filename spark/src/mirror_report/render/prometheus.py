@@ -169,13 +169,11 @@ def of_run(
     for row in (topic for topic in document["topics"] if topic["selected"]):
         labels = flows[row["flow"]] | {"topic": row["topic"]}
         for kind in ("synced", "risk"):
-            count = len(
-                [difference for difference in row["differences"] if difference["kind"] == kind]
-            )
+            count = [difference["kind"] for difference in row["differences"]].count(kind)
             yield "kafka_mirror_topic_config_differences", labels | {"kind": kind}, count
         for side in ("source", "target"):
-            count = row[f"{side}_partitions"]
-            yield "kafka_mirror_topic_partitions", labels | {"cluster": side}, count
+            partitions = row[f"{side}_partitions"]
+            yield "kafka_mirror_topic_partitions", labels | {"cluster": side}, partitions
     for row in document["groups"]:
         labels = {"flow": row["flow"], "group": row["group"]}
         yield from (

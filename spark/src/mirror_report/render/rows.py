@@ -6,8 +6,6 @@ In and out: plain rows of the document (see :mod:`mirror_report.model`).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mirror_report.model import CLASSES
-
 Row = Mapping[str, Any]
 
 LAG_ORDER = (
@@ -147,20 +145,18 @@ def parity_worst_first(rows: Iterable[Row]) -> list[Row]:
     )
 
 
-def classes(rows: Sequence[Row]) -> list[str]:
-    """Classes of which some row has records, or does not know."""
-    return [
-        name
-        for name in CLASSES
-        if any(name in row["counts"] and row["counts"][name] != 0 for row in rows)
-    ]
-
-
 def differences(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Settings that differ, one row each; risks first."""
-    settings = [
-        {"flow": row["flow"], "topic": row["topic"], "target_topic": row["target_topic"], **each}
-        for row in rows
-        for each in row["differences"]
-    ]
-    return sorted(settings, key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]))
+    return sorted(
+        (
+            {
+                "flow": row["flow"],
+                "topic": row["topic"],
+                "target_topic": row["target_topic"],
+                **each,
+            }
+            for row in rows
+            for each in row["differences"]
+        ),
+        key=lambda row: (row["kind"] != "risk", row["flow"], row["topic"]),
+    )

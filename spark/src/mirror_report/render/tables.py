@@ -4,8 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
+from mirror_report.model import CLASSES
 from mirror_report.render import figures, rows
 from mirror_report.render.rows import Row, rank
 
@@ -74,7 +76,7 @@ def lag(partitions: Sequence[Row]) -> Table:
     return [
         *_flow(topics),
         _text("topic"),
-        _state("state"),
+        _text("state", state=True),
         _figure("partitions", "partitions", spare=2),
         *_lag(),
     ], topics
@@ -87,7 +89,7 @@ def lag_partitions(partitions: Sequence[Row]) -> Table:
         *_flow(partitions),
         _text("topic"),
         _figure("partition", "partition", str),
-        _state("state"),
+        _text("state", state=True),
         _figure("log start", "log_start"),
         _figure("log end", "log_end"),
         _figure("position", "position"),
@@ -107,12 +109,12 @@ def _lag() -> list[Column]:
         _figure("records", "lag_records"),
         _figure("estimated", "estimated_records", figures.estimate, always=False, spare=3),
         _figure("oldest record", "lag_seconds", figures.seconds),
-        Column("waits for", figures.waiting, _key("waiting_seconds"), always=False, spare=5),
+        Column("waits for", figures.waiting, itemgetter("waiting_seconds"), always=False, spare=5),
         _figure("size", "lag_bytes", figures.bytes_, always=False, spare=4),
         _figure("produced", "produce_rate", figures.rate, always=False, spare=7),
         _figure("mirrored", "mirror_rate", figures.rate, always=False, spare=6),
         Column("caught up in", figures.eta, _eta, always=False),
-        Column("lost", figures.lost, _key("lost"), always=False, alarm=True),
+        Column("lost", figures.lost, itemgetter("lost"), always=False, alarm=True),
         _figure("open transaction", "open_transaction_seconds", figures.age, always=False),
     ]
 
@@ -127,7 +129,7 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> Table:
     return [
         *_flow(topics),
         _text("topic"),
-        _state("status"),
+        _text("status", state=True),
         *([compared_by] if strategy or {row["strategy"] for row in topics} - {"timestamp"} else []),
         Column("verified", lambda row: figures.number(_verified(row)), _verified),
         _figure("in flight", "in_flight_records", always=False),
@@ -139,7 +141,11 @@ def parity(topics: Sequence[Row], *, strategy: bool) -> Table:
             lambda row: row.get("uncompared_records"),
             always=False,
         ),
-        *(_class(name) for name in rows.classes(topics)),
+        *(
+            _class(name)
+            for name in CLASSES
+            if any(row["counts"].get(name, 0) != 0 for row in topics)
+        ),
         Column(
             "compared as a whole",
             lambda row: figures.moment(row.get("scanned_at_ms")),
@@ -187,7 +193,7 @@ def groups(all_groups: Iterable[Row]) -> Table:
     return [
         *_flow(worst_first),
         _text("group"),
-        _state("state"),
+        _text("state", state=True),
         _figure("ready", "readiness", figures.share_or_unknown),
         *_failover(),
         _count("unmapped"),
@@ -202,9 +208,9 @@ def group_partitions(all_groups: Iterable[Row]) -> Table:
         _text("group"),
         _text("topic", "target_topic"),
         _figure("partition", "partition", str),
-        _state("state"),
+        _text("state", state=True),
         _figure("on source", "source_offset"),
-        Column("is on target", figures.image, _key("image")),
+        Column("is on target", figures.image, itemgetter("image")),
         _figure("committed there", "target_offset"),
         *_failover(),
         _figure("checkpoint age", "checkpoint_age_seconds", figures.age, always=False),
@@ -216,8 +222,10 @@ def group_partitions(all_groups: Iterable[Row]) -> Table:
 
 def _failover() -> list[Column]:
     return [
-        Column("re-read", lambda row: figures.at_least(row, "reread"), _key("reread")),
-        Column("skipped", lambda row: figures.at_least(row, "skip"), _key("skip"), alarm=True),
+        Column("re-read", lambda row: figures.at_least(row, "reread"), itemgetter("reread")),
+        Column(
+            "skipped", lambda row: figures.at_least(row, "skip"), itemgetter("skip"), alarm=True
+        ),
     ]
 
 
@@ -229,7 +237,7 @@ def differences(settings: Sequence[Row]) -> Table:
         _text("setting", "name"),
         _text("source", show=figures.setting),
         _text("target", show=figures.setting),
-        _state("kind"),
+        _text("kind", state=True),
     ], settings
 
 
@@ -290,11 +298,7 @@ def _text(
 def _figure(
     title: str, key: str, show: Callable[[Any], str] = figures.number, **more: Any
 ) -> Column:
-    return Column(title, lambda row: show(row[key]), _key(key), **more)
-
-
-def _state(key: str) -> Column:
-    return _text(key, state=True)
+    return Column(title, lambda row: show(row[key]), itemgetter(key), **more)
 
 
 def _class(name: str) -> Column:
@@ -310,10 +314,6 @@ def _class(name: str) -> Column:
 
 def _count(state: str) -> Column:
     return Column(state, lambda row: str(row["states"][state]), always=False)
-
-
-def _key(name: str) -> Callable[[Row], Any]:
-    return lambda row: row[name]
 
 
 def _topics(row: Row) -> int | None:
