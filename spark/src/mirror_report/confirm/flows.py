@@ -1,7 +1,7 @@
 """Whether flows' processes took up their work; writes nothing."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,7 +17,6 @@ from mirror_report.model import (
     ClusterSnapshot,
     Confirmation,
     ConfirmDocument,
-    Place,
     Progress,
 )
 from mirror_report.observe import (
@@ -120,22 +119,19 @@ def _flowing(
             return True, ""
         if failed := awaited.watch.failed():
             return False, failed
-    if _only_markers(clients, flow, waiting):
+    cluster, isolation = clients.get(flow.source).cluster, flow.source_isolation
+    ages = guarded.each(
+        lambda part: oldest_waiting(cluster, clients.credentials, part, isolation=isolation),
+        waiting,
+        WAITING_SECONDS,
+    ).answers
+    if ages == dict.fromkeys(waiting):
+        # Markers of transactions alone.
         return None, ""
     return False, (
         f"{sum(end - at for at, end in waiting.values())} records wait and the position did not "
         f"move for {awaited.timeout:.0f} s{awaited.watch.why()}"
     )
-
-
-def _only_markers(clients: Clients, flow: Flow, waiting: Mapping[Place, tuple[int, int]]) -> bool:
-    source, isolation = clients.get(flow.source).cluster, flow.source_isolation
-    ages = guarded.each(
-        lambda part: oldest_waiting(source, clients.credentials, part, isolation=isolation),
-        waiting,
-        WAITING_SECONDS,
-    ).answers
-    return len(ages) == len(waiting) and all(age is None for age in ages.values())
 
 
 def _not_taken_up(

@@ -6,7 +6,7 @@ from Kafka 2.1 on with DESCRIBE on the topic), so epochs are found from the newe
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka.errors import KafkaError
@@ -94,9 +94,8 @@ class _Walk:
 
     def epochs(self) -> Epochs:
         """What is known by now, together with what was known before of the same log."""
-        before: Iterable[tuple[int, int]] = ()
-        if self._is_known(self._below):
-            before = ((epoch, at) for epoch, at in self._needed.known if epoch <= self._below)
+        former = self._needed.known if self._is_known(self._below) else ()
+        before = [(epoch, at) for epoch, at in former if epoch <= self._below]
         return (*before, *reversed(self._newest_first))
 
     def _is_known(self, epoch: int) -> bool:

@@ -99,10 +99,8 @@ def _listed(
 
 def partition_sizes(admin: Any, topics: Collection[str]) -> dict[Place, int]:
     """Bytes of the partitions' logs, of the largest replica; empty if it may not be asked."""
-    sizes: dict[Place, int] = {}
-    for _, place, size in _replicas(admin, topics):
-        sizes[place] = max(size, sizes.get(place, 0))
-    return sizes
+    largest_last = sorted(_replicas(admin, topics), key=lambda replica: replica[2])
+    return {place: size for _, place, size in largest_last}
 
 
 def leader_sizes(admin: Any, described: Mapping[str, Mapping[str, Any]]) -> dict[Place, int]:

@@ -116,7 +116,10 @@ def own_topics(
     problems: dict[str, ClusterError] = {
         name: DeniedError(f"cluster {client.cluster.alias}: {why}", _grant(name))
         if name in snapshot.refused
-        else UnreadableError(f"cluster {client.cluster.alias}: {why}", _describe(name))
+        else UnreadableError(
+            f"cluster {client.cluster.alias}: {why}",
+            f"kafka-topics.sh --describe --topic {name} shows whether its partitions have leaders",
+        )
         for name, why in snapshot.errors.items()
     }
     readable = {
@@ -138,10 +141,6 @@ def own_topics(
 
 def _grant(name: str) -> str:
     return f"Grant it READ on topic {name}"
-
-
-def _describe(name: str) -> str:
-    return f"kafka-topics.sh --describe --topic {name} shows whether its partitions have leaders"
 
 
 def catch_up(
