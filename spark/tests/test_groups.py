@@ -16,8 +16,8 @@ from mirror_report.checks.translated_offsets import image
 from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.connection import ClusterError, UnreadableError
+from mirror_report.kafka.mirror_topics import Tail
 from mirror_report.kafka.records import Seen
-from mirror_report.kafka.tails import Tail
 from mirror_report.model import (
     ClusterSnapshot,
     Epochs,

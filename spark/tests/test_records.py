@@ -17,9 +17,9 @@ from kafka.errors import (
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import records
 from mirror_report.kafka.connection import DeniedError, UnreadableError
-from mirror_report.kafka.formats import FormatError
+from mirror_report.kafka.mirror_topics import Tail, catch_up, foreign_records
+from mirror_report.kafka.record_formats import FormatError
 from mirror_report.kafka.records import fetch
-from mirror_report.kafka.tails import Tail, catch_up, foreign_records
 from mirror_report.model import ForeignRecords, PartitionSnapshot, TopicSnapshot
 
 EAST = Cluster("east", ("east1:9092",))

@@ -96,11 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ReportError as error:
         return _failed(options, error, str(error))
     except BrokenPipeError:
-        # The reader has gone: nothing more can be said.
+        # The reader has gone: nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
-        shared.say("interrupted")
+        shared.show_error("interrupted")
         return FAILED
     except Exception as error:  # a traceback never reaches an operator unasked
         return _failed(
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _failed(options: argparse.Namespace, error: BaseException, text: str) -> int:
     if options.debug:
         shared.show_traceback(error)
-    shared.say(text)
+    shared.show_error(text)
     formats.fail(options.format, text, sys.stdout)
     return FAILED
 

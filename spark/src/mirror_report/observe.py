@@ -15,7 +15,7 @@ from mirror_report.checks.verdict import failure
 from mirror_report.config import Cluster, Credentials, Flow, Settings
 from mirror_report.kafka import guarded, leader_epochs, offset_syncs, positions, records
 from mirror_report.kafka.metadata import ClusterClient, connect
-from mirror_report.kafka.tails import FlowTails
+from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.model import (
     ClusterSnapshot,
     Epochs,

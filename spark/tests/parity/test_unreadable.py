@@ -31,7 +31,7 @@ from mirror_report.parity.spark import records, session
 from mirror_report.proof.prove import prove_topics
 from mirror_report.render import html, nagios, prometheus, sections, terminal
 from mirror_report.render import json as render_json
-from mirror_report.render.formats import judged
+from mirror_report.render.formats import with_verdict
 from mirror_report.report.make import make_report
 
 pytestmark = pytest.mark.skipif(jars_directory() is None, reason="run `make bootstrap`: no jars")
@@ -251,7 +251,7 @@ def test_a_report_is_written_in_every_form(scenario: Poisoned) -> None:
     assert "9300000000000000" in html.render(plain)
     assert nagios.summary(plain).startswith("MIRROR CRITICAL")
     shown = io.StringIO()
-    terminal.write(judged(report), shown, wide=True)
+    terminal.write(with_verdict(report), shown, wide=True)
     assert "9300000000000000" in shown.getvalue()
     run = {"at": 1.0, "duration": 1.0, "interval": 60.0}
     assert 'class="unverifiable"' in prometheus.text(prometheus.of_run(plain, run, "1"))

@@ -64,17 +64,17 @@ def compared(base: Report) -> CompareDocument:
 def answers(base: Report) -> dict[str, Answer]:
     """An answer of each command that has a document."""
     version, verdict, found = base.schema_version, base.verdict, base.findings
-    plain = formats.judged(base).document
+    plain = formats.with_verdict(base).document
     confirmed = [Confirmation("orders", True, None, "orders: running"),
                  Confirmation("clicks", False, False, "clicks: 3 records wait")]  # fmt: skip
     return {
         "run": formats.report(plain, "/x/latest.html"),
         "show": formats.report(plain, "/x/latest.html"),
-        "lag": formats.judged(LagDocument(version, verdict, base.flows, base.lag, found)),
-        "check": formats.judged(CheckDocument(version, verdict, base.flows, found)),
-        "groups": formats.judged(GroupsDocument(version, verdict, base.groups, found)),
-        "prove": formats.judged(ProofDocument(version, verdict, base.parity, found)),
-        "compare": formats.judged(compared(base)),
+        "lag": formats.with_verdict(LagDocument(version, verdict, base.flows, base.lag, found)),
+        "check": formats.with_verdict(CheckDocument(version, verdict, base.flows, found)),
+        "groups": formats.with_verdict(GroupsDocument(version, verdict, base.groups, found)),
+        "prove": formats.with_verdict(ProofDocument(version, verdict, base.parity, found)),
+        "compare": formats.with_verdict(compared(base)),
         "confirm": formats.confirmation(ConfirmDocument(False, confirmed)),
     }
 

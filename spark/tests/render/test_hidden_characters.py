@@ -33,7 +33,7 @@ def test_the_one_line_shows_what_is_hidden_in_its_sentence() -> None:
 
 
 def test_what_a_command_says_on_the_way_hides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    shared.say(HIDDEN)
+    shared.show_error(HIDDEN)
     shared.show_progress(HIDDEN)
     assert all(line.isprintable() for line in capsys.readouterr().err.splitlines())
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mirror_report.checks.preflight import same_cluster
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.kafka.tails import FlowTails
+from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.model import ClusterSnapshot, Place, Positions, Progress
 from mirror_report.observe import (
     Clients,

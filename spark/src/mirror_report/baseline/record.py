@@ -8,7 +8,7 @@ from typing import Any
 
 from mirror_report.baseline.observation import known_again, observe, watch
 from mirror_report.config import ConfigError, Flow, Settings
-from mirror_report.kafka.tails import FlowTails
+from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.model import SIDES, Baseline, Place, Progress, ReportError, Side, TopicBaseline
 from mirror_report.observe import (
     aliases,

@@ -4,5 +4,5 @@
 returns an :class:`~mirror_report.render.Answer`, or raises a ``ReportError``: there is none.
 
 What a command does stands below, by subject; :mod:`shared` holds options that several have, and
-what is said on standard error.
+messages on standard error.
 """

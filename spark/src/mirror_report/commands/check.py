@@ -1,4 +1,4 @@
-"""``check``: what stands against the flows, their topics, permissions and certificates.
+"""``check``: findings about flows, their topics, permissions and certificates.
 
 It changes nothing.
 """
@@ -17,8 +17,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def answer(options: Namespace) -> Answer:
-    """Judge the flows.
+    """Check the flows.
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(check_flows(shared.settings(options), options.flow))
+    return formats.with_verdict(check_flows(shared.settings(options), options.flow))

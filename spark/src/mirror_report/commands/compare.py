@@ -20,6 +20,6 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: one cannot be read, or they do not belong together.
     """
     first, second = options.bundles
-    return formats.judged(
+    return formats.with_verdict(
         compare_bundles(shared.settings(options).spark, first, second, shared.show_progress)
     )

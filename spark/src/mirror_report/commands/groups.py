@@ -19,6 +19,6 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: the configuration or the flow's name is wrong.
     """
-    return formats.judged(
+    return formats.with_verdict(
         examine_groups(shared.settings(options), options.flow, shared.show_progress)
     )

@@ -34,4 +34,4 @@ def answer(options: Namespace) -> Answer:
         document = recorded.write(
             LagDocument(SCHEMA_VERSION, verdict(lag.findings), lag.flows, lag.rows, lag.findings)
         )
-    return formats.judged(document)
+    return formats.with_verdict(document)

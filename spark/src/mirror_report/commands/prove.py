@@ -23,7 +23,7 @@ def answer(options: Namespace) -> Answer:
 
     :raises ReportError: a cluster cannot be read, Spark fails, or the topic is not the flow's.
     """
-    return formats.judged(
+    return formats.with_verdict(
         prove_topics(
             shared.settings(options),
             options.flow,

@@ -54,11 +54,11 @@ def answer(options: Namespace) -> Answer:
 
         def publish(made: Report) -> Report:
             made = recorded.write(made)
-            written = formats.judged(made)
+            written = formats.with_verdict(made)
             store.write_report(page.name, formats.text("html", written))
             text = formats.text("json", written)
             store.write_report(latest("json", options.flow), text)
-            # What the run found counts as told once this is there.
+            # What the run found counts as reported from here on.
             store.write_report(f"{made.run_id}.json", text)
             store.prune_reports()
             if settings.web_directory and options.flow is None:
@@ -68,5 +68,5 @@ def answer(options: Namespace) -> Answer:
         report = make_report(
             settings, options.flow, shared.show_progress, publish, on_crash=on_crash
         )
-    document = formats.judged(report).document
+    document = formats.with_verdict(report).document
     return formats.report(freshness.shown(document, settings.interval_seconds), str(page))

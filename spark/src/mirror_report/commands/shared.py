@@ -1,4 +1,4 @@
-"""What commands share: options, the flows they are about, what is said on standard error."""
+"""What commands share: options, the configuration, messages on standard error."""
 
 import sys
 import time
@@ -64,13 +64,13 @@ def settings(options: Namespace) -> Settings:
 
 
 def show_progress(text: str) -> None:
-    """Say what is being done, with the time if a person may be watching."""
+    """Print what is being done, with the time if a person may be watching."""
     stamp = time.strftime("%H:%M:%S ") if sys.stderr.isatty() else ""
     print(f"{stamp}{figures.plain(text)}", file=sys.stderr, flush=True)
 
 
-def say(text: str) -> None:
-    """Say what went wrong."""
+def show_error(text: str) -> None:
+    """Print what went wrong."""
     print(f"mirror-report: {figures.plain(text)}", file=sys.stderr, flush=True)
 
 
@@ -79,4 +79,4 @@ def show_traceback(error: BaseException) -> None:
     try:
         traceback.print_exception(error, file=sys.stderr)
     except Exception:  # see sentence()
-        say(sentence(error))
+        show_error(sentence(error))

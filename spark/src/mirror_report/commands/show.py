@@ -19,7 +19,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def answer(options: Namespace) -> Answer:
-    """Read the last report, and say how old it is.
+    """Read the last report, and how old it is.
 
     :raises ReportError: there is none, or it cannot be read.
     """

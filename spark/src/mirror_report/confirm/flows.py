@@ -10,8 +10,8 @@ from mirror_report.config import Flow, Settings
 from mirror_report.engines import WorkerStore
 from mirror_report.kafka import guarded
 from mirror_report.kafka.groups import addresses
+from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.kafka.records import WAITING_SECONDS, oldest_waiting
-from mirror_report.kafka.tails import FlowTails
 from mirror_report.model import (
     Baseline,
     ClusterSnapshot,
@@ -41,7 +41,7 @@ def confirm_flows(
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
     :param timeout: seconds for taking up the work, and again for moving.
-    :param watch: what says that there is nothing to wait for any more.
+    :param watch: the unit of the process; waiting ends when that has ended too often.
     """
     flows = settings.chosen(flow_name)
     awaited = _Awaited(hosts, timeout, watch or UnitWatch(), progress)

@@ -14,8 +14,8 @@ from mirror_report.kafka import groups as group_client
 from mirror_report.kafka import leader_epochs
 from mirror_report.kafka.connection import DeniedError
 from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.mirror_topics import Tail, Tails
 from mirror_report.kafka.offset_syncs import translation
-from mirror_report.kafka.tails import Tail, Tails
 from mirror_report.lag.measure import LagResult, measure_lag
 from mirror_report.model import (
     ClusterSnapshot,
@@ -194,10 +194,10 @@ def _elections(
 
     :param before: what the last observation knew; ``replaced``: topics recreated since.
     """
-    known = {at: log for at, log in elections.load(before).items() if at[0] not in replaced}
-    asked = elections.wanted(now, known)
+    former = {at: log for at, log in elections.load(before).items() if at[0] not in replaced}
+    asked = elections.wanted(now, former)
     epochs = leader_epochs.of_logs(client, asked) if asked else {}
-    return elections.noted(now, known, epochs)
+    return elections.noted(now, former, epochs)
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:

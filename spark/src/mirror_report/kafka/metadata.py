@@ -1,4 +1,4 @@
-"""What a cluster says of itself: brokers, topics with their offsets and settings, groups."""
+"""What a cluster reports of itself: brokers, topics with their offsets and settings, groups."""
 
 import contextlib
 import math
@@ -39,7 +39,8 @@ class ClusterClient:
     def release(self) -> tuple[int, ...]:
         """The release that the oldest broker asked so far answers as.
 
-        It is no number a broker tells: a later release that can be asked the same is the same.
+        Brokers do not report it. It is derived from the versions of requests that they support, so
+        a later release that supports the same ones is taken for it.
         """
         manager = self.admin._manager
         asked = [manager, *manager._conns.values()]
@@ -233,7 +234,7 @@ def _topic_id(described: Mapping[str, Any]) -> str:
 
 
 def _operations(described: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """What we may do; brokers below 2.3 do not say."""
+    """Operations our identity may perform; brokers below 2.3 do not list them."""
     operations = described.get("authorized_operations")
     return None if operations is None else tuple(operations)
 

@@ -3,7 +3,7 @@
 They are fresher than committed positions; a lag check makes estimates of them, a comparison by
 offset syncs reads every one, and the translation of a group's position needs old ones too.
 
-Checkpoints say where a consumer group's position on the source is on the target. They rest on
+Checkpoints hold where a consumer group's position on the source is on the target. They rest on
 offset syncs, of which the mirror remembers the fewer the older they are, and so are kept low on
 purpose. With the same syncs the report finds the place itself.
 """
@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from mirror_report.config import Credentials, Flow
-from mirror_report.kafka import formats
+from mirror_report.kafka import record_formats
 from mirror_report.kafka.connection import ClusterError, DeniedError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.tails import (
+from mirror_report.kafka.mirror_topics import (
     READ_SECONDS,
     Decode,
     Tail,
@@ -43,7 +43,7 @@ def skip_old(tail: Tail, topic: TopicSnapshot) -> None:
 
 def newest(record: Any) -> tuple[str, Any]:
     """Decode into the newest sync of each partition."""
-    place, offsets = formats.offset_sync(record.key, record.value)
+    place, offsets = record_formats.offset_sync(record.key, record.value)
     return json.dumps(place), [*offsets, record.timestamp]
 
 
@@ -56,7 +56,7 @@ def history(tail: Tail, record: Any) -> tuple[str, Any]:
     """Decode into growing lists, thinned out; a side that goes back begins a new one.
 
     The source does when the mirror was set back or the log lost its tail, the target when that one
-    did or was created again; the first sync of such a list says so.
+    did or was created again; the first sync of such a list is marked.
     """
     key, sync = newest(record)
     syncs = tail.latest.get(key, [])
@@ -152,7 +152,7 @@ def translation(
     recreated: Collection[str],
     timeout_seconds: float = READ_SECONDS,
 ) -> Translation:
-    """What the flow's checkpoints and offset syncs say now.
+    """The flow's checkpoints and offset syncs as they are now.
 
     :param tails: what earlier observations read; it is brought up to date.
     :param recreated: source topics that were recreated on either side since the last observation:
@@ -178,13 +178,13 @@ def translation(
         None if flow.offset_syncs_topic in behind else by_partition(syncs or Tail()),
         None if flow.checkpoints_topic in behind else _checkpoints(flow, checkpoints),
         tuple(problems.values()),
-        # The lag's own reading tells of the syncs.
+        # Foreign records among the offset syncs are reported with the lag.
         foreign_records(tails, [flow.checkpoints_topic]),
     )
 
 
 def _checkpoint(record: Any) -> tuple[str, Any]:
-    place, offsets = formats.checkpoint(record.key, record.value)
+    place, offsets = record_formats.checkpoint(record.key, record.value)
     return json.dumps(place), [*offsets, record.timestamp]
 
 

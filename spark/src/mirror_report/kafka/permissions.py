@@ -93,7 +93,7 @@ def may_create(client: ClusterClient, topics: Collection[str]) -> dict[str, bool
 def not_creatable(client: ClusterClient, topics: Collection[str]) -> list[str]:
     """Those of some topics whose legal names the cluster refuses: another differs in '.' and '_'.
 
-    It also tells of one that is hidden from us, but only to an identity that may create topics.
+    The other topic may be hidden from us; but only an identity that may create topics is answered.
     """
     codes = _codes(client, _create, topics)
     return [name for name, code in codes.items() if code == INVALID_TOPIC]
@@ -102,7 +102,8 @@ def not_creatable(client: ClusterClient, topics: Collection[str]) -> list[str]:
 def granted(client: ClusterClient, topic: str) -> list[tuple[str, str, bool]] | None:
     """Everybody's permissions on a topic, those on wider names included.
 
-    :returns: principal, operation, and whether it is allowed or denied; ``None``: nobody tells us.
+    :returns: principal, operation, and whether it is allowed or denied; ``None``: the cluster does
+        not list them.
     """
     acls_of_topic = ACLFilter(
         None, None, ACLOperation.ANY, ACLPermissionType.ANY,

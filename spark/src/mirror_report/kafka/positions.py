@@ -1,4 +1,4 @@
-"""Where a mirror has got to, by what its engine keeps: the one place that knows each store.
+"""How far a mirror has got, by what its engine keeps: the one place that knows each store.
 
 Committed positions are in a consumer group on the source (:mod:`.groups`) or in Kafka Connect's
 offsets topic on the target, where the last offset Connect committed, plus one, decides what has
@@ -15,10 +15,10 @@ from typing import Any
 
 from mirror_report.config import Credentials, Flow
 from mirror_report.engines import PositionStore, WorkerStore
-from mirror_report.kafka import formats, groups, offset_syncs
+from mirror_report.kafka import groups, offset_syncs, record_formats
 from mirror_report.kafka.connection import ClusterError
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.kafka.tails import (
+from mirror_report.kafka.mirror_topics import (
     READ_SECONDS,
     Decode,
     FlowTails,
@@ -56,7 +56,7 @@ def mirror_status(
     tails: FlowTails,
     timeout_seconds: float = READ_SECONDS,
 ) -> MirrorStatus:
-    """Committed positions, and what else the mirror says of itself.
+    """Committed positions, and what else the mirror keeps of itself.
 
     :param tails: what earlier observations read of the mirror's own topics; brought up to date.
     :raises ClusterError: the positions could not be read to their end; the next call goes on.
@@ -141,7 +141,7 @@ def _offset(source: str, connector: str, record: Any) -> tuple[str, Any] | None:
     :param source: alias of the cluster.
     :param connector: what copies its records.
     """
-    entry = formats.source_offset(record.key, record.value, connector, source)
+    entry = record_formats.source_offset(record.key, record.value, connector, source)
     if entry is None:
         return None
     place, offset = entry
@@ -164,7 +164,7 @@ def _state(connectors: Collection[str], record: Any) -> tuple[str, Any] | None:
 
     Connector and task, and state with why it failed.
     """
-    entry = formats.status(record.key, record.value)
+    entry = record_formats.status(record.key, record.value)
     if entry is None:
         return None
     (connector, task), state = entry

@@ -32,7 +32,7 @@ WAITING_SECONDS = 5.0
 FETCHED_SECONDS = 15.0
 LOG_APPEND_TIME = 1
 
-# What says nothing of the records: a cluster that is away or refuses us, or no memory left.
+# No fault of the records: the cluster is away or refuses us, or no memory is left.
 _NO_FAULT_OF_RECORDS = (
     AuthorizationError,
     RetriableError,
@@ -117,11 +117,11 @@ def polled(opened: Any, failed: dict[Place, str]) -> dict[TopicPartition, list[A
         absent = [package for package, is_installed in _CODECS.items() if not is_installed()]
         if isinstance(error, UnsupportedCodecError) and absent:
             why += f"; {', '.join(absent)} is not installed beside the report"
-        # The one whose batch was being taken apart; kafka-python's error does not tell it.
+        # The partition whose batch was being decoded; kafka-python's error does not name it.
         broken = opened._fetcher._next_partition_records
         if not broken:
             raise UnreadableError(why) from error
-        # Polled again, it would give nothing for ever.
+        # Polled again, it returns nothing for ever.
         opened.pause(broken.topic_partition)
         failed[broken.topic_partition.topic, broken.topic_partition.partition] = why
         return {}

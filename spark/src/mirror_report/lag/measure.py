@@ -9,7 +9,7 @@ from mirror_report.checks import lag_over_time
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once
 from mirror_report.config import Flow, Settings
-from mirror_report.kafka.tails import FlowTails, Tail
+from mirror_report.kafka.mirror_topics import FlowTails, Tail
 from mirror_report.lag.flow import FlowMeasurement
 from mirror_report.model import (
     Finding,

@@ -202,6 +202,8 @@ class Lines:
     lines: tuple[str, ...]
 
 
-Judged = Report | LagDocument | CheckDocument | GroupsDocument | ProofDocument | CompareDocument
+DocumentWithVerdict = (
+    Report | LagDocument | CheckDocument | GroupsDocument | ProofDocument | CompareDocument
+)
 """Documents with findings, and a verdict that is the exit status."""
-Document = Judged | ConfirmDocument
+Document = DocumentWithVerdict | ConfirmDocument

@@ -9,7 +9,7 @@ from mirror_report.checks import processes
 from mirror_report.config import Flow
 from mirror_report.model import Finding, PartitionLag
 
-# A record is renewed once a minute; one that is older than three intervals says nothing of now.
+# A record is renewed once a minute; one that is older than three intervals is out of date.
 MINUTE = 60.0
 FRESH_INTERVALS = 3
 

@@ -14,7 +14,7 @@ ENDS = 3
 class UnitWatch:
     """The unit of the flows' process on this host.
 
-    :param name: empty: it is not known, and nothing is said of it.
+    :param name: empty: it is not known, and not watched.
     :param before: how often its process had ended before what is watched began.
     """
 

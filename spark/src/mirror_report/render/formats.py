@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from mirror_report.checks.verdict import EXIT_CODES
-from mirror_report.model import ConfirmDocument, Judged, Lines, Report
+from mirror_report.model import ConfirmDocument, DocumentWithVerdict, Lines, Report
 from mirror_report.render import json, nagios
 from mirror_report.render.json import Answer
 
@@ -34,7 +34,7 @@ def text(name: str, answer: Answer) -> str:
     return out.getvalue()
 
 
-def judged(document: Judged) -> Answer:
+def with_verdict(document: DocumentWithVerdict) -> Answer:
     """Answer that ends with the exit status of its verdict."""
     return Answer(type(document), json.document(document), document.verdict.exit_code)
 
@@ -58,5 +58,5 @@ def confirmation(document: ConfirmDocument) -> Answer:
 
 
 def lines(*texts: str, exit_code: int = EXIT_CODES["ok"]) -> Answer:
-    """Answer of a command that only says what it did."""
+    """Answer of a command that only reports what it did."""
     return Answer(Lines, {"lines": texts}, exit_code)

@@ -1,7 +1,7 @@
 """How old a stored report is, and until when it holds: no I/O.
 
 A report holds for :data:`INTERVALS` intervals of its timer after it was written. Later nothing is
-known of the mirror any more, whatever the report said.
+known of the mirror any more, whatever the report contains.
 """
 
 import dataclasses
@@ -37,10 +37,10 @@ def shown(
     ``unknown`` here as everywhere: what an old report proved lost stays in the verdict.
 
     :param now: ``None``: the moment it was made.
-    :raises ReportError: it does not say when that was.
+    :raises ReportError: it has no valid time.
     """
     try:
-        # When it was begun: what it says is of then, or of a little later.
+        # When it was begun: its observations are of then, or of a little later.
         made = datetime.fromisoformat(report["generated_at"])
         made = made if made.tzinfo else made.replace(tzinfo=UTC)
         until = holds_until(made, report["duration_seconds"], interval_seconds)

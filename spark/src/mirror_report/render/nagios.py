@@ -15,7 +15,7 @@ from mirror_report.render.json import Answer
 
 # Characters of the sentence; the whole line stays below the kilobyte old agents pass on.
 LONGEST = 400
-# Characters at the end of a sentence that is cut: they say how old the report is, and its scans.
+# Characters at the end of a sentence that is cut: the age of the report and of its scans.
 END = 80
 
 

@@ -110,7 +110,7 @@ def verified(report: Mapping[str, Any]) -> tuple[int | None, bool]:
 def oldest_scan(report: Mapping[str, Any]) -> int | None:
     """When the compacted topic that waits longest was compared as a whole; ``None``: there is none.
 
-    Reports of earlier releases do not say it.
+    Reports of earlier releases do not have it.
     """
     scans = (row.get("scanned_at_ms") for row in report["parity"])
     return min((at for at in scans if at is not None), default=None)

@@ -1,6 +1,6 @@
 """The parts of an answer on a terminal: the verdict, findings, and tables, worst first.
 
-No cell is ever wrapped or cut; what does not fit is said.
+No cell is ever wrapped or cut; columns that do not fit are named below the table.
 """
 
 from collections import Counter

@@ -122,7 +122,7 @@ def _lag() -> list[Column]:
 def parity(topics: Sequence[Row], *, strategy: bool) -> Table:
     """Parity by topic, worst first, with the classes that occur.
 
-    :param strategy: whether to say how topics are compared even if it is by timestamp.
+    :param strategy: whether to show how topics are compared even if it is by timestamp.
     """
     topics = rows.parity_worst_first(topics)
     compared_by = _text("compared by", "strategy", figures.words, spare=1)

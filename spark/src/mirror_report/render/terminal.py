@@ -97,7 +97,7 @@ def _check(answer: Answer, out: Console, _wide: bool) -> None:
     sections.findings(findings, out, wide=True)
 
 
-def _judged(answer: Answer, out: Console, wide: bool) -> None:
+def _with_verdict(answer: Answer, out: Console, wide: bool) -> None:
     plain = answer.document
     sections.verdict_line(plain["verdict"], out)
     sections.findings(plain["findings"], out, wide=wide)
@@ -156,8 +156,8 @@ WRITERS: Mapping[type, Callable[[Answer, Console, bool], None]] = {
     Report: _report,
     LagDocument: _lag,
     CheckDocument: _check,
-    GroupsDocument: _judged,
-    ProofDocument: _judged,
+    GroupsDocument: _with_verdict,
+    ProofDocument: _with_verdict,
     CompareDocument: _comparison,
     ConfirmDocument: _confirmations,
     Lines: _lines,

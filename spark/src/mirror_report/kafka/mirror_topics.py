@@ -1,6 +1,6 @@
-"""Reading compacted topics to their ends, each time on from where the last read ended.
+"""Reading the topics in which a mirror keeps its state, each time on from the last read's end.
 
-So the topics are read that a mirror keeps for itself on the target.
+They are compacted topics of the target.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,8 +11,8 @@ from kafka import TopicPartition
 
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.connection import ClusterError, DeniedError, UnreadableError
-from mirror_report.kafka.formats import FormatError
 from mirror_report.kafka.metadata import ClusterClient
+from mirror_report.kafka.record_formats import FormatError
 from mirror_report.kafka.records import batches, consumer
 from mirror_report.model import ForeignRecords, Place, TopicSnapshot, another_topic
 

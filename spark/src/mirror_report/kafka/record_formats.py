@@ -3,8 +3,8 @@
 Formats of Kafka 3.9 and 4.3: ``MirrorUtils`` and ``OffsetStorageWriter`` (source offsets),
 ``OffsetSync``, ``Checkpoint``, ``KafkaStatusBackingStore``. Numbers are big-endian,
 a STRING is an INT16 length and UTF-8. A record that is not exactly of its format is refused:
-positions decide, so none is guessed. Whoever reads passes over it and says so, for anybody who may
-write there could else hide everything that the mirror wrote.
+positions decide, so none is guessed. Readers pass over it and report it; otherwise anybody who may
+write there could hide everything that the mirror wrote.
 """
 
 import json

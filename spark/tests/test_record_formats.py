@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror_report.kafka import formats
-from mirror_report.kafka.formats import FormatError
+from mirror_report.kafka import record_formats
+from mirror_report.kafka.record_formats import FormatError
 
-source_offset = partial(formats.source_offset, connector="MirrorSourceConnector", cluster="east")
+source_offset = partial(
+    record_formats.source_offset, connector="MirrorSourceConnector", cluster="east"
+)
 PLACE = b'["MirrorSourceConnector",{"cluster":"east","partition":1,"topic":"t1"}]'
 NAMES = st.text(st.characters(codec="utf-8"), max_size=40)
 INT32 = st.integers(0, 2**31 - 1)
@@ -57,14 +59,14 @@ def test_source_offsets_come_back(
 
 def test_offset_sync_of_a_real_record() -> None:
     key, value = b"\x00\x02t1\x00\x00\x00\x01", b"\x00" * 7 + b"e" + b"\x00" * 7 + b"d"
-    assert formats.offset_sync(key, value) == (("t1", 1), (101, 100))
+    assert record_formats.offset_sync(key, value) == (("t1", 1), (101, 100))
 
 
 @given(topic=NAMES, partition=INT32, upstream=INT64, downstream=INT64)
 def test_offset_syncs_come_back(topic: str, partition: int, upstream: int, downstream: int) -> None:
     key = string(topic) + struct.pack(">i", partition)
     value = struct.pack(">qq", upstream, downstream)
-    assert formats.offset_sync(key, value) == ((topic, partition), (upstream, downstream))
+    assert record_formats.offset_sync(key, value) == ((topic, partition), (upstream, downstream))
 
 
 @given(group=NAMES, topic=NAMES, partition=INT32, upstream=INT64, downstream=INT64, metadata=NAMES)
@@ -73,7 +75,7 @@ def test_checkpoints_come_back(
 ) -> None:
     key = string(group) + string(topic) + struct.pack(">i", partition)
     value = struct.pack(">hqq", 0, upstream, downstream) + string(metadata)
-    assert formats.checkpoint(key, value) == (
+    assert record_formats.checkpoint(key, value) == (
         (group, topic, partition),
         (upstream, downstream),
     )
@@ -81,12 +83,12 @@ def test_checkpoints_come_back(
 
 def test_status_of_real_records() -> None:
     value = b'{"state":"FAILED","trace":"a.B: why\\n\\tat c","worker_id":"w","generation":4}'
-    assert formats.status(b"status-task-MirrorSourceConnector-12", value) == (
+    assert record_formats.status(b"status-task-MirrorSourceConnector-12", value) == (
         ("MirrorSourceConnector", 12),
         ("FAILED", "a.B: why"),
     )
     value = b'{"state":"RUNNING","trace":null,"worker_id":"w","generation":3,"version":"4.3.1"}'
-    assert formats.status(b"status-connector-MirrorSourceConnector", value) == (
+    assert record_formats.status(b"status-connector-MirrorSourceConnector", value) == (
         ("MirrorSourceConnector", None),
         ("RUNNING", None),
     )
@@ -104,16 +106,16 @@ def test_status_of_real_records() -> None:
 )  # fmt: skip
 def test_the_reason_of_a_failure_has_its_first_cause(trace: str | None, reason: str | None) -> None:
     value = json.dumps({"state": "FAILED", "trace": trace}).encode()
-    assert formats.status(b"status-task-c-0", value) == (("c", 0), ("FAILED", reason))
+    assert record_formats.status(b"status-task-c-0", value) == (("c", 0), ("FAILED", reason))
 
 
 def test_status_of_what_is_gone_is_none() -> None:
-    found = formats.status(b"status-task-MirrorSourceConnector-1", None)
+    found = record_formats.status(b"status-task-MirrorSourceConnector-1", None)
     assert found == (("MirrorSourceConnector", 1), None)
 
 
 def test_topics_a_connector_used_are_no_status() -> None:
-    assert formats.status(b"status-topic-t:connector-MirrorSourceConnector", b"{}") is None
+    assert record_formats.status(b"status-topic-t:connector-MirrorSourceConnector", b"{}") is None
 
 
 @pytest.mark.parametrize(
@@ -128,24 +130,24 @@ def test_topics_a_connector_used_are_no_status() -> None:
         (source_offset, PLACE, b'{"offset":"1"}'),
         (source_offset, PLACE, b'{"offset":-1}'),
         (source_offset, PLACE, b"1"),
-        (formats.offset_sync, None, bytes(16)),
-        (formats.offset_sync, string("t") + bytes(4), None),
-        (formats.offset_sync, string("t") + bytes(4), bytes(17)),
-        (formats.offset_sync, string("t") + bytes(5), bytes(16)),
-        (formats.offset_sync, b"\x00\x09t" + bytes(4), bytes(16)),
-        (formats.offset_sync, b"\xff\xfft" + bytes(4), bytes(16)),
-        (formats.offset_sync, b"\x00\x01\xff" + bytes(4), bytes(16)),
-        (formats.checkpoint, string("g") + string("t") + bytes(4), b"\x00\x01" + bytes(18)),
-        (formats.checkpoint, string("g") + string("t") + bytes(4), bytes(18)),
-        (formats.checkpoint, string("g") + string("t") + bytes(4), bytes(21)),
-        (formats.status, b"other", b"{}"),
-        (formats.status, b"\xff", b"{}"),
-        (formats.status, b"status-connector-c", b"[]"),
-        (formats.status, b"status-connector-c", b'{"state":1}'),
+        (record_formats.offset_sync, None, bytes(16)),
+        (record_formats.offset_sync, string("t") + bytes(4), None),
+        (record_formats.offset_sync, string("t") + bytes(4), bytes(17)),
+        (record_formats.offset_sync, string("t") + bytes(5), bytes(16)),
+        (record_formats.offset_sync, b"\x00\x09t" + bytes(4), bytes(16)),
+        (record_formats.offset_sync, b"\xff\xfft" + bytes(4), bytes(16)),
+        (record_formats.offset_sync, b"\x00\x01\xff" + bytes(4), bytes(16)),
+        (record_formats.checkpoint, string("g") + string("t") + bytes(4), b"\x00\x01" + bytes(18)),
+        (record_formats.checkpoint, string("g") + string("t") + bytes(4), bytes(18)),
+        (record_formats.checkpoint, string("g") + string("t") + bytes(4), bytes(21)),
+        (record_formats.status, b"other", b"{}"),
+        (record_formats.status, b"\xff", b"{}"),
+        (record_formats.status, b"status-connector-c", b"[]"),
+        (record_formats.status, b"status-connector-c", b'{"state":1}'),
         (source_offset, b"[" * 100_000, b'{"offset":1}'),
         (source_offset, PLACE, b'{"offset":' + b"9" * 20 + b"}"),
-        (formats.status, b"status-connector-c", b'{"state":"RUNNING","generation":[]}'),
-        (formats.status, b"status-connector-c", b'{"state":"FAILED","trace":{}}'),
+        (record_formats.status, b"status-connector-c", b'{"state":"RUNNING","generation":[]}'),
+        (record_formats.status, b"status-connector-c", b'{"state":"FAILED","trace":{}}'),
     ],
 )
 def test_what_is_not_of_its_format_is_refused(

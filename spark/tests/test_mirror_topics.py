@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror_report.kafka.tails import TOMBSTONES_KEPT_MS, Tail
+from mirror_report.kafka.mirror_topics import TOMBSTONES_KEPT_MS, Tail
 from mirror_report.model import PartitionSnapshot, TopicSnapshot
 
 NOW = 1_800_000_000_000
