@@ -17,7 +17,7 @@ from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.connection import ClusterError, UnreadableError
 from mirror_report.kafka.mirror_topics import Tail
-from mirror_report.kafka.records import Seen
+from mirror_report.kafka.records import HashedRecord
 from mirror_report.model import (
     ClusterSnapshot,
     Epochs,
@@ -530,14 +530,14 @@ def test_old_syncs_are_thinned_out_and_the_way_back_stays() -> None:
 @pytest.mark.parametrize(
     ("record", "other", "same"),
     [
-        (Seen(1, b"a", 5), Seen(7, b"a", 5), True),
-        (Seen(1, b"a", 5), Seen(7, b"a", 6), False),
-        (Seen(1, b"a", 5), Seen(7, b"b", 5), False),
-        (Seen(1, b"a", 5), Seen(7, b"a", None), True),
+        (HashedRecord(1, b"a", 5), HashedRecord(7, b"a", 5), True),
+        (HashedRecord(1, b"a", 5), HashedRecord(7, b"a", 6), False),
+        (HashedRecord(1, b"a", 5), HashedRecord(7, b"b", 5), False),
+        (HashedRecord(1, b"a", 5), HashedRecord(7, b"a", None), True),
     ],
 )
 def test_copies_agree_in_content_and_time_unless_a_broker_stamps_them(
-    record: Seen, other: Seen, same: bool
+    record: HashedRecord, other: HashedRecord, same: bool
 ) -> None:
     assert record.same_as(other) is same
 

@@ -12,7 +12,7 @@ from mirror_report.groups import moving, proofs
 from mirror_report.kafka import guarded
 from mirror_report.kafka import records as probe
 from mirror_report.kafka.connection import DeniedError
-from mirror_report.kafka.records import Seen
+from mirror_report.kafka.records import HashedRecord
 from mirror_report.lag.measure import LagResult
 from mirror_report.model import (
     ClusterSnapshot,
@@ -85,7 +85,7 @@ class Observation:
     east: Side
     west: Side
     syncs: tuple[OffsetSync, ...] = SYNCS
-    records: dict[str, dict[Any, list[Seen]]] = field(default_factory=dict)
+    records: dict[str, dict[Any, list[HashedRecord]]] = field(default_factory=dict)
     asked: list[dict[Any, tuple[int, int]]] = field(default_factory=list)
 
     def rows(
@@ -166,8 +166,14 @@ def test_group_that_may_not_be_seen_is_unknown_and_the_others_are_not(
 def test_one_record_is_asked_for_where_syncs_prove_nothing(observation: Observation) -> None:
     observation.west.groups = {"billing": "Empty", "billing-2": "Empty"}
     observation.records = {
-        "east": {("t", 0): [Seen(50, b"a", 1), Seen(51, b"b", 1)]},
-        "west": {("east.t", 0): [Seen(44, b"x", 1), Seen(45, b"a", 1), Seen(46, b"b", 1)]},
+        "east": {("t", 0): [HashedRecord(50, b"a", 1), HashedRecord(51, b"b", 1)]},
+        "west": {
+            ("east.t", 0): [
+                HashedRecord(44, b"x", 1),
+                HashedRecord(45, b"a", 1),
+                HashedRecord(46, b"b", 1),
+            ]
+        },
     }
     (row,) = observation.rows()["billing"].partitions
     assert (row.image, row.image_exact, row.reread) == (45, True, 44)
@@ -179,8 +185,8 @@ def test_places_of_one_partition_are_asked_for_in_turns(observation: Observation
     observation.east.offsets["billing-2"] = {"t": {0: 60}}
     observation.west.groups = {"billing": "Empty", "billing-2": "Empty"}
     observation.records = {
-        "east": {("t", 0): [Seen(50, b"a", 1), Seen(60, b"b", 1)]},
-        "west": {("east.t", 0): [Seen(45, b"a", 1), Seen(55, b"b", 1)]},
+        "east": {("t", 0): [HashedRecord(50, b"a", 1), HashedRecord(60, b"b", 1)]},
+        "west": {("east.t", 0): [HashedRecord(45, b"a", 1), HashedRecord(55, b"b", 1)]},
     }
     found = observation.rows()
     assert [found[name].partitions[0].image for name in ("billing", "billing-2")] == [45, 55]
@@ -199,8 +205,8 @@ def test_group_at_work_on_the_target_is_not_asked_for(observation: Observation) 
 
 def test_record_found_twice_proves_nothing(observation: Observation) -> None:
     observation.records = {
-        "east": {("t", 0): [Seen(50, b"a", 1)]},
-        "west": {("east.t", 0): [Seen(45, b"a", 1), Seen(46, b"a", 1)]},
+        "east": {("t", 0): [HashedRecord(50, b"a", 1)]},
+        "west": {("east.t", 0): [HashedRecord(45, b"a", 1), HashedRecord(46, b"a", 1)]},
     }
     (row,) = observation.rows()["billing"].partitions
     assert (row.image, row.image_exact) == (1, False)
@@ -215,33 +221,43 @@ def test_so_many_partitions_are_asked_and_no_more(
     assert len(observation.asked) == 2
 
 
-LAST = Seen(199, b"last", 1)
+LAST = HashedRecord(199, b"last", 1)
 
 
 @pytest.mark.parametrize(
     ("offset", "ours", "theirs", "expected"),
     [
         # Nothing is left for the group, and nothing is behind the copy of what it read last.
-        (200, [LAST], [Seen(198, b"x", 1), Seen(199, b"last", 1)], (200, True)),
+        (200, [LAST], [HashedRecord(198, b"x", 1), HashedRecord(199, b"last", 1)], (200, True)),
         # Between its position and the end there are markers alone, as there are on the target.
-        (197, [Seen(196, b"last", 1)], [Seen(190, b"last", 1)], (200, True)),
+        (197, [HashedRecord(196, b"last", 1)], [HashedRecord(190, b"last", 1)], (200, True)),
         # Somebody else wrote behind it.
-        (200, [LAST], [Seen(198, b"last", 1), Seen(199, b"foreign", 1)], (91, False)),
+        (
+            200,
+            [LAST],
+            [HashedRecord(198, b"last", 1), HashedRecord(199, b"foreign", 1)],
+            (91, False),
+        ),
         # The last record is not there.
-        (200, [LAST], [Seen(199, b"foreign", 1)], (91, False)),
+        (200, [LAST], [HashedRecord(199, b"foreign", 1)], (91, False)),
         # Its copy is there twice.
-        (200, [LAST], [Seen(198, b"last", 1), Seen(199, b"last", 1)], (91, False)),
+        (200, [LAST], [HashedRecord(198, b"last", 1), HashedRecord(199, b"last", 1)], (91, False)),
         # A record is left for it.
-        (199, [LAST], [Seen(195, b"last", 1), Seen(199, b"foreign", 1)], (195, True)),
+        (
+            199,
+            [LAST],
+            [HashedRecord(195, b"last", 1), HashedRecord(199, b"foreign", 1)],
+            (195, True),
+        ),
         # There is no record to compare.
-        (200, [], [Seen(199, b"foreign", 1)], (91, False)),
+        (200, [], [HashedRecord(199, b"foreign", 1)], (91, False)),
     ],
 )
 def test_end_is_proved_by_the_last_record(
     observation: Observation,
     offset: int,
-    ours: list[Seen],
-    theirs: list[Seen],
+    ours: list[HashedRecord],
+    theirs: list[HashedRecord],
     expected: tuple[int, bool],
 ) -> None:
     observation.east.offsets["billing"] = {"t": {0: offset}}
@@ -254,7 +270,7 @@ def test_end_of_a_topic_that_another_flow_feeds_is_not_known(observation: Observ
     other = replace(FLOW, name="other", replication_policy="identity", include="east.t")
     observation.east.offsets["billing"] = {"t": {0: 200}}
     observation.records = {
-        "east": {("t", 0): [LAST]}, "west": {("east.t", 0): [Seen(199, b"last", 1)]},
+        "east": {("t", 0): [LAST]}, "west": {("east.t", 0): [HashedRecord(199, b"last", 1)]},
     }  # fmt: skip
     for flows, exact in (((FLOW, other), False), ((FLOW,), True)):
         settings = replace(SETTINGS, flows=flows)

@@ -54,14 +54,14 @@ class Metrics:
     def write_failure(self) -> None:
         """Replace the file by one that says only that there is no report."""
         status = EXIT_CODES["unknown"]
-        self._replace(lambda run: prometheus.of_report(self._plane, status, run, __version__))
+        self._replace(lambda run: prometheus.report_samples(self._plane, status, run, __version__))
 
     def _samples(
         self, plain: Mapping[str, Any], run: Mapping[str, float]
     ) -> Iterator[MetricSample]:
         if self._plane == "run":
-            return prometheus.of_run(plain, run, __version__)
-        return prometheus.of_lag(
+            return prometheus.run_samples(plain, run, __version__)
+        return prometheus.lag_samples(
             plain, run, __version__, partitions=self._settings.metrics_partitions
         )
 

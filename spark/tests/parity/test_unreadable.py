@@ -254,7 +254,7 @@ def test_a_report_is_written_in_every_form(scenario: Poisoned) -> None:
     terminal.write(with_verdict(report), shown, wide=True)
     assert "9300000000000000" in shown.getvalue()
     run = {"at": 1.0, "duration": 1.0, "interval": 60.0}
-    assert 'class="unverifiable"' in prometheus.text(prometheus.of_run(plain, run, "1"))
+    assert 'class="unverifiable"' in prometheus.text(prometheus.run_samples(plain, run, "1"))
 
 
 def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
@@ -278,7 +278,7 @@ def test_lag_is_measured_whatever_the_timestamps(mirror: Mirror) -> None:
     sections.lag(plain["lag"], terminal.console(shown), wide=True)
     assert "t0" in shown.getvalue()
     run = {"at": 1.0, "duration": 1.0, "interval": 60.0}
-    text = prometheus.text(prometheus.of_lag(plain, run, "1", partitions=True))
+    text = prometheus.text(prometheus.lag_samples(plain, run, "1", partitions=True))
     assert text.count("\nkafka_mirror_lag_records{") == len(names)
     assert nagios.summary(plain)
 

@@ -56,7 +56,7 @@ def test_json() -> None:
 
 def test_prometheus() -> None:
     run = {"at": 1.0, "interval": 1.0, "duration": 1.0}
-    text = prometheus.text(prometheus.of_run(render_json.document(BASE), run, "1"))
+    text = prometheus.text(prometheus.run_samples(render_json.document(BASE), run, "1"))
     assert 'kafka_mirror_group_reread_records{flow="orders",group="bounded"} 0\n' in text
     most = 'kafka_mirror_group_reread_at_most_records{flow="orders",group='
     assert f'{most}"bounded"}} 8000\n' in text

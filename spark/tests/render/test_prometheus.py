@@ -26,11 +26,11 @@ def lag_document(base: Report) -> LagDocument:
 
 def of_lag(base: Report, *, partitions: bool = False) -> str:
     plain = render_json.document(lag_document(base))
-    return prometheus.text(prometheus.of_lag(plain, RUN, "1.2", partitions=partitions))
+    return prometheus.text(prometheus.lag_samples(plain, RUN, "1.2", partitions=partitions))
 
 
 def of_run(base: Report) -> str:
-    return prometheus.text(prometheus.of_run(render_json.document(base), RUN, "1.2"))
+    return prometheus.text(prometheus.run_samples(render_json.document(base), RUN, "1.2"))
 
 
 def read(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -6,7 +6,7 @@ from itertools import islice
 from mirror_report.checks.groups import Probe
 from mirror_report.config import Flow
 from mirror_report.kafka import guarded
-from mirror_report.kafka.records import PARTITIONS, WAITING_SECONDS, Seen, fetch
+from mirror_report.kafka.records import PARTITIONS, WAITING_SECONDS, HashedRecord, fetch
 from mirror_report.model import GroupPlace, Place
 from mirror_report.observe import Clients
 
@@ -57,7 +57,9 @@ def proved_places(
     return proved
 
 
-def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | None:
+def _place(
+    probe: Probe, ours: Sequence[HashedRecord], theirs: Sequence[HashedRecord]
+) -> int | None:
     """Where the next record of a group is on the target, by the records around it.
 
     If none is left for it, and the last one on the target is the copy of the last one that it has
@@ -77,7 +79,7 @@ def _place(probe: Probe, ours: Sequence[Seen], theirs: Sequence[Seen]) -> int | 
 
 def _fetched(
     clients: Clients, alias: str, ranges: Mapping[Place, tuple[int, int]], isolation: str
-) -> dict[Place, list[Seen]]:
+) -> dict[Place, list[HashedRecord]]:
     """Records of some ranges, as :func:`fetch`; partitions that cannot be read are missing."""
     cluster = clients.get(alias).cluster
     return guarded.each(

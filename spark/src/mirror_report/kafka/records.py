@@ -48,8 +48,8 @@ _CODECS = {
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One record.
+class HashedRecord:
+    """One record, its content as a hash.
 
     :param timestamp_ms: ``None``: the broker's own, which no two clusters share.
     """
@@ -58,7 +58,7 @@ class Seen:
     content: bytes
     timestamp_ms: int | None
 
-    def same_as(self, other: "Seen") -> bool:
+    def same_as(self, other: "HashedRecord") -> bool:
         """Whether one may be the copy of the other."""
         stamps = {self.timestamp_ms, other.timestamp_ms}
         return self.content == other.content and (len(stamps) == 1 or None in stamps)
@@ -211,7 +211,7 @@ def fetch(
     ranges: Mapping[Place, tuple[int, int]],
     timeout_seconds: float = WAITING_SECONDS,
     isolation: str = "read_uncommitted",
-) -> Guarded[list[Seen]]:
+) -> Guarded[list[HashedRecord]]:
     """Every record of some ranges.
 
     :param ranges: topic and partition -> first offset and the one behind the last, both within the
@@ -219,29 +219,31 @@ def fetch(
     :param isolation: as for :func:`oldest_waiting`.
     :returns: ranges that were read whole in time; one may hold no record.
     """
-    fetched: Guarded[list[Seen]] = Guarded()
+    fetched: Guarded[list[HashedRecord]] = Guarded()
     if not ranges:
         return fetched
     asked = {TopicPartition(*at): ends for at, ends in list(ranges.items())[:PARTITIONS]}
     starts = {at: first for at, (first, _) in asked.items()}
     left = {at: end for at, (_, end) in asked.items()}
-    read: dict[TopicPartition, list[Seen]] = {at: [] for at in asked}
+    read: dict[TopicPartition, list[HashedRecord]] = {at: [] for at in asked}
     with consumer(
         cluster, credentials, "probe", starts, isolation_level=isolation,
         max_partition_fetch_bytes=FETCH_BYTES, max_poll_records=5_000,
     ) as opened:  # fmt: skip
         for at, records, at_end in batches(opened, left, fetched.failed, timeout_seconds):
             first, end = asked[at]
-            read[at] += [_seen(one) for one in records if first <= one.offset < end]
+            read[at] += [_hashed(one) for one in records if first <= one.offset < end]
             if at_end:
                 fetched.answers[at.topic, at.partition] = read[at]
     return fetched
 
 
-def _seen(record: Any) -> Seen:
+def _hashed(record: Any) -> HashedRecord:
     content = hashlib.blake2b(digest_size=16)
     for part in (record.key, record.value, *(text for header in record.headers for text in header)):
         data = part.encode() if isinstance(part, str) else part
         content.update(b"-" if data is None else b"%d:" % len(data) + data)
     own = record.timestamp_type == LOG_APPEND_TIME
-    return Seen(int(record.offset), content.digest(), None if own else int(record.timestamp))
+    return HashedRecord(
+        int(record.offset), content.digest(), None if own else int(record.timestamp)
+    )

@@ -121,7 +121,7 @@ def bytes_(value: float | None) -> str:
     return f"{size:.1f} TiB"
 
 
-def image(row: Mapping[str, Any]) -> str:
+def translated_offset(row: Mapping[str, Any]) -> str:
     """Offset on the target that a group's offset on the source has become, or its lower bound."""
     value = number(row["image"])
     if row["image"] is None or row["image_exact"]:

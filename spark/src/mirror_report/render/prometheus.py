@@ -100,7 +100,7 @@ LABEL_LENGTH = 249
 SUCCESS = "kafka_mirror_report_last_success_timestamp_seconds"
 
 
-def of_lag(
+def lag_samples(
     document: Mapping[str, Any], run: Mapping[str, float], version: str, *, partitions: bool
 ) -> Iterator[MetricSample]:
     """Samples of a lag document.
@@ -137,12 +137,12 @@ def of_lag(
     yield from _plane("lag", document, run, version)
 
 
-def of_run(
+def run_samples(
     document: Mapping[str, Any], run: Mapping[str, float], version: str
 ) -> Iterator[MetricSample]:
     """Samples of a report document, without its lag: that has a file and a timer of its own.
 
-    :param run: see :func:`of_lag`.
+    :param run: see :func:`lag_samples`.
     """
     flows = _flows(document)
     for row in document["parity"]:
@@ -222,15 +222,15 @@ def _plane(
     )
     for severity in ("warning", "critical", "unknown"):
         yield "kafka_mirror_findings", {"plane": plane, "severity": severity}, counts[severity]
-    yield from of_report(plane, document["verdict"]["exit_code"], run, version)
+    yield from report_samples(plane, document["verdict"]["exit_code"], run, version)
 
 
-def of_report(
+def report_samples(
     plane: Plane, status: int, run: Mapping[str, float], version: str
 ) -> Iterator[MetricSample]:
     """Samples of the making of a report; all there is if it could not be made.
 
-    :param status: the exit status; ``run``: see :func:`of_lag`.
+    :param status: the exit status; ``run``: see :func:`lag_samples`.
     """
     labels = {"plane": plane}
     yield from (

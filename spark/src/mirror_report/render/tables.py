@@ -210,7 +210,7 @@ def group_partitions(all_groups: Iterable[Row]) -> Table:
         _figure("partition", "partition", str),
         _text("state", state=True),
         _figure("on source", "source_offset"),
-        Column("is on target", figures.image, itemgetter("image")),
+        Column("is on target", figures.translated_offset, itemgetter("image")),
         _figure("committed there", "target_offset"),
         *_failover(),
         _figure("checkpoint age", "checkpoint_age_seconds", figures.age, always=False),
