@@ -10,8 +10,7 @@ from mirror_report.config import Flow
 from mirror_report.engines import MM2
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, FlowSnapshots, TopicPlan, copies
-from mirror_report.parity.plan.moments import NOWHERE
-from mirror_report.parity.state import Manifest, Summary
+from mirror_report.parity.state import BEHIND_ALL, Manifest, Summary
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g", engine=MM2)
 TOPIC = TopicPlan("f", "t", ("t",))
@@ -66,9 +65,9 @@ def test_what_a_state_of_another_release_lacks_is_no_look() -> None:
 
 def test_an_end_of_the_source_counts_for_the_looks_before_it() -> None:
     manifest = noted(Manifest(60_000), (10, 12, 15), last=False)
-    assert row(manifest, "source")["following"] == [NOWHERE]
+    assert row(manifest, "source")["following"] == [BEHIND_ALL]
     manifest = noted(manifest, (18, 22, 25), last=False)
-    assert row(manifest, "source")["following"] == [25, NOWHERE]
+    assert row(manifest, "source")["following"] == [25, BEHIND_ALL]
 
 
 def test_a_mirror_that_was_set_back_was_not_past_anything_before() -> None:

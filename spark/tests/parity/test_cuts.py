@@ -8,6 +8,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror_report.parity import thinned
 from mirror_report.parity.plan import cuts
 from mirror_report.parity.plan.cuts import Span
 from mirror_report.parity.state import Cut, Track
@@ -123,10 +124,10 @@ def test_the_ends_of_drained_logs_close_the_last_bucket() -> None:
 
 def test_of_very_many_cuts_the_older_ones_become_fewer() -> None:
     many = [Cut(i, i, i) for i in range(cuts.MOST_CUTS + 1)]
-    found = cuts.thinned(many)
+    found = thinned(many, cuts.MOST_CUTS)
     assert found[0] == many[0]
     assert found[-cuts.MOST_CUTS // 2 :] == many[-cuts.MOST_CUTS // 2 :]
-    assert cuts.thinned(many[1:]) == many[1:]
+    assert thinned(many[1:], cuts.MOST_CUTS) == many[1:]
     assert len(found) < 0.8 * cuts.MOST_CUTS
 
 

@@ -18,8 +18,9 @@ from mirror_report.model import (
     TopicSnapshot,
 )
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, moments, scans
-from mirror_report.parity.plan.moments import MOST, NOWHERE, Moment
+from mirror_report.parity.plan.moments import MOST, Moment
 from mirror_report.parity.results import scans as results
+from mirror_report.parity.state import BEHIND_ALL
 
 FLOW = Flow(name="f", source="a", target="b", include="t", group_id="g")
 HOUR = 3_600_000
@@ -132,14 +133,14 @@ LATE = Moment(2, {"t": {0: 50, 1: 50}}, {0: 40, 1: 40}, {"t": {0: 60, 1: 60}})
 
 
 def test_a_copy_has_expired_if_it_lay_below_the_log_start_at_an_earlier_look() -> None:
-    assert kept(0, 5) == {1: (0, NOWHERE)}, "only one partition, and nobody looked before"
+    assert kept(0, 5) == {1: (0, BEHIND_ALL)}, "only one partition, and nobody looked before"
     known = (EARLY, LATE)
     assert kept(0, 5, known=known) == {1: (0, 12)}
     assert kept(8, 9, known=known) == {0: (10, 12), 1: (10, 60)}
-    assert kept(90, 40, known=known) == {0: (95, NOWHERE), 1: (50, 60)}
+    assert kept(90, 40, known=known) == {0: (95, BEHIND_ALL), 1: (50, 60)}
     # Where partitions are not kept, copies may be in any.
     assert kept(0, 5, known=known, engine=MM1) == {0: (0, 12), 1: (0, 12)}
-    assert kept(8, 41, known=known, engine=MM1) == {0: (10, NOWHERE), 1: (10, NOWHERE)}
+    assert kept(8, 41, known=known, engine=MM1) == {0: (10, BEHIND_ALL), 1: (10, BEHIND_ALL)}
     assert kept(0, 0, known=known, engine=MM1) == {}
 
 
@@ -149,7 +150,7 @@ def test_what_follows_a_verified_key_of_its_partition_was_not_removed() -> None:
     (row,) = compacted.retained({0: (7, 6)})
     assert (row["gone"], row["kept"]) == (0, 7)
     (row,) = replace(compacted, flow=FLOW).retained({-1: (7, 6)})
-    assert row["kept"] == NOWHERE
+    assert row["kept"] == BEHIND_ALL
 
 
 def result(last: Scan | None, unreported: tuple[str, ...] = (), **keys: int) -> Scan:

@@ -5,8 +5,8 @@ compares it, ``spark`` reads and writes, ``steps`` puts these together, ``result
 reported, ``state`` is kept between runs. Only ``frames``, ``spark`` and ``steps`` import pyspark.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from mirror_report.model import ReportError
 from mirror_report.parity.classes import (
@@ -46,7 +46,9 @@ __all__ = [
     "Key",
     "ParityError",
     "bucket_key",
+    "grouped",
     "partition_key",
+    "thinned",
     "without_spark",
 ]
 
@@ -58,6 +60,8 @@ HOUR_MS = 3_600_000
 FINGERPRINT_VERSION = 2
 
 Key = tuple[Any, ...]
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 def bucket_key(row: Mapping[str, Any]) -> Key:
@@ -68,6 +72,22 @@ def bucket_key(row: Mapping[str, Any]) -> Key:
 def partition_key(row: Mapping[str, Any]) -> Key:
     """Which partition of one side a row is of."""
     return tuple(row[name] for name in PARTITION)
+
+
+def grouped(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Key -> the values that have it, in their order."""
+    groups: dict[K, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
+
+
+def thinned(values: Sequence[T], most: int) -> list[T]:
+    """No more than ``most``: of the older half every other one is given up, never the first."""
+    if len(values) <= most:
+        return list(values)
+    half = len(values) // 2
+    return [*values[:half:2], *values[half:]]
 
 
 class ParityError(ReportError):

@@ -378,22 +378,21 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
         scanner = Scanner(context, storage, state.manifest, state.plan, new=new)
         try:
             found = scanner.scan(some)
-            if again := found.differing:
+            if again := [each.topic for each in found if each.differs]:
                 context.progress(
                     f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
                 )
                 flows = {topic.flow.name for topic in again}
                 observed = observe.observe_again(context, state.plan, flows)
                 state = state.with_findings(observed.findings)
-                found = found.replaced(scanner.confirm(again, observed.snapshots))
+                found = [each for each in found if not each.differs]
+                found += scanner.confirm(again, observed.snapshots)
         except OutOfTimeError:
             context.progress("deadline reached: compacted topics wait for the next run")
             return state
-        state = state.with_unread(found.unread)
-        state = state.with_new(findings.repaired_keys(found.found()))
-        state = _saved(
-            context, state, scans.keep(state.manifest, found.found(), context.run_id, new=new)
-        )
+        state = state.with_unread(scanner.reader.unread)
+        state = state.with_new(findings.repaired_keys(found))
+        state = _saved(context, state, scans.keep(state.manifest, found, context.run_id, new=new))
     return state
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mirror_report.parity import Key
+from mirror_report.parity import Key, grouped, thinned
 from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_records
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
@@ -22,7 +22,7 @@ from mirror_report.state.partitions import offsets, texts
 
 # The rest of a budget that does not suffice is for confirming what differs.
 READING_SHARE = 0.9
-# Per topic; of the older half every other one is given up then.
+# Per topic (:func:`parity.thinned`).
 MOST = 32
 
 
@@ -85,10 +85,7 @@ def note(manifest: Manifest, plan: RunPlan) -> Manifest:
         now = observed(plan.snapshots, topic)
         if now is not None and now not in found:
             found.append(now)
-        if len(found) > MOST:
-            half = len(found) // 2
-            found = [*found[:half:2], *found[half:]]
-        manifest = _with(manifest, topic.key, found)
+        manifest = _with(manifest, topic.key, thinned(found, MOST))
     return manifest
 
 
@@ -151,12 +148,9 @@ def within_budget(
     ]
     if not shares:
         return list(ranges), []
-    topics: dict[TopicKey, list[Range]] = {}
-    for wanted in ranges:
-        topics.setdefault(wanted.topic_key, []).append(wanted)
     now: list[Range] = []
     later: list[Range] = []
-    for key, some in topics.items():
+    for key, some in grouped(ranges, lambda part: part.topic_key).items():
         ends = _ends(some, min(shares), (boundaries or {}).get(key, ()))
         for whole in some:
             end = ends.get((*whole.key, whole.partition), whole.start)

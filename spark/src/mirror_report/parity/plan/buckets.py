@@ -12,10 +12,15 @@ from mirror_report.parity.plan.ranges import Range
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.plan.topics import FlowPlan, TopicPlan
-from mirror_report.parity.state import SIDES, Manifest, Side, SideState, Track, Unreadable
-
-# An offset behind all others.
-END = 2**62
+from mirror_report.parity.state import (
+    BEHIND_ALL,
+    SIDES,
+    Manifest,
+    Side,
+    SideState,
+    Track,
+    Unreadable,
+)
 
 
 def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> FlowPlan:
@@ -147,7 +152,7 @@ def _spans_of(
     log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
 ) -> list[dict[str, Any]]:
     flow, side, origin, partition = log
-    bounds = [(0, END)]
+    bounds = [(0, BEHIND_ALL)]
     if wanted is not None:
         bounds = [(part.start, part.end) for part in wanted if (*part.key, part.partition) == log]
     found = {span for start, end in bounds for span in cuts.spans(track.cuts, side, start, end)}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.config import Flow
+from mirror_report.parity import grouped
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
 from mirror_report.parity.state import Manifest, fed_by
 
@@ -41,11 +42,14 @@ def co_fed_topics(
     :param flows: all flows there are; those without a snapshot could not be observed.
     """
     rank = {flow.name: (flow.engine.keeps_partitions, number) for number, flow in enumerate(flows)}
-    feeds: Feeds = {}
-    for snapshot in sorted(snapshots.values(), key=lambda snapshot: rank[snapshot.flow.name]):
-        flow = snapshot.flow
-        for name in sorted(filter(flow.matches, snapshot.source.topics)):
-            feeds.setdefault((flow.target, flow.target_topic(name)), []).append((snapshot, name))
+    feeds = grouped(
+        (
+            (snapshot, name)
+            for snapshot in sorted(snapshots.values(), key=lambda one: rank[one.flow.name])
+            for name in sorted(filter(snapshot.flow.matches, snapshot.source.topics))
+        ),
+        lambda feed: (feed[0].flow.target, feed[0].flow.target_topic(feed[1])),
+    )
     doubts = _doubts(flows, snapshots, feeds, manifest)
     return {name: _of_flow(snapshot, feeds, doubts) for name, snapshot in snapshots.items()}
 

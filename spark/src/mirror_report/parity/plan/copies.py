@@ -17,10 +17,10 @@ from typing import Any
 
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.boundaries import Boundary
-from mirror_report.parity.plan.moments import NOWHERE, Offsets
+from mirror_report.parity.plan.moments import Offsets
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, changes
+from mirror_report.parity.state import BEHIND_ALL, Manifest, TopicKey, changes
 from mirror_report.state.partitions import offsets, texts
 
 # Per topic, of the looks that no known loss needs, and of those that one does.
@@ -161,7 +161,7 @@ def _following(look: Look, origin: str, partition: int) -> int:
     """First offset that was written after the look, as far as known."""
     ends = (look.following or {}).get(origin)
     # A partition that was not there then had no record.
-    return NOWHERE if ends is None else ends.get(partition, 0)
+    return BEHIND_ALL if ends is None else ends.get(partition, 0)
 
 
 def _ends(snapshots: FlowSnapshots, topic: TopicPlan) -> Offsets:

@@ -11,11 +11,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mirror_report.parity.state import Cut, Track
+from mirror_report.parity import thinned
+from mirror_report.parity.state import BEHIND_ALL, Cut, Track
 
 # Source offsets after which a cut is made whatever the time: so much is read again at most.
 MOST_RECORDS = 100_000
-# Per partition; of the oldest half every other one is given up then.
+# Per partition (:func:`parity.thinned`).
 MOST_CUTS = 4096
 # Source offsets per record that is too many on the target: markers lie between records.
 SLACK = 3
@@ -70,7 +71,7 @@ def advance(
         if further and not repeating and (wide or sync.label - last.label >= every_ms):
             cuts.append(sync._replace(label=max(sync.label, last.label + 1)))
             raised = 0
-    return Track(tuple(thinned(cuts)), seen, barrier, raised)
+    return Track(tuple(thinned(cuts, MOST_CUTS)), seen, barrier, raised)
 
 
 def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
@@ -83,15 +84,7 @@ def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
     return Track((*track.cuts, end), end, -1, 0)
 
 
-def thinned(cuts: Sequence[Cut]) -> list[Cut]:
-    """No more than :data:`MOST_CUTS`; the first always stays."""
-    if len(cuts) <= MOST_CUTS:
-        return list(cuts)
-    half = len(cuts) // 2
-    return [*cuts[:half:2], *cuts[half:]]
-
-
-def spans(cuts: Sequence[Cut], side: str, start: int = 0, end: int = 2**62) -> list[Span]:
+def spans(cuts: Sequence[Cut], side: str, start: int = 0, end: int = BEHIND_ALL) -> list[Span]:
     """Closed buckets of one side that touch some offsets."""
     at = 0 if side == "source" else 1
     found = [Span(cut[at], following[at], cut.label) for cut, following in itertools.pairwise(cuts)]

@@ -12,6 +12,7 @@ from mirror_report.parity.plan.ranges import Range, record_bytes
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import (
+    BEHIND_ALL,
     NEVER,
     SIDES,
     SLACK_MS,
@@ -24,8 +25,6 @@ from mirror_report.parity.state import (
 
 # Buckets as judged.
 Rows = Sequence[Mapping[str, Any]]
-# First offset still there of a partition that is not there any more.
-GONE = 2**62
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Differences:
             for key in ((topic.flow, side, origin) for side, origin in topic.sides):
                 logs, known = self._logs(*key)
                 for partition, offset in known.items():
-                    starts[*key, partition] = GONE
+                    starts[*key, partition] = BEHIND_ALL
                     following[*key, partition] = offset
                 for partition, log in logs.items():
                     starts[*key, partition] = log.log_start

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mirror_report.parity import thinned
+from mirror_report.parity.state import BEHIND_ALL
 from mirror_report.state.partitions import offsets, texts
 
-# Per topic; of the older half every other one is given up then.
+# Per topic (:func:`parity.thinned`).
 MOST = 32
-# An offset that is not known: behind every record.
-NOWHERE = 2**62
 
 # Topic of the source -> partition -> offset.
 Offsets = Mapping[str, Mapping[int, int]]
@@ -85,11 +85,7 @@ def noted(known: Sequence[Moment], now: Moment) -> list[Moment]:
     if known:
         # A position that went back comes to what was mirrored before.
         now = replace(now, positions=_furthest(known[-1].positions, now.positions))
-    found = [*known, now]
-    if len(found) > MOST:
-        half = len(found) // 2
-        found = [*found[:half:2], *found[half:]]
-    return found
+    return thinned([*known, now], MOST)
 
 
 def start(
@@ -136,8 +132,8 @@ def kept_from(
             continue
         scope = [partition] if keeps_partitions else list(log_starts)
         if all(log_starts.get(number, 0) <= moment.ends.get(number, 0) for number in scope):
-            return moment.following.get(origin, {}).get(partition, NOWHERE)
-    return NOWHERE
+            return moment.following.get(origin, {}).get(partition, BEHIND_ALL)
+    return BEHIND_ALL
 
 
 def _furthest(former: Offsets, present: Offsets) -> dict[str, dict[int, int]]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
+from mirror_report.parity import grouped
 from mirror_report.parity.plan import offset_syncs
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.topics import TopicPlan
@@ -159,9 +161,7 @@ def note(
 
     :param still_open: rows of :func:`frames.totals.still_open`.
     """
-    of_topics: dict[TopicKey, list[Mapping[str, Any]]] = {}
-    for row in still_open:
-        of_topics.setdefault((row["flow"], row["topic"]), []).append(row)
+    of_topics = grouped(still_open, itemgetter("flow", "topic"))
     for topic in timed(plan):
         before, read = of_topic(manifest, topic.key), how_far(manifest, topic)
         known = _noted(before, of_topics.get(topic.key, []), read, now_ms)

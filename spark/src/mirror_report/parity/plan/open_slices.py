@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mirror_report.parity import BUCKET, Key, partition_key
+from mirror_report.parity import BUCKET, Key, grouped, partition_key
 from mirror_report.parity.plan.open_buckets import (
     LogOffsets,
     OpenBucket,
@@ -91,8 +91,16 @@ def slices(
     ends = {
         log: max(_end(topic, log, offset, positions), reached[log]) for log, offset in read.items()
     }
-    to_count = _ToCount(manifest, snapshots, topic, known, ends, positions, extents)
-    return [to_count.of(group) for group in _groups(some)]
+    bounds = {
+        bucket.key: [
+            bound
+            for extent in extents[*topic.key, *bucket.key]
+            if (bound := _bound(known, bucket, extent, ends, positions)) is not None
+        ]
+        for bucket in some
+        if not _expired(manifest, topic, known, bucket)
+    }
+    return [_to_count(snapshots, topic, group, bounds, ends) for group in _groups(some)]
 
 
 def _groups(some: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
@@ -103,51 +111,51 @@ def _groups(some: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
     return [group for group in (sliced, behind) if group]
 
 
-@dataclass(frozen=True)
-class _ToCount:
-    """What there is to count of a topic; arguments of :func:`slices`."""
+def _to_count(
+    snapshots: FlowSnapshots,
+    topic: TopicPlan,
+    group: Sequence[OpenBucket],
+    bounds: Mapping[tuple[int, int], Sequence[Mapping[str, Any]]],
+    ends: LogOffsets,
+) -> Slices:
+    """What there is to count of buckets that are counted together.
 
-    manifest: Manifest
-    snapshots: FlowSnapshots
-    topic: TopicPlan
-    known: OpenTopic
-    ends: LogOffsets
-    positions: Mapping[Key, Mapping[str, Any]]
-    extents: Mapping[Key, Sequence[Mapping[str, Any]]]
+    :param bounds: bucket -> what is new of it, by partition; none of one whose records expired.
+    """
+    countable = {
+        bucket: bounds[bucket.key]
+        for bucket in group
+        if bucket.key in bounds and all(_is_there(snapshots, bound) for bound in bounds[bucket.key])
+    }
+    chosen = [bound for of_bucket in countable.values() for bound in of_bucket]
+    return Slices(
+        topic, tuple(countable), tuple(bucket for bucket in group if bucket not in countable),
+        chosen, _ranges(snapshots, topic, chosen), ends,
+        {
+            bucket.key: sum(_gone(snapshots, bound) for bound in of_bucket)
+            for bucket, of_bucket in countable.items()
+        },
+    )  # fmt: skip
 
-    def of(self, group: Sequence[OpenBucket]) -> Slices:
-        """What is new of some buckets."""
-        chosen: list[OpenBucket] = []
-        bounds: list[dict[str, Any]] = []
-        gone: dict[tuple[int, int], int] = {}
-        for bucket in group:
-            its = self._bounds(bucket)
-            expired = _expired(self.manifest, self.topic, self.known, bucket)
-            if not expired and all(_is_there(self.snapshots, bound) for bound in its):
-                chosen.append(bucket)
-                bounds += its
-                gone[bucket.key] = sum(_gone(self.snapshots, bound) for bound in its)
-        left_out = tuple(bucket for bucket in group if bucket.key not in gone)
-        ranges = _ranges(self.snapshots, self.topic, bounds)
-        return Slices(self.topic, tuple(chosen), left_out, bounds, ranges, self.ends, gone)
 
-    def _bounds(self, bucket: OpenBucket) -> list[dict[str, Any]]:
-        """What has to be counted of a bucket, by partition."""
-        extents = self.extents[*self.topic.key, *bucket.key]
-        found = (self._bound(bucket, extent) for extent in extents)
-        return [bound for bound in found if bound is not None]
-
-    def _bound(self, bucket: OpenBucket, extent: Mapping[str, Any]) -> dict[str, Any] | None:
-        log = (extent["side"], extent["origin"], extent["partition"])
-        start = max(extent["off_min"], _begin(self.known, bucket, log))
-        if extent["side"] == "source":
-            # What may have been copied before the baseline proves nothing.
-            start = max(start, self.positions.get(partition_key(extent), {}).get("required") or 0)
-        end = min(extent["off_max"] + 1, self.ends.get(log, 0))
-        if start >= end:
-            return None
-        names = (*BUCKET, "side", "origin", "partition", "n")
-        return {**{name: extent[name] for name in names}, "start": start, "end": end}
+def _bound(
+    known: OpenTopic,
+    bucket: OpenBucket,
+    extent: Mapping[str, Any],
+    ends: LogOffsets,
+    positions: Mapping[Key, Mapping[str, Any]],
+) -> dict[str, Any] | None:
+    """What has to be counted of a bucket in one partition; ``None``: nothing is new there."""
+    log = _log(extent)
+    start = max(extent["off_min"], _begin(known, bucket, log))
+    if extent["side"] == "source":
+        # What may have been copied before the baseline proves nothing.
+        start = max(start, positions.get(partition_key(extent), {}).get("required") or 0)
+    end = min(extent["off_max"] + 1, ends.get(log, 0))
+    if start >= end:
+        return None
+    names = (*BUCKET, "side", "origin", "partition", "n")
+    return {**{name: extent[name] for name in names}, "start": start, "end": end}
 
 
 def within(some: Slices, rest_bytes: float | None, rest_records: int | None) -> Slices | None:
@@ -195,11 +203,9 @@ def part(some: Slices, share: float) -> tuple[Slices, Slices | None]:
 
 def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
     """Log -> where the part of it that is read next ends, of those that are not read to an end."""
-    of_logs: dict[Log, list[Range]] = {}
-    for wanted in sorted(ranges, key=lambda wanted: wanted.start):
-        of_logs.setdefault(_log(vars(wanted)), []).append(wanted)
+    in_order = sorted(ranges, key=lambda part: part.start)
     found: dict[Log, int] = {}
-    for log, its in of_logs.items():
+    for log, its in grouped(in_order, lambda part: _log(vars(part))).items():
         left = max(1, math.floor(total_records(its) * share))
         for wanted in its:
             if left < wanted.records:
@@ -210,7 +216,7 @@ def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
 
 
 def _log(where: Mapping[str, Any]) -> Log:
-    """Which log a bound or a range lies in."""
+    """The log of a bound, a range or an extent."""
     return where["side"], where["origin"], where["partition"]
 
 

@@ -6,13 +6,11 @@ from typing import Any
 
 from mirror_report.checks.losses import size, union
 from mirror_report.config import Flow
+from mirror_report.parity import grouped
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots
-from mirror_report.parity.state import Manifest, SideState, TopicKey, fed_by
-
-# A position behind every record.
-ALL = 2**62
+from mirror_report.parity.state import BEHIND_ALL, Manifest, SideState, TopicKey, fed_by
 
 
 def position_rows(
@@ -64,7 +62,7 @@ def _of_source(
         return []
     # Nothing more comes of what is gone: what was read is due.
     committed = (
-        dict.fromkeys(begun.first, ALL)
+        dict.fromkeys(begun.first, BEHIND_ALL)
         if gone or via not in flows
         else snapshots[via].positions.get(name, {})
     )
@@ -99,11 +97,11 @@ def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
 
 def _left_unread(manifest: Manifest, topic: TopicKey) -> str | None:
     """Offsets that left a topic of the target unread, by partition and (-1) in all, as JSON."""
-    ranges: dict[int, list[tuple[int, int]]] = {}
-    for gap in manifest.gaps:
-        if (gap.flow, gap.topic, gap.side) == (*topic, "target"):
-            ranges.setdefault(gap.partition, []).append((gap.start, gap.end))
-    left = {partition: size(union(some)) for partition, some in ranges.items()}
+    gaps = (gap for gap in manifest.gaps if (gap.flow, gap.topic, gap.side) == (*topic, "target"))
+    left = {
+        partition: size(union([(gap.start, gap.end) for gap in of_partition]))
+        for partition, of_partition in grouped(gaps, lambda gap: gap.partition).items()
+    }
     return json.dumps({**left, -1: sum(left.values())}) if left else None
 
 

@@ -19,13 +19,13 @@ from mirror_report.model import (
     TopicSnapshot,
     another_topic,
 )
-from mirror_report.parity import HOUR_MS, LASTING
+from mirror_report.parity import HOUR_MS, LASTING, WRONG_KEYS
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
-from mirror_report.parity.plan.moments import NOWHERE, Moment, Offsets
+from mirror_report.parity.plan.moments import Moment, Offsets
 from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import Side, TopicKey
+from mirror_report.parity.state import BEHIND_ALL, Side, TopicKey
 from mirror_report.state.partitions import offsets
 
 # What retention is about to remove may be gone before it is read.
@@ -363,13 +363,13 @@ class CompactedTopic:
                     "gone": moments.gone_below(*args, keeps_partitions=kept),
                     "kept": min(
                         moments.kept_from(*args, keeps_partitions=kept),
-                        ordered.get(p, (NOWHERE, NOWHERE))[0],
+                        ordered.get(p, (BEHIND_ALL, BEHIND_ALL))[0],
                     ),
                 })  # fmt: skip
         limit = _expired_ms(self.sources, self.taken_at_ms)
         for p in _moved(self.target, self.sources, kept=kept) if limit is not None else ():
             # A key that only the target has is no loss: it has expired where it may have.
-            bound = ordered.get(p, (NOWHERE, NOWHERE))[1]
+            bound = ordered.get(p, (BEHIND_ALL, BEHIND_ALL))[1]
             rows.append(self._row("target", self.topic, p, limit) | {"gone": bound, "kept": bound})
         return rows
 
@@ -406,6 +406,11 @@ class ComparedTopic:
     def replaced(self) -> bool:
         """Whether nothing was left of what it held, because newer records had come."""
         return self.newer > 0 and not self.rows
+
+    @property
+    def differs(self) -> bool:
+        """Whether keys of it are wrong, or everything had been replaced."""
+        return self.replaced or any(row["class"] in WRONG_KEYS for row in self.rows)
 
     @property
     def moments(self) -> list[Moment]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from mirror_report.config import Flow
 from mirror_report.model import Baseline, ClusterSnapshot, Positions, Strategy, TopicBaseline
+from mirror_report.parity import grouped
 from mirror_report.parity.plan import strategies
 from mirror_report.parity.plan.co_fed_topics import NOTHING_SHARED, CoFed
 from mirror_report.parity.plan.sides import (
@@ -82,9 +83,10 @@ def plan_flow(
     :param shared: topics that other flows feed too.
     """
     flow, source = snapshot.flow, snapshot.source
-    feeds: dict[str, list[SideNow]] = {}
-    for name in sorted(filter(flow.matches, source.topics)):
-        feeds.setdefault(flow.target_topic(name), []).append(_feed(snapshot, name, baselines))
+    mirrored = sorted(filter(flow.matches, source.topics))
+    feeds = grouped(
+        (_feed(snapshot, name, baselines) for name in mirrored), lambda feed: feed.topic
+    )
     topics: list[TopicPlan] = []
     for name in sorted(filter(flow.matches, source.errors.keys() - source.topics.keys())):
         topic, unknown = flow.target_topic(name), f"source: {source.errors[name]}"
@@ -110,13 +112,14 @@ def plan_flow(
 
 
 def _departed(flow: Flow, planned: Collection[str], manifest: Manifest) -> tuple[TopicPlan, ...]:
-    left: dict[str, list[str]] = {}
-    for owner, side, origin in sorted(manifest.sides):
-        if (owner, side) == (flow.name, "source") and fed_by(owner, origin)[0] == owner:
-            left.setdefault(flow.target_topic(origin), []).append(origin)
+    origins = (
+        origin
+        for owner, side, origin in sorted(manifest.sides)
+        if (owner, side) == (flow.name, "source") and fed_by(owner, origin)[0] == owner
+    )
     return tuple(
         TopicPlan(flow.name, topic, tuple(names))
-        for topic, names in left.items()
+        for topic, names in grouped(origins, flow.target_topic).items()
         if topic not in planned
     )
 

@@ -11,10 +11,11 @@ keeps no partitions) the larger number of both sides counts.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TypeVar
 
 from mirror_report.model import Sample, another_topic
-from mirror_report.parity import WHOLE
+from mirror_report.parity import PARTITION, WHOLE, grouped
 from mirror_report.parity.plan.ranges import Range, joined
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
@@ -57,14 +58,11 @@ def of_topic(known: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
 
 def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
     """Ranges without the records that cannot be read; those of one partition do not overlap."""
-    places: dict[tuple[str, Side, str, int], list[int]] = {}
-    for record in known:
-        log = (record.flow, record.side, record.origin, record.partition)
-        places.setdefault(log, []).append(record.offset)
+    of_logs = grouped(known, attrgetter(*PARTITION))
     return [
         part
         for whole in joined(wanted)
-        for part in _around(whole, places.get((*whole.key, whole.partition), ()))
+        for part in _around(whole, of_logs.get((*whole.key, whole.partition), ()))
     ]
 
 
@@ -73,17 +71,18 @@ def digested(removal: Removal, known: Iterable[Unreadable]) -> list[Removal]:
     log = (removal.flow, "target", removal.topic, removal.partition)
     return _around(
         removal,
-        (
-            record.offset
+        [
+            record
             for record in known
             if (record.flow, record.side, record.topic, record.partition) == log
-        ),
+        ],
     )
 
 
-def _around(whole: T, offsets: Iterable[int]) -> list[T]:
-    """Offsets ``start`` to ``end`` (exclusive) without some of them."""
-    left: list[int] = [offset for offset in sorted(offsets) if whole.start <= offset < whole.end]
+def _around(whole: T, records: Iterable[Unreadable]) -> list[T]:
+    """Offsets ``start`` to ``end`` (exclusive) without those of some records."""
+    offsets = sorted(record.offset for record in records)
+    left: list[int] = [offset for offset in offsets if whole.start <= offset < whole.end]
     bounds = zip((whole.start, *(offset + 1 for offset in left)), (*left, whole.end), strict=True)
     return [replace(whole, start=start, end=end) for start, end in bounds if start < end]
 
@@ -99,21 +98,16 @@ def by_lane(known: Iterable[Unreadable], *, keeps_partitions: bool) -> dict[str,
 
     :returns: partition (``*`` for a topic as a whole) -> records.
     """
-    lanes: dict[str, list[Unreadable]] = {}
-    for record in known:
-        lanes.setdefault(str(record.partition) if keeps_partitions else WHOLE, []).append(record)
-    return {lane: max(by_side(some).values()) for lane, some in lanes.items()}
+    lanes = grouped(known, lambda record: str(record.partition) if keeps_partitions else WHOLE)
+    return {lane: max(by_side(records).values()) for lane, records in lanes.items()}
 
 
 def too_many(known: Iterable[Unreadable]) -> dict[TopicKey, str]:
     """Topics with more than :data:`MOST` on one side, and what is said of them."""
-    topics: dict[TopicKey, list[Unreadable]] = {}
-    for record in known:
-        topics.setdefault((record.flow, record.topic), []).append(record)
     return {
         topic: f"Spark cannot read more than {MOST} of its records, {first_of(some)}. Make the "
         "producer write milliseconds, then delete these records or wait until they expire"
-        for topic, some in topics.items()
+        for topic, some in grouped(known, lambda record: (record.flow, record.topic)).items()
         if max(by_side(some).values()) > MOST
     }
 

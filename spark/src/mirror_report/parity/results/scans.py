@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
+from operator import itemgetter
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
-from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES, WRONG_KEYS
+from mirror_report.parity import HARMLESS, REPORTED_ONCE, SAMPLES, WRONG_KEYS, grouped
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, scans
 from mirror_report.parity.state import Manifest, changes
 
@@ -99,18 +100,18 @@ def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection
 
 
 def _keys(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        found.setdefault(row["class"], {})[str(row["lane"])] = row["keys"]
-    return found
+    return {
+        name: {str(row["lane"]): row["keys"] for row in of_class}
+        for name, of_class in grouped(rows, itemgetter("class")).items()
+    }
 
 
 def _keys_of(wrong: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Keys of some classes that are kept one by one, by class and lane."""
-    found: dict[str, Counter[str]] = {}
-    for key in wrong:
-        found.setdefault(key["class"], Counter())[str(key["lane"])] += 1
-    return found
+    return {
+        name: Counter(str(key["lane"]) for key in of_class)
+        for name, of_class in grouped(wrong, itemgetter("class")).items()
+    }
 
 
 def _of(keys: Mapping[str, Mapping[str, int]], name: str, lane: str) -> int:
@@ -135,12 +136,11 @@ def _accounted(scan: Scan, last: Scan | None, unreported: Collection[str]) -> di
 
 
 def _samples(some: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for sample in some:
-        found.setdefault(sample["class"], []).append(
-            {name: sample[name] for name in sample if name not in ("flow", "topic", "class")}
-        )
-    return found
+    keys = ("flow", "topic", "class")
+    return {
+        kind: [{name: sample[name] for name in sample if name not in keys} for sample in of_class]
+        for kind, of_class in grouped(some, itemgetter("class")).items()
+    }
 
 
 def _more_samples(

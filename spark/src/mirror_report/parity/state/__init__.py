@@ -5,6 +5,7 @@ from mirror_report.parity.state.bundle import Bundle, BundleTopic
 from mirror_report.parity.state.manifest import Manifest, basis
 from mirror_report.parity.state.records import (
     BASELINE_OFFSETS,
+    BEHIND_ALL,
     NEVER,
     SLACK_MS,
     Gap,
@@ -23,6 +24,7 @@ from mirror_report.parity.state.topics import Alignment, Cut, FatalTopic, Number
 
 __all__ = [
     "BASELINE_OFFSETS",
+    "BEHIND_ALL",
     "NEVER",
     "SIDES",
     "SLACK_MS",

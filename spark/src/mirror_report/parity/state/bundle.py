@@ -7,12 +7,13 @@ import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mirror_report.engines import ENGINES
 from mirror_report.model import Positions, Side
-from mirror_report.parity import FINGERPRINT_VERSION, ParityError
+from mirror_report.parity import FINGERPRINT_VERSION, ParityError, grouped
 from mirror_report.parity.state.records import TopicKey, Unreadable
 from mirror_report.state.partitions import offsets
 
@@ -93,18 +94,15 @@ def with_unreadable(
 
     :param unknown: (flow, topic on the target) -> why nothing is known of it.
     """
-    beyond: dict[str, list[tuple[int, int, int]]] = {}
-    for record in known:
-        beyond.setdefault(record.origin, []).append(
-            (record.partition, record.offset, record.timestamp_ms)
-        )
+    of_origins = grouped(known, attrgetter("origin"))
+    place = attrgetter("partition", "offset", "timestamp_ms")
     return replace(
         bundle,
         topics={
             name: replace(
                 topic,
                 unknown=topic.unknown or unknown.get((bundle.flow, topic.topic)),
-                unreadable=tuple(sorted(beyond.get(name, ()))),
+                unreadable=tuple(sorted(map(place, of_origins.get(name, ())))),
             )
             for name, topic in bundle.topics.items()
         },

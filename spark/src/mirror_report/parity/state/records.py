@@ -7,6 +7,8 @@ from mirror_report.model import Contents, Epochs, Side
 
 # A time before all others, in milliseconds.
 NEVER = -(2**62)
+# An offset behind every record, also in place of one that is not known.
+BEHIND_ALL = 2**62
 # Clocks of brokers and of this host may differ by so much.
 SLACK_MS = 60_000
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import WRONG_KEYS
+from mirror_report.parity import grouped
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key, new_records, sql
 from mirror_report.parity.plan import (
@@ -21,7 +21,6 @@ from mirror_report.parity.plan import (
     FlowSnapshots,
     Range,
     RunPlan,
-    Unread,
 )
 from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
@@ -29,52 +28,6 @@ from mirror_report.parity.state import SIDES, Manifest, TopicKey, Widths
 
 # Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.
 WRONG_KEPT = 2_000
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """What was found in some topics.
-
-    :param topics: those of which something can be said.
-    :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
-    :param later: each topic after it was read.
-    :param wrong: keys that are, of each topic, as far as they are kept (:class:`plan.Scan`).
-    """
-
-    topics: Sequence[CompactedTopic] = ()
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
-    unread: Unread = field(default_factory=Unread)
-    later: Mapping[TopicKey, CompactedTopic] = field(default_factory=dict)
-    wrong: Mapping[TopicKey, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def found(self) -> list[ComparedTopic]:
-        """What was found of each topic."""
-        rows, samples = _by_topic(self.rows), _by_topic(self.samples)
-        return [
-            ComparedTopic(
-                topic, rows.get(topic.key, ()), samples.get(topic.key, ()),
-                self.wrong.get(topic.key, ()), self.later.get(topic.key),
-            )
-            for topic in self.topics
-        ]  # fmt: skip
-
-    @property
-    def differing(self) -> list[CompactedTopic]:
-        """Topics that have keys that are wrong, or of which everything had been replaced."""
-        return [
-            found.topic
-            for found in self.found()
-            if found.replaced or any(row["class"] in WRONG_KEYS for row in found.rows)
-        ]
-
-    def replaced(self, again: Scanned) -> Scanned:
-        """With what was found when the topics that differ were scanned again."""
-        former = {topic.key for topic in self.differing}
-        topics = [topic for topic in self.topics if topic.key not in former]
-        rows = [row for row in self.rows if (row["flow"], row["topic"]) not in former]
-        later = {**self.later, **again.later}
-        return replace(again, topics=[*topics, *again.topics], rows=rows + again.rows, later=later)
 
 
 class Scanner:
@@ -99,44 +52,45 @@ class Scanner:
             context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
         )
 
-    def scan(self, topics: Sequence[CompactedTopic]) -> Scanned:
-        """Compare some topics.
+    def scan(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
+        """Compare some topics; without those of which nothing can be said.
 
         :raises OutOfTimeError: the run's time is over.
         """
         what = "new records of " if self.new else ""
         self.context.progress(f"comparing {what}{len(topics)} compacted topic(s) by key")
-        rows, later = self.reader.read(partial(self._counted, topics))
-        return Scanned(self._readable(topics), rows, unread=self.reader.unread, later=later)
+        return self.reader.read(partial(self._counted, topics))
 
-    def confirm(self, topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> Scanned:
+    def confirm(
+        self, topics: Iterable[CompactedTopic], snapshots: FlowSnapshots
+    ) -> list[ComparedTopic]:
         """Compare some topics again; what changes meanwhile is in flight.
 
         :param snapshots: fresh ones; topics that are gone there are left out.
         :raises OutOfTimeError: the run's time is over.
         """
-        now = _now(topics, snapshots)
-        found = self.reader.read(partial(self._confirmed, now))
-        return replace(found, topics=self._readable(now), unread=self.reader.unread)
+        now = [now for _, now in _seen(topics, snapshots)]
+        return self.reader.read(partial(self._confirmed, now))
 
     def _readable(self, topics: Iterable[CompactedTopic]) -> list[CompactedTopic]:
         return self.reader.readable(topics, attrgetter("key"))
 
-    def _counted(
-        self, topics: Sequence[CompactedTopic]
-    ) -> tuple[list[dict[str, Any]], dict[TopicKey, CompactedTopic]]:
+    def _counted(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
         with limited(self.context, self.session):
             collapsed = latest_by_key.collapse(self._judged(self._readable(topics))).persist()
             collapsed.count()
             later = self._later(topics)
-            rows = _plain(latest_by_key.count(self._without_expired(collapsed, later.values())))
+            rows = _by_topic(latest_by_key.count(self._without_expired(collapsed, later.values())))
             collapsed.unpersist()
-        return rows, later
+        return [
+            ComparedTopic(topic, rows.get(topic.key, ()), later=later.get(topic.key))
+            for topic in self._readable(topics)
+        ]
 
-    def _confirmed(self, topics: Sequence[CompactedTopic]) -> Scanned:
+    def _confirmed(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
         chosen = self._readable(topics)
         if not chosen:
-            return Scanned()
+            return []
         with limited(self.context, self.session):
             collapsed = latest_by_key.collapse(self._judged(chosen)).persist()
             collapsed.count()
@@ -146,14 +100,22 @@ class Scanner:
                 tail = compare.with_lanes(self.reader.fetch(tails), self.context.by_partition)
                 changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY, "side")
                 final = latest_by_key.without(final, changed, new=self.new)
-            found = Scanned(
-                rows=_plain(latest_by_key.count(final)),
-                samples=_plain(latest_by_key.samples(final)),
-                later=later,
-                wrong=_by_topic(_plain(new_records.wrong(final, WRONG_KEPT))),
+            rows, samples, wrong = map(
+                _by_topic,
+                (
+                    latest_by_key.count(final),
+                    latest_by_key.samples(final),
+                    new_records.wrong(final, WRONG_KEPT),
+                ),
             )
             collapsed.unpersist()
-        return found
+        return [
+            ComparedTopic(
+                topic, rows.get(topic.key, ()), samples.get(topic.key, ()),
+                wrong.get(topic.key, ()), later.get(topic.key),
+            )
+            for topic in self._readable(chosen)
+        ]  # fmt: skip
 
     def _later(self, topics: Iterable[CompactedTopic]) -> dict[TopicKey, CompactedTopic]:
         """Some topics after they were read: what compaction or retention may have removed since."""
@@ -271,12 +233,12 @@ def _plain(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
-def _by_topic(rows: Iterable[Mapping[str, Any]]) -> dict[TopicKey, list[dict[str, Any]]]:
-    found: dict[TopicKey, list[dict[str, Any]]] = {}
-    for row in rows:
-        plain = {name: value for name, value in row.items() if name not in ("flow", "topic")}
-        found.setdefault((row["flow"], row["topic"]), []).append(plain)
-    return found
+def _by_topic(frame: DataFrame) -> dict[TopicKey, list[dict[str, Any]]]:
+    """Topic -> its rows of a frame, without its names."""
+    return {
+        key: [{k: v for k, v in row.items() if k not in ("flow", "topic")} for row in of_topic]
+        for key, of_topic in grouped(_plain(frame), itemgetter("flow", "topic")).items()
+    }
 
 
 def _wrong_records(topic: CompactedTopic) -> Iterator[dict[str, Any]]:
@@ -325,8 +287,3 @@ def _seen(
                     first=topic.first or topic,
                 ),
             )
-
-
-def _now(topics: Iterable[CompactedTopic], snapshots: FlowSnapshots) -> list[CompactedTopic]:
-    """The same topics as fresh snapshots show them."""
-    return [now for _, now in _seen(topics, snapshots)]
