@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
-from mirror_report.config import Flow
+from mirror_report.config import Budget, Flow
 from mirror_report.engines import MM1, MM2, Engine
 from mirror_report.model import (
     CLASSES,
@@ -19,6 +20,7 @@ from mirror_report.model import (
 )
 from mirror_report.parity.plan import CompactedTopic, ComparedTopic, Scan, moments, scans
 from mirror_report.parity.plan.moments import MOST, Moment
+from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.results import scans as results
 from mirror_report.parity.state import BEHIND_ALL
 
@@ -71,10 +73,16 @@ def test_a_topic_is_scanned_once_and_again_when_it_moved_and_a_day_has_passed() 
 
 def test_a_budget_lets_through_what_fits_into_it() -> None:
     compacted = subject()  # 2000 bytes on both sides
-    assert scans.affordable([compacted, compacted], None) == [compacted, compacted]
-    assert scans.affordable([compacted, compacted], 3999) == [compacted]
-    assert scans.affordable([compacted], 1999) == []
-    assert scans.affordable([compacted, compacted], None, 379) == [compacted], "190 offsets each"
+    twice = [compacted, compacted]
+
+    def affordable(topics: list[CompactedTopic], **bounds: int | None) -> list[CompactedTopic]:
+        return scans.affordable(topics, Spent(1, 1), Budget(**bounds))
+
+    assert affordable(twice, max_bytes=None) == twice
+    assert affordable(twice, max_bytes=4000) == [compacted]
+    assert affordable(twice, max_bytes=4001) == twice
+    assert affordable([compacted], max_bytes=2000) == []
+    assert affordable(twice, max_records=380) == [compacted], "190 offsets each"
 
 
 def test_a_scan_reads_both_logs_and_judges_from_the_baseline_on() -> None:
@@ -263,7 +271,7 @@ def test_what_expired_before_a_look_is_counted_until_the_next_scan() -> None:
     now = subject(sources=(topic(log_start=60),), positions={"t": {0: 60}}).after(
         replace(scan(verified=9), moments=known)
     )
-    assert (now.has_news(), now.unlooked(), now.expired_unlooked) == (True, 50, 50)
+    assert (now.has_news(), now.unlooked(), now.unlooked(attrgetter("log_start"))) == (True, 50, 50)
     found = results.looked(ComparedTopic(now), "next", replace(scan(verified=9), uncompared=3))
     assert found.uncompared == 53
 

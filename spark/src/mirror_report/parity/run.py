@@ -196,10 +196,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     from mirror_report.parity.steps import put_together, read  # noqa: PLC0415
 
     kept = read.keep(context, storage, state.manifest, state.plan)
-    state = replace(state, manifest=replace(
-        state.manifest,
-        digests=kept.digests, sealed=kept.sealed, results=kept.results, columns=read.COLUMNS,
-    ))  # fmt: skip
+    state = replace(state, manifest=kept)
     pieces = read.read(context, storage, state.plan, lambda: state.manifest)
     for number, piece in enumerate(pieces):
         state = state.with_unread(piece.unread)
@@ -211,16 +208,11 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                 changes.read_up_to(state.manifest, ends),
                 digests=(*state.manifest.digests, piece.digests), open_work=True,
             )  # fmt: skip
-            other = put_together.put_together(
+            manifest = put_together.put_together(
                 context, storage, manifest, state.plan, f"hours-{number}"
             )
-            if other is not None:
-                manifest = changes.put_together(
-                    manifest, other.topics, other.digests, other.results
-                )
-                left_out = spread.not_compared(manifest, context.settings.flows)
-                state = replace(state, plan=state.plan.without(left_out))
-            state = _saved(context, state, manifest)
+            left_out = spread.not_compared(manifest, context.settings.flows)
+            state = _saved(context, replace(state, plan=state.plan.without(left_out)), manifest)
     return state
 
 
@@ -258,17 +250,11 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
     state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
     state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
-    manifest = state.manifest
-    sealed = seal.seal(
-        context, storage, manifest, compared.digests, final,
+    manifest = seal.seal(
+        context, storage, state.manifest, compared.digests, final,
         verified=summaries.newly_verified(before, rows),
     )  # fmt: skip
-    for numbers in sealed.numbers:
-        manifest = changes.seal_numbers(manifest, numbers)
-    manifest = replace(
-        manifest, digests=sealed.digests, sealed=sealed.sealed,
-        open_work=any(row["candidates"] for row in rows),
-    )  # fmt: skip
+    manifest = replace(manifest, open_work=any(row["candidates"] for row in rows))
     for frame in (final, judged, compared.buckets):
         frame.unpersist()
     return replace(state, manifest=manifest).with_positions()

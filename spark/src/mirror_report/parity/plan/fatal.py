@@ -58,7 +58,16 @@ def without(manifest: Manifest, plan: RunPlan, only: Collection[TopicKey] | None
     """
     others = at_work(plan) if only is not None else []
     waiting = {key: "its turn comes" for key in others if key not in (only or ())}
-    return plan.without(waiting | _reasons(manifest))
+    fatal = {
+        (
+            flow,
+            name,
+        ): "reading it ends Spark's JVM: a record, or a batch of them, does not fit into "
+        f"spark.heap ({entry.heap}). Raise it (mirror_report_heap), or delete what is so large"
+        for flow, topics in manifest.fatal.items()
+        for name, entry in topics.items()
+    }
+    return plan.without(waiting | fatal)
 
 
 def remember(
@@ -79,20 +88,6 @@ def remember(
         entry = FatalTopic(heap, now_ms, _starts(plan, topics[flow, name]))
         fatal = changes.with_topic(fatal, flow, name, entry)
     return replace(manifest, fatal=fatal)
-
-
-def _reasons(manifest: Manifest) -> dict[TopicKey, str]:
-    """Why topics are left alone."""
-    return {
-        (
-            flow,
-            name,
-        ): "reading it ends Spark's JVM: a record, or a batch of them, does not fit "
-        f"into spark.heap ({entry.heap}). Raise it (mirror_report_heap), or delete what is so "
-        "large"
-        for flow, known in manifest.fatal.items()
-        for name, entry in known.items()
-    }
 
 
 def _holds(entry: FatalTopic, plan: RunPlan, topic: TopicPlan, heap: str, now_ms: int) -> bool:

@@ -44,14 +44,14 @@ def within_limits(
     free = [wanted for wanted in plan.ranges if wanted.topic_key not in deferred]
     known = {key: boundaries.known(manifest, key) for key in {part.topic_key for part in free}}
     now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, known)
-    left = Spent().plus(now)
+    spent = Spent().plus(now)
     compacted = compacted_topics(context, manifest, plan)
     every_ms = budget.compacted_hours * HOUR_MS
-    due = waiting(compacted, manifest.scans, every_ms)
-    chosen = affordable(due, *left.rest_of(budget))
-    left = left.plus([part for topic in chosen for part in topic.ranges()])
+    due = waiting(compacted, every_ms)
+    chosen = affordable(due, spent, budget)
+    spent = spent.plus([part for topic in chosen for part in topic.ranges()])
     new = [topic for topic in compacted if topic not in chosen and topic.has_news()]
-    news = affordable(new, *left.rest_of(budget), CompactedTopic.new_ranges)
+    news = affordable(new, spent, budget, CompactedTopic.new_ranges)
     return (
         replace(
             plan, ranges=tuple(now), backlog=(*later, *held), scans=tuple(chosen),

@@ -148,7 +148,7 @@ def _renewed(context: RunContext, found: Superseded, flow: Flow, origin: str) ->
             found = found.leaving(context.settings.flows, judge, topic)
             found = replace(
                 found,
-                manifest=changes.forget_alignment(found.manifest, judge, topic),
+                manifest=changes.forget_values(found.manifest, ("alignments",), judge, topic),
                 rebuilt=(*found.rebuilt, (judge, topic)),
                 renewed=(*found.renewed, (flow.name, topic)),
             )
@@ -180,7 +180,8 @@ def plan_run(
         again = [topic.key for topic in plan.topics if topic.topic in aligned.rebuild]
         for topic in again:
             manifest = changes.forget_numbers(manifest, *topic)
-            manifest = changes.by_minutes_again(manifest, *topic)
+            # Both sides of it are read again, by minutes.
+            manifest = changes.forget_values(manifest, ("spread",), *topic)
         rebuilt += again
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)

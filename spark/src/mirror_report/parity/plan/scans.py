@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from mirror_report.config import Flow
+from mirror_report.config import Budget, Flow
 from mirror_report.model import (
     PartitionSnapshot,
     Positions,
@@ -23,7 +23,7 @@ from mirror_report.parity import HOUR_MS, LASTING, WRONG_KEYS
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
 from mirror_report.parity.plan.moments import Moment, Offsets
-from mirror_report.parity.plan.ranges import Range, record_bytes, total_bytes, total_records
+from mirror_report.parity.plan.ranges import Range, Spent, record_bytes
 from mirror_report.parity.plan.snapshots import FlowSnapshot
 from mirror_report.parity.state import BEHIND_ALL, Side, TopicKey
 from mirror_report.state.partitions import offsets
@@ -66,11 +66,6 @@ class Scan:
     wrong: list[dict[str, Any]] = field(default_factory=list)
     uncompared: int = 0
     logs: list[Any] = field(default_factory=list)
-
-    @property
-    def earlier(self) -> list[Moment]:
-        """Its moments."""
-        return [Moment.load(plain) for plain in self.moments]
 
     def total(self, name: str) -> int:
         """Keys of a class."""
@@ -223,7 +218,8 @@ class CompactedTopic:
 
     def after(self, last: Scan | None) -> CompactedTopic:
         """It with what is known of it; what is known of other logs of its name says nothing."""
-        known = last.earlier if last and self.goes_on_from(last) else []
+        plain = last.moments if last and self.goes_on_from(last) else []
+        known = [Moment.load(moment) for moment in plain]
         return replace(self, last=last, moments=moments.followed(known, self.source_ends()))
 
     def goes_on_from(self, last: Scan) -> bool:
@@ -262,11 +258,6 @@ class CompactedTopic:
             for p, position in self.positions.get(source.name, {}).items()
             if (log := source.partitions.get(p)) is not None
         )
-
-    @property
-    def expired_unlooked(self) -> int:
-        """Those that expired before they were looked at."""
-        return self.unlooked(attrgetter("log_start"))
 
     def has_news(self) -> bool:
         """Whether there is something to look at: new records, or maybe a key that was mended."""
@@ -332,15 +323,6 @@ class CompactedTopic:
             for source in self.sources
         }
 
-    def newer(self, before: CompactedTopic) -> int:
-        """Source offsets that came since an earlier moment."""
-        ends = before.source_ends()
-        return sum(
-            max(0, end - ends.get(origin, {}).get(partition, 0))
-            for origin, parts in self.source_ends().items()
-            for partition, end in parts.items()
-        )
-
     def retained(self, firsts: Mapping[int, tuple[int, int]]) -> list[dict[str, Any]]:
         """Rows of :data:`frames.latest_by_key.RETAINED_SCHEMA`: where retention was at work.
 
@@ -400,7 +382,12 @@ class ComparedTopic:
     @property
     def newer(self) -> int:
         """Source offsets that came while it was read."""
-        return self.later.newer(self.topic) if self.later else 0
+        ends = self.topic.source_ends()
+        return sum(
+            max(0, end - ends.get(origin, {}).get(partition, 0))
+            for origin, parts in (self.later.source_ends() if self.later else {}).items()
+            for partition, end in parts.items()
+        )
 
     @property
     def replaced(self) -> bool:
@@ -432,15 +419,10 @@ def last_of(
     return None if plain is None else Scan(**plain)
 
 
-def waiting(
-    topics: Iterable[CompactedTopic],
-    known: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    every_ms: float,
-) -> list[CompactedTopic]:
+def waiting(topics: Iterable[CompactedTopic], every_ms: float) -> list[CompactedTopic]:
     """Topics whose scan is due, those first that were scanned longest ago."""
-    scanned = [(last_of(known, *topic.key), topic) for topic in topics]
-    found = [(last.at_ms if last else 0, now) for last, now in scanned if due(last, now, every_ms)]
-    return [topic for _, topic in sorted(found, key=lambda pair: pair[0])]
+    late = (topic for topic in topics if due(topic.last, topic, every_ms))
+    return sorted(late, key=lambda topic: topic.last.at_ms if topic.last else 0)
 
 
 def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
@@ -456,25 +438,21 @@ def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
 
 def affordable(
     topics: Iterable[CompactedTopic],
-    max_bytes: float | None,
-    max_records: float | None = None,
+    spent: Spent,
+    budget: Budget,
     ranges_of: Callable[[CompactedTopic], Sequence[Range]] = CompactedTopic.ranges,
 ) -> list[CompactedTopic]:
     """Those that fit into what a run may still read, in their order.
 
+    :param spent: what it reads before.
     :param ranges_of: what is to be read of one.
     """
     chosen = []
-    left = [max_bytes, max_records]
     for topic in topics:
         ranges = ranges_of(topic)
-        sizes = (total_bytes(ranges), total_records(ranges))
-        if all(have is None or size <= have for size, have in zip(sizes, left, strict=True)):
+        if spent.allows(budget, ranges):
             chosen.append(topic)
-            left = [
-                None if have is None else have - size
-                for size, have in zip(sizes, left, strict=True)
-            ]
+            spent = spent.plus(ranges)
     return chosen
 
 

@@ -70,14 +70,8 @@ def not_compared(manifest: Manifest, flows: Iterable[Flow]) -> dict[TopicKey, st
     """
     return {
         (flow.name, topic): f"its records lie in more than {MOST_HOURS} hours. Make the producer "
-        f"write other timestamps, then {remedies.renew(flow, _origin(manifest, flow, topic))}"
+        f"write other timestamps, then {remedies.renew(flow, flow.origin(topic) or topic)}"
         for flow in flows
         for topic, known in manifest.spread.get(flow.name, {}).items()
         if known == "none"
     }
-
-
-def _origin(manifest: Manifest, flow: Flow, topic: str) -> str:
-    """What a topic of the target is called on the source."""
-    read = (key[2] for key in manifest.sides if key[:2] == (flow.name, "source"))
-    return next((origin for origin in read if flow.target_topic(origin) == topic), "")

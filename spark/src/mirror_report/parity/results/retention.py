@@ -38,14 +38,11 @@ def doubted(entries: Iterable[Gone], flows: Iterable[Flow], now_ms: int) -> list
             "retention.bytes had to remove them cannot be told: the size of the leader's log is "
             "not known, or parts of it are in remote storage",
             f"Grant the report's identity DESCRIBE on the cluster {of_name[flow].target}, and find "
-            f"out who deletes records there; {_renew(of_name[flow], topic)} accepts it",
+            "out who deletes records there; "
+            f"{remedies.renew(of_name[flow], of_name[flow].origin(topic) or topic)} accepts it",
         )
         for (flow, topic), count in sorted((+counts).items())
     ]  # fmt: skip
-
-
-def _renew(flow: Flow, topic: str) -> str:
-    return remedies.renew(flow, flow.origin(topic) or "")
 
 
 def breach_seconds(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, Sample, TopicParity
@@ -94,7 +94,7 @@ def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection
         accounted=_accounted(scan, last, unreported),
         samples=_more_samples(last, scan, _samples(found.samples)),
         wrong=list(found.wrong),
-        uncompared=last.uncompared + found.topic.expired_unlooked
+        uncompared=last.uncompared + found.topic.unlooked(attrgetter("log_start"))
         + sum(sum(seen.get(name, {}).values()) for name in NOT_COMPARED),
     )  # fmt: skip
 

@@ -303,10 +303,11 @@ def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
         with _output_as_errors():
             return SparkSession.builder.config(map=dict(values)).getOrCreate()
     except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
         local = spark_security.is_local(settings.master)
         cluster = "" if local else " and that its cluster has the same secret and cipher"
         raise ParityError(
-            f"Spark did not start ({_first_line(error)})",
+            f"Spark did not start ({lines[0] if lines else type(error).__name__})",
             "Check spark.java_home, spark.heap (460m at least) and spark.master in the report's "
             f"configuration{cluster}",
         ) from error
@@ -351,7 +352,3 @@ def stop(session: SparkSession, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
     # Of a JVM that ended by itself PySpark keeps these, and would hand them out again.
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -106,18 +106,13 @@ def forget_topic(manifest: Manifest, flow: str, topic: str, origins: Collection[
     """
     forgotten = {(flow, "target", topic), *((flow, "source", origin) for origin in origins)}
     sides = {key: side for key, side in manifest.sides.items() if key not in forgotten}
-    manifest = _without_values(forget_numbers(manifest, flow, topic), ("spread",), flow, topic)
+    manifest = forget_values(forget_numbers(manifest, flow, topic), ("spread",), flow, topic)
     return _without(replace(manifest, sides=sides), FORGOTTEN, flow, topic)
-
-
-def forget_alignment(manifest: Manifest, flow: str, topic: str) -> Manifest:
-    """Drop the cuts of one topic of the target, and what is known of its timestamps."""
-    return _without_values(manifest, ("alignments",), flow, topic)
 
 
 def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
     """Drop what was reported of one topic of the target."""
-    return _without(_without_values(manifest, NUMBERS, flow, topic), LOST, flow, topic)
+    return _without(forget_values(manifest, NUMBERS, flow, topic), LOST, flow, topic)
 
 
 def put_together(
@@ -132,17 +127,13 @@ def put_together(
         known = manifest.open_buckets.get(flow, {}).get(topic)
         # Open buckets are known by their names, and these are others now.
         if known is not None and (known["buckets"] or not known["whole"]):
-            manifest = _without_values(manifest, ("open_buckets",), flow, topic)
+            manifest = forget_values(manifest, ("open_buckets",), flow, topic)
         manifest = replace(manifest, spread=with_topic(manifest.spread, flow, topic, how))
     return replace(manifest, digests=(digests,), results=results)
 
 
-def by_minutes_again(manifest: Manifest, flow: str, topic: str) -> Manifest:
-    """Forget that a topic had too many buckets: both sides of it are read again."""
-    return _without_values(manifest, ("spread",), flow, topic)
-
-
-def _without_values(manifest: Manifest, names: Iterable[str], flow: str, topic: str) -> Manifest:
+def forget_values(manifest: Manifest, names: Iterable[str], flow: str, topic: str) -> Manifest:
+    """Drop the values of one topic of the target in some fields that are by flow and topic."""
     changes: dict[str, Any] = {}
     for name in names:
         known = getattr(manifest, name)

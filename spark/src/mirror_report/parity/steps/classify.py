@@ -147,11 +147,13 @@ class Classifier:
 
         :param earlier: :func:`earlier_results`.
         """
+        budget = self.context.settings.budget
         done: list[Any] = []
         samples: list[dict[str, Any]] = []
         found: list[DataFrame] = []
         for number, batch in enumerate(self._batches(rows)):
-            if number and (self.context.time_is_over() or not self._affords(batch)):
+            allowed = self.spent.allows(budget, self.differences.digested(batch))
+            if number and (self.context.time_is_over() or not allowed):
                 break
             try:
                 name, some = self.reader.read(partial(self._classified, batch, f"drilled-{number}"))
@@ -168,9 +170,6 @@ class Classifier:
         return Classified(
             results, samples, self.looks, self.reader.unread, self.spent, left, self.again
         )
-
-    def _affords(self, batch: Rows) -> bool:
-        return self.spent.allows(self.context.settings.budget, self.differences.digested(batch))
 
     def _batches(self, rows: Rows) -> list[Rows]:
         """Buckets to read together: neighbours, and first those with what nobody has classified."""

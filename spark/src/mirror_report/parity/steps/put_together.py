@@ -4,42 +4,25 @@ Digests add up, so nothing is read again, and what either side has lost since it
 before.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, hours
 from mirror_report.parity.plan import RunPlan, spread
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest, TopicKey
-
-
-@dataclass(frozen=True)
-class PutTogether:
-    """What was put together.
-
-    :param topics: with what :attr:`Manifest.spread` says of them.
-    :param digests: name of all digest rows; ``results``: of all that was found.
-    """
-
-    topics: Mapping[TopicKey, str]
-    digests: str
-    results: str
+from mirror_report.parity.state import Manifest, TopicKey, changes
 
 
 def put_together(
     context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan, name: str
-) -> PutTogether | None:
-    """Put together the buckets of topics that have too many.
+) -> Manifest:
+    """Put together the buckets of topics that have too many, if there are any.
 
     :param name: of what is written; another one each time.
-    :returns: ``None``: no topic has.
     """
     topics = _spread(storage, manifest, spread.suspects(manifest, plan))
     if not topics:
-        return None
+        return manifest
     by_hour = [topic for topic, how in topics.items() if how == "hours"]
     left_out = align.of_topics(topics.keys() - set(by_hour))
     for flow, topic in topics:
@@ -47,11 +30,11 @@ def put_together(
     rows = storage.digests(manifest).filter(~left_out)
     found = storage.results(manifest.results).filter(~left_out)
     lanes = compare.with_lanes(rows, context.by_partition)
-    return PutTogether(
-        topics,
+    return changes.put_together(
+        manifest, topics,
         storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}"),
         storage.write(hours.results(found, lanes, by_hour).coalesce(1), f"results-{name}"),
-    )
+    )  # fmt: skip
 
 
 def _spread(

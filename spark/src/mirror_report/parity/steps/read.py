@@ -1,7 +1,7 @@
 """Reading what is new, piece by piece; each piece is saved as soon as it is digested."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from py4j.protocol import Py4JError
@@ -35,15 +35,6 @@ COLUMNS = f"{digest.SCHEMA}; {judge.RESULTS_SCHEMA}"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Names of the rows of earlier runs that still count."""
-
-    digests: tuple[str, ...]
-    sealed: tuple[str, ...]
-    results: str | None
-
-
-@dataclass(frozen=True)
 class Piece:
     """A part of what was to be read.
 
@@ -61,14 +52,14 @@ class Piece:
     later: Sequence[Range] = ()
 
 
-def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan) -> Kept:
-    """Leave out rows that no longer describe what is there.
+def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan) -> Manifest:
+    """Name the rows that still count: without those that no longer describe what is there.
 
     :raises ParityError: the rows of earlier runs are of another layout, or damaged.
     """
     whole = {drop.flow for drop in plan.drops if drop.side is None}
     if not manifest.baselines.keys() - whole:
-        return Kept((), (), None)
+        return replace(manifest, digests=(), sealed=(), results=None, columns=COLUMNS)
     if manifest.rows() and manifest.columns != COLUMNS:
         raise ParityError(
             "the parity state was written by another release, which keeps other columns",
@@ -76,7 +67,7 @@ def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: Run
         )
     files.check(context.store, manifest)
     if not plan.drops or not manifest.rows():
-        return Kept(manifest.digests, manifest.sealed, manifest.results)
+        return replace(manifest, columns=COLUMNS)
     digests, sealed = storage.digests(manifest), storage.sealed(manifest)
     results = storage.results(manifest.results)
     for drop in plan.drops:
@@ -89,10 +80,12 @@ def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: Run
     for flow, topic in plan.rebuilt:
         rebuilt = (F.col("flow") == flow) & (F.col("topic") == topic)
         results, sealed = results.filter(~rebuilt), sealed.filter(~rebuilt)
-    return Kept(
-        (storage.write(digests.coalesce(1), "digest-kept"),),
-        (storage.write(sealed.coalesce(1), "sealed-kept"),) if manifest.sealed else (),
-        storage.write(results.coalesce(1), "results-kept"),
+    return replace(
+        manifest,
+        digests=(storage.write(digests.coalesce(1), "digest-kept"),),
+        sealed=(storage.write(sealed.coalesce(1), "sealed-kept"),) if manifest.sealed else (),
+        results=storage.write(results.coalesce(1), "results-kept"),
+        columns=COLUMNS,
     )
 
 

@@ -10,7 +10,7 @@ there are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, Window
@@ -20,7 +20,7 @@ from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, digest, totals
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Manifest, changes
 
 MAX_DIRECTORIES = 8
 SEAL_AFTER_MS = 48 * HOUR_MS
@@ -37,20 +37,6 @@ DAY_MS = 24 * HOUR_MS
 ON = ["flow", "topic", "hour"]
 
 
-@dataclass(frozen=True)
-class Sealed:
-    """Names of rows.
-
-    :param digests: of minutes; ``sealed``: of hours.
-    :param numbers: of each topic that has newly sealed hours: :data:`state.changes.SEALED`,
-        through_ms, newest_ms.
-    """
-
-    digests: tuple[str, ...]
-    sealed: tuple[str, ...]
-    numbers: Sequence[Mapping[str, Any]] = ()
-
-
 def seal(
     context: RunContext,
     storage: RowStorage,
@@ -59,18 +45,17 @@ def seal(
     judged: DataFrame,
     *,
     verified: int,
-) -> Sealed:
+) -> Manifest:
     """Merge what has become many directories; seal what is closed, forget what is too old.
 
     :param digests: all of them with lanes; ``judged``: all buckets; ``verified``: how many of them
         are that were not.
     """
     if len(manifest.digests) <= MAX_DIRECTORIES and verified <= MANY_MINUTES:
-        return Sealed(manifest.digests, manifest.sealed)
+        return manifest
     hour = align.hour(F.col("bucket")).alias("hour")
     closed = _closed(judged, digests, hour, context.now_ms).persist()
     names, left = manifest.sealed, digests
-    numbers: Sequence[Mapping[str, Any]] = ()
     if not closed.isEmpty():
         rows = digests.withColumn("hour", hour)
         hours = (
@@ -80,12 +65,13 @@ def seal(
         )
         left = rows.join(closed, on=ON, how="left_anti").select(*digest.COLUMNS)
         names = (*names, storage.write(digest.merge(hours).coalesce(1), "sealed"))
-        numbers = _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms)
+        for numbers in _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms):
+            manifest = changes.seal_numbers(manifest, numbers)
     merged = storage.write(digest.merge(left).coalesce(1), "digest-merged")
     closed.unpersist()
     if len(names) > MAX_DIRECTORIES:
         names = (_without_old(context, storage, names),)
-    return Sealed((merged,), names, numbers)
+    return replace(manifest, digests=(merged,), sealed=names)
 
 
 def _closed(judged: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> DataFrame:
@@ -112,6 +98,7 @@ def _closed(judged: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> Da
 
 
 def _numbers(judged: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[Mapping[str, Any]]:
+    """Of each topic that has newly sealed hours: :data:`state.changes.SEALED` and two times."""
     sums = (
         judged.join(closed, on=ON, how="left_semi")
         .groupBy("flow", "topic")
