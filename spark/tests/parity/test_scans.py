@@ -167,7 +167,7 @@ def result(last: Scan | None, unreported: tuple[str, ...] = (), **keys: int) -> 
          "newest_ms": 7}
         for name, number in keys.items()
     ]  # fmt: skip
-    return results.result(subject(), "next", rows, [], last, unreported)
+    return results.result(ComparedTopic(subject(), rows), "next", last, unreported)
 
 
 def test_what_was_found_is_remembered_as_plain_data() -> None:

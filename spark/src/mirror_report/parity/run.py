@@ -273,16 +273,8 @@ def _verify_again(
     manifest = replace(state.manifest, verified_again_at_ms=at_ms)
     if context.now_ms - at_ms < verify_again.PAUSE_MS:
         return replace(state, manifest=manifest), compared
-    found = verify_again.verify_again(
-        context, storage, manifest, state.plan, compared.digests, compared.buckets
-    )
-    manifest = replace(
-        manifest, verified_again=found.cursors, verified_again_at_ms=context.now_ms,
-        digests=manifest.digests if found.digests is None else (found.digests,),
-    )  # fmt: skip
-    plan = replace(state.plan, spent=found.spent)
-    state = replace(state, manifest=manifest, plan=plan).with_unread(found.unread)
-    if found.digests is None:
+    state = verify_again.verify_again(context, storage, state, compared)
+    if state.manifest.digests == manifest.digests:
         return state, compared
     compared.buckets.unpersist()
     return state, compare.compare_digests(context, storage, state.manifest, state.plan)
@@ -308,16 +300,16 @@ def _classify(
         storage, manifest, plan, observed.snapshots, compared.digests, rows
     )
     classifier = classify.Classifier(context, storage, plan, differences)
-    found = classifier.classify(rows, earlier)
+    results, samples, later = classifier.classify(rows, earlier)
     state = replace(
         state,
-        manifest=copies.need(replace(manifest, results=found.results), found.looks),
-        plan=replace(plan, spent=found.spent),
-        left=left + found.left,
+        manifest=copies.need(replace(manifest, results=results), classifier.looks),
+        plan=replace(plan, spent=classifier.spent),
+        left=left + later,
     )
-    hidden = losses.out_of_sight(found.again, plan.judged)
+    hidden = losses.out_of_sight(classifier.again, plan.judged)
     state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
-    return state.with_findings(observed.findings).with_unread(found.unread), found.samples
+    return state.with_findings(observed.findings).with_unread(classifier.reader.unread), samples
 
 
 def _judge_open(

@@ -25,11 +25,11 @@ def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new
         flow, topic = each.topic.key
         last = scans.last_of(kept, flow, topic)
         unreported = manifest.unreported.get(flow, ())
-        if new and last is not None:
-            scan = looked(each, run_id, last, unreported)
-        else:
-            scan = result(each.topic, run_id, each.rows, each.samples, last, unreported)
-            scan = replace(scan, wrong=list(each.wrong), replaced=each.replaced)
+        scan = (
+            looked(each, run_id, last, unreported)
+            if new and last is not None
+            else result(each, run_id, last, unreported)
+        )
         scan = replace(
             scan, newer=each.newer, moments=[moment.dump() for moment in each.moments],
             logs=each.topic.logs,
@@ -39,27 +39,20 @@ def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new
 
 
 def result(
-    topic: CompactedTopic,
-    run_id: str,
-    rows: Collection[Mapping[str, Any]],
-    samples: Iterable[Mapping[str, Any]],
-    last: Scan | None,
-    unreported: Collection[str] = (),
+    found: ComparedTopic, run_id: str, last: Scan | None, unreported: Collection[str] = ()
 ) -> Scan:
     """What a scan found, to be kept.
 
-    :param rows: of :func:`frames.latest_by_key.count`, this topic's.
-    :param samples: of :func:`frames.latest_by_key.samples`, this topic's.
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
-    found = Scan(run_id, topic.taken_at_ms, topic.state(), _keys(rows), samples=_samples(samples))
-    return replace(
-        found,
-        source_keys=sum(row["source_keys"] for row in rows),
-        target_keys=sum(row["target_keys"] for row in rows),
-        newest_ms=_newest(rows),
-        accounted=_accounted(found, last, unreported),
-    )
+    scan = Scan(
+        run_id, found.topic.taken_at_ms, found.topic.state(), _keys(found.rows),
+        source_keys=sum(row["source_keys"] for row in found.rows),
+        target_keys=sum(row["target_keys"] for row in found.rows),
+        newest_ms=_newest(found.rows), samples=_samples(found.samples), replaced=found.replaced,
+        wrong=list(found.wrong),
+    )  # fmt: skip
+    return replace(scan, accounted=_accounted(scan, last, unreported))
 
 
 def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()) -> Scan:

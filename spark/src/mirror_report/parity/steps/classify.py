@@ -3,8 +3,7 @@
 Before that it is confirmed: fresh snapshots say where its records lie.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,8 +21,6 @@ from mirror_report.parity.plan import (
     Range,
     Rows,
     RunPlan,
-    Spent,
-    Unread,
     buckets,
     copies,
     positions,
@@ -39,26 +36,6 @@ MAX_CANDIDATES = 2_000
 
 # A bucket as judged, and its row of :data:`frames.judge.RESULTS_SCHEMA` now.
 Again = tuple[Mapping[str, Any], Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Classified:
-    """What was found.
-
-    :param results: name of the results of all runs, those of this one among them.
-    :param samples: rows of :func:`frames.classify.samples`.
-    :param looks: numbers of those that losses rest on, by topic (:func:`plan.copies.need`).
-    :param left: buckets that wait for a later run.
-    :param again: buckets that were known to have lost records, as judged before and as found now.
-    """
-
-    results: str | None
-    samples: list[dict[str, Any]] = field(default_factory=list)
-    looks: Mapping[TopicKey, Collection[int]] = field(default_factory=dict)
-    unread: Unread = field(default_factory=Unread)
-    spent: Spent = field(default_factory=Spent)
-    left: int = 0
-    again: Sequence[Again] = ()
 
 
 def differing(judged: DataFrame) -> tuple[Rows, int]:
@@ -123,7 +100,11 @@ def keep_earlier(storage: RowStorage, manifest: Manifest, plan: RunPlan, judged:
 
 
 class Classifier:
-    """Buckets that differ, in one run.
+    """Classifies buckets that differ, in one run.
+
+    ``spent``: what the run has read by now. ``looks``: numbers of those that losses rest on, by
+    topic (:func:`plan.copies.need`). ``again``: buckets that were known to have lost records, as
+    judged before and as found now.
 
     :param differences: where their records lie now.
     """
@@ -142,10 +123,12 @@ class Classifier:
             plan.topic_id,
         )  # fmt: skip
 
-    def classify(self, rows: Rows, earlier: DataFrame) -> Classified:
+    def classify(self, rows: Rows, earlier: DataFrame) -> tuple[str, list[dict[str, Any]], int]:
         """Say of the records of some buckets what they are.
 
         :param earlier: :func:`earlier_results`.
+        :returns: name of the results of all runs, rows of :func:`frames.classify.samples`, and how
+            many buckets that nobody has classified wait for a later run.
         """
         budget = self.context.settings.budget
         done: list[Any] = []
@@ -166,10 +149,7 @@ class Classifier:
         chosen = compare.some_buckets(self.storage.session, done)
         kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
         results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
-        left = _unsettled(rows) - _unsettled(done)
-        return Classified(
-            results, samples, self.looks, self.reader.unread, self.spent, left, self.again
-        )
+        return results, samples, _unsettled(rows) - _unsettled(done)
 
     def _batches(self, rows: Rows) -> list[Rows]:
         """Buckets to read together: neighbours, and first those with what nobody has classified."""

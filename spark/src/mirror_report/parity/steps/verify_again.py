@@ -1,7 +1,7 @@
 """Verifying again: a little every hour of what earlier runs verified is read once more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,12 @@ from mirror_report.model import another_topic
 from mirror_report.parity import BUCKET, Key, bucket_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, digest, sql
-from mirror_report.parity.plan import (
-    Range,
-    RunPlan,
-    Spent,
-    Unread,
-    buckets,
-    positions,
-    ranges,
-    snapshots,
-)
+from mirror_report.parity.plan import Range, RunPlan, buckets, positions, ranges, snapshots
+from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import NEVER, Manifest, changes
+from mirror_report.parity.steps.compare import Compared
 
 # Buckets read again in one run.
 MOST = 200
@@ -38,49 +31,33 @@ DigestRow = Mapping[str, Any]
 Cursors = Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True)
-class VerifiedAgain:
-    """What was read again.
-
-    :param cursors: last bucket of each topic that was read again, by flow and topic.
-    :param digests: name of all digest rows, with those of now; ``None``: all is what it was.
-    """
-
-    cursors: Cursors
-    unread: Unread
-    spent: Spent
-    digests: str | None = None
-
-
 def verify_again(
-    context: RunContext,
-    storage: RowStorage,
-    manifest: Manifest,
-    plan: RunPlan,
-    digests: DataFrame,
-    both_sides: DataFrame,
-) -> VerifiedAgain:
+    context: RunContext, storage: RowStorage, state: RunState, compared: Compared
+) -> RunState:
     """Read some buckets again: each topic's oldest first, then the next.
 
-    :param digests: with lanes.
-    :param both_sides: :func:`frames.compare.by_bucket`.
+    :returns: with the digests of now, if some are not what they were.
     """
+    manifest, plan = state.manifest, state.plan
     reader = Reader(
         context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
     )
     cursors = manifest.verified_again
     for _ in range(2):
         # Where each topic has come to its end a new round begins.
-        rows, cursors = _next(storage, positions.topic_rows(manifest, plan), cursors, both_sides)
+        rows, cursors = _next(
+            storage, positions.topic_rows(manifest, plan), cursors, compared.buckets
+        )
         if rows:
             break
-    stored = _stored(context, storage, digests, rows)
+    stored = _stored(context, storage, compared.digests, rows)
     chosen, cursors = _affordable(context, manifest, plan, rows, stored, cursors)
     wanted = [each for of_bucket in chosen.values() for each in of_bucket]
     parts = [part for key in chosen for part in stored[key]]
-    found = VerifiedAgain(cursors, reader.unread, plan.spent)
+    manifest = replace(manifest, verified_again=cursors, verified_again_at_ms=context.now_ms)
+    state = replace(state, manifest=manifest)
     if not wanted:
-        return found
+        return state
     context.progress(f"reading {ranges.total_records(wanted)} verified records again")
     try:
         fresh = reader.read(
@@ -89,19 +66,20 @@ def verify_again(
     except (OutOfTimeError, PySparkException, Py4JError):
         # What was verified stays so: a later run reads it again.
         context.progress("what was verified could not be read again")
-        return replace(found, unread=reader.unread)
+        return state.with_unread(reader.unread)
     changed = [
         _key(part)
         for part in reader.readable(parts)
         if {name: part[name] for name in digest.COLUMNS} != fresh.get(_key(part))
     ]
-    name = None
     if changed:
         context.progress(f"{len(changed)} verified minutes are not what they were")
-        name = _replaced(
+        digests = _replaced(
             storage, manifest, changed, [fresh[key] for key in changed if key in fresh]
         )
-    return VerifiedAgain(cursors, reader.unread, plan.spent.plus(wanted), name)
+        manifest = replace(manifest, digests=(digests,))
+    plan = replace(plan, spent=plan.spent.plus(wanted))
+    return replace(state, manifest=manifest, plan=plan).with_unread(reader.unread)
 
 
 def _next(
