@@ -1,12 +1,9 @@
 """What one run is given. Nothing in it changes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from mirror_report.config import Flow, Settings
 from mirror_report.model import (
@@ -90,7 +87,7 @@ class RunContext:
     attempt: int = 0
 
     @classmethod
-    def begin(cls, request: ParityRequest, progress: Progress) -> RunContext:
+    def begin(cls, request: ParityRequest, progress: Progress) -> Self:
         """Start the clock of a run.
 
         :raises StateError: the baseline cannot be read.
@@ -114,16 +111,11 @@ class RunContext:
         return str(spark.properties.get("spark.executor.memory", spark.heap))
 
     @property
-    def directory(self) -> Path:
-        """Where rows are kept."""
-        return self.store.parity_directory
-
-    @property
     def rows_name(self) -> str:
         """Name of the directory of this run's rows."""
         return f"{self.run_id}.{self.attempt}" if self.attempt else self.run_id
 
-    def again(self) -> RunContext:
+    def again(self) -> Self:
         """The same run, with rows of its own."""
         return replace(self, attempt=self.attempt + 1)
 

@@ -177,7 +177,8 @@ def _compare_content(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
     )
-    rows = scratch.size([context.directory])
+    directory = context.store.parity_directory
+    rows = scratch.size([directory])
     if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
     clusters = context.settings.clusters_of({part.flow for part in wanted})
@@ -186,7 +187,7 @@ def _compare_content(
     # The session first: an error of the JVM can only be read while the JVM lives.
     with opened(how, expected + rows, records, clusters) as session, spark_errors():
         limit = context.settings.budget.state_bytes
-        storage = RowStorage(session, context.directory, context.rows_name, limit)
+        storage = RowStorage(session, directory, context.rows_name, limit)
         state = _compare(context, storage, _read(context, storage, state))
         return _scan(context, storage, state)
 

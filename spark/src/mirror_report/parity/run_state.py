@@ -1,9 +1,8 @@
 """What a run knows, and how what a step finds is merged into it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from mirror_report.model import Finding
 from mirror_report.parity.plan import RunPlan, Unread, need
@@ -22,17 +21,17 @@ class RunState:
     findings: tuple[Finding, ...] = ()
     left: int = 0
 
-    def with_findings(self, findings: Iterable[Finding]) -> RunState:
+    def with_findings(self, findings: Iterable[Finding]) -> Self:
         """Report more."""
         return replace(self, findings=(*self.findings, *findings))
 
-    def with_new(self, findings: Iterable[Finding]) -> RunState:
+    def with_new(self, findings: Iterable[Finding]) -> Self:
         """Report what no later run will find again."""
         new = [found for found in dict.fromkeys(findings) if found not in self.findings]
         manifest = replace(self.manifest, new_findings=(*self.manifest.new_findings, *new))
         return replace(self, manifest=manifest).with_findings(new)
 
-    def with_unread(self, unread: Unread) -> RunState:
+    def with_unread(self, unread: Unread) -> Self:
         """Keep what cannot be read, and leave alone topics that have too much of it."""
         return replace(
             self,
@@ -40,7 +39,7 @@ class RunState:
             plan=self.plan.without(unread.topics),
         )
 
-    def with_positions(self) -> RunState:
+    def with_positions(self) -> Self:
         """Keep the positions that were judged by; those of other topics stay as they were."""
         positions = dict(self.manifest.positions) | {
             name: need.relevant_positions(self.manifest, self.plan, snapshot)

@@ -6,11 +6,9 @@ it. So runs that cannot read everything keep such pairs, called boundaries, and 
 target was read up to one of them, what was read of the source below it is judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from mirror_report.parity import Key, grouped, thinned
 from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_records
@@ -38,7 +36,7 @@ class Boundary:
     target: Mapping[int, int]
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Boundary:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What the manifest holds."""
         source = {origin: offsets(parts) for origin, parts in plain["source"].items()}
         return cls(source, offsets(plain["target"]))

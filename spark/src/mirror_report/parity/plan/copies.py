@@ -9,11 +9,9 @@ Only a mirror that was set back copies a record once more: what it copies again,
 has seen below the position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from mirror_report.parity.plan import boundaries
 from mirror_report.parity.plan.boundaries import Boundary
@@ -41,7 +39,7 @@ class Look:
     needed: bool = False
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Look:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What the manifest holds."""
         known = plain["following"]
         following = {origin: offsets(parts) for origin, parts in (known or {}).items()}
@@ -56,7 +54,7 @@ class Look:
             "following": None if known is None else following, "needed": self.needed,
         }  # fmt: skip
 
-    def before(self, now: Boundary, ends: Offsets) -> Look:
+    def before(self, now: Boundary, ends: Offsets) -> Self:
         """The same look, after another one.
 
         :param ends: of the source, at that one.

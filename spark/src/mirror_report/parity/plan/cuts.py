@@ -5,8 +5,6 @@ both sides, unless something is wrong. A cut is called by a time, that of its sy
 orders buckets by time, or asks how old they are, holds for these as well.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

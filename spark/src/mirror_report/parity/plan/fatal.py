@@ -4,10 +4,9 @@ One record may be larger than the heap, however small it was compressed. When th
 topics of that run are read in halves, each by a JVM of its own, until those are known that end it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import find
@@ -29,7 +28,7 @@ class Search:
     waiting: tuple[tuple[TopicKey, ...], ...] = ()
     found: tuple[TopicKey, ...] = ()
 
-    def ended(self, topics: Iterable[TopicKey]) -> Search:
+    def ended(self, topics: Iterable[TopicKey]) -> Self:
         """The JVM ended while it read some topics."""
         group = tuple(sorted(topics))
         if len(group) <= 1:
@@ -37,7 +36,7 @@ class Search:
         half = len(group) // 2
         return replace(self, waiting=(*self.waiting, group[half:], group[:half]))
 
-    def next(self) -> tuple[tuple[TopicKey, ...], Search]:
+    def next(self) -> tuple[tuple[TopicKey, ...], Self]:
         """The group to read next, and what waits then."""
         *waiting, group = self.waiting
         return group, replace(self, waiting=tuple(waiting))

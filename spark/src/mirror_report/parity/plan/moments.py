@@ -6,11 +6,9 @@ target holds below its ends is a copy of what lies below the ends that the sourc
 copies of what lies beyond these lie beyond those, and nothing of the target below has to be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from mirror_report.parity import thinned
 from mirror_report.parity.state import BEHIND_ALL
@@ -38,7 +36,7 @@ class Moment:
     following: Offsets = field(default_factory=dict)
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Moment:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What the manifest holds."""
         positions, following = (
             {origin: offsets(parts) for origin, parts in plain[name].items()}

@@ -5,12 +5,10 @@ by slices of offsets (:mod:`plan.open_slices`). Of a topic with very many of the
 followed; what lies in the others counts as not judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
 from mirror_report.parity import grouped
 from mirror_report.parity.plan import offset_syncs
@@ -91,7 +89,7 @@ class OpenTopic:
     more_since_ms: int | None = None
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> OpenTopic:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         return cls(
             tuple(OpenBucket(**bucket) for bucket in plain["buckets"]),

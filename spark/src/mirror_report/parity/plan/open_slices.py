@@ -8,8 +8,6 @@ there go on together until they are; a bucket is judged where both of its sides 
 their ends.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 from typing import Any
 
 from mirror_report.checks.losses import size, union
@@ -107,8 +108,7 @@ def _left_unread(manifest: Manifest, topic: TopicKey) -> str | None:
 
 def gaps_until(manifest: Manifest) -> dict[tuple[str, str, str], int]:
     """(flow, topic, side) -> until when records expired before they were read."""
-    found: dict[tuple[str, str, str], int] = {}
-    for gap in manifest.gaps:
-        key = (gap.flow, gap.topic, gap.side)
-        found[key] = max(gap.until_ms, found.get(key, gap.until_ms))
-    return found
+    return {
+        key: max(gap.until_ms for gap in gaps)
+        for key, gaps in grouped(manifest.gaps, attrgetter("flow", "topic", "side")).items()
+    }

@@ -1,10 +1,9 @@
 """Offsets to read: how many at once, in which pieces, in which reads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from mirror_report.config import Budget
 from mirror_report.model import TopicSnapshot
@@ -83,9 +82,9 @@ class Spent:
     bytes: float = 0.0
     records: int = 0
 
-    def plus(self, ranges: Sequence[Range]) -> Spent:
+    def plus(self, ranges: Sequence[Range]) -> Self:
         """With some ranges read as well."""
-        return Spent(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
+        return type(self)(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
 
     def rest_of(self, budget: Budget) -> tuple[float | None, int | None]:
         """What is left of its bytes and records; ``None``: there is no bound."""

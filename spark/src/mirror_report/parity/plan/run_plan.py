@@ -1,9 +1,8 @@
 """What one run reads and compares, of all flows together, and what no longer counts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
@@ -60,7 +59,7 @@ class RunPlan:
         """Topics of which something is left for a later run."""
         return {waiting.topic_key for waiting in self.backlog} | self.deferred_topics
 
-    def without(self, unknown: Mapping[TopicKey, str]) -> RunPlan:
+    def without(self, unknown: Mapping[TopicKey, str]) -> Self:
         """Leave topics alone.
 
         :param unknown: why nothing can be said of each.
@@ -74,7 +73,7 @@ class RunPlan:
             ranges=tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown),
         )
 
-    def leaving(self, later: Iterable[Range]) -> RunPlan:
+    def leaving(self, later: Iterable[Range]) -> Self:
         """Leave more for a later run."""
         return replace(self, backlog=tuple(joined([*later, *self.backlog])))
 
@@ -104,7 +103,7 @@ class Superseded:
     rebuilt: tuple[TopicKey, ...] = ()
     renewed: tuple[TopicKey, ...] = ()
 
-    def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Superseded:
+    def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Self:
         """Without a topic that another flow judges from now on, or that begins again."""
         of_name = {each.name: each for each in flows}
         known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))

@@ -1,7 +1,5 @@
 """What one side of one topic needs: what is new, what is gone, what has to be read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -104,7 +102,7 @@ class SidePlan:
     begin: Mapping[Origin, SideState] = field(default_factory=dict)
     removals: tuple[Removal, ...] = ()
 
-    def plus(self, others: Iterable[SidePlan]) -> Self:
+    def plus(self, others: "Iterable[SidePlan]") -> Self:
         """With what other sides need."""
         every: list[SidePlan] = [self, *others]
         return replace(

@@ -55,11 +55,11 @@ def newly_verified(manifest: Manifest, rows: Iterable[Mapping[str, Any]]) -> int
 
     :param rows: :func:`by_topic`.
     """
-    more = 0
-    for row in rows:
-        known = manifest.numbers((row["flow"], row["topic"])).get("buckets_verified", 0)
-        more += max(0, row["buckets_verified"] - known)
-    return more
+    name = "buckets_verified"
+    return sum(
+        max(0, row[name] - manifest.numbers((row["flow"], row["topic"])).get(name, 0))
+        for row in rows
+    )
 
 
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:

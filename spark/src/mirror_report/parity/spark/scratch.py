@@ -64,39 +64,31 @@ def size(below: Sequence[Path]) -> int:
     return total
 
 
-class ScratchLimit:
-    """Calls ``stop``, again and again, while directories hold more than they may.
+@contextlib.contextmanager
+def limited(
+    below: Sequence[Path], limit: int | None, stop: Callable[[], object], exceeded: threading.Event
+) -> Iterator[None]:
+    """Call ``stop``, again and again, while directories hold more than they may.
 
     :param limit: bytes; ``None``: no bound.
+    :param exceeded: set as soon as they do.
     """
+    over = threading.Event()
 
-    def __init__(
-        self,
-        below: Sequence[Path],
-        limit: int | None,
-        stop: Callable[[], object],
-        seconds: float = INTERVAL_SECONDS,
-    ) -> None:
-        self.exceeded = False
-        self._below, self._limit, self._stop, self._seconds = below, limit, stop, seconds
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "ScratchLimit":
-        """Begin, if there is a bound."""
-        if self._limit is not None:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(self._seconds):
-            if self._limit is not None and size(self._below) > self._limit:
-                self.exceeded = True
+    def watch(most: int) -> None:
+        while not over.wait(INTERVAL_SECONDS):
+            if size(below) > most:
+                exceeded.set()
                 with contextlib.suppress(Exception):  # the JVM may be gone
-                    self._stop()
+                    stop()
+
+    if limit is None:
+        yield
+        return
+    thread = threading.Thread(target=watch, args=(limit,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

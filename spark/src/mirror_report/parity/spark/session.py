@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -261,17 +262,18 @@ def open_session(
             configuration(settings, expected_bytes, records, clusters, Path(sockets)),
         )
         limit = settings.scratch_bytes
-        watch = scratch.ScratchLimit(directories, limit, session.sparkContext.cancelAllJobs)
+        exceeded = threading.Event()
+        cancel = session.sparkContext.cancelAllJobs
         try:
-            with watch:
+            with scratch.limited(directories, limit, cancel, exceeded):
                 yield session
         except ReportError:
-            if not watch.exceeded:
+            if not exceeded.is_set():
                 raise
         finally:
             stop(session, exit_seconds)
         # Also where nobody minded that a job was cancelled for it.
-        if watch.exceeded:
+        if exceeded.is_set():
             raise ParityError(
                 f"Spark's scratch files grew beyond {limit} bytes",
                 "Raise mirror_report_scratch_bytes (spark.scratch_bytes) if the disk has room, or "

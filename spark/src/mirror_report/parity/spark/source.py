@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.config import Cluster, Spark
-from mirror_report.parity import ParityError
+from mirror_report.parity import ParityError, grouped
 from mirror_report.parity.frames.digest import RECORD_COLUMNS
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark.session import SMALL_BYTES, heap_mib, reading_heap
@@ -194,11 +194,14 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
     """
     wanted = list(ranges)
     first = wanted[0]
-    start: dict[str, dict[str, int]] = {}
-    end: dict[str, dict[str, int]] = {}
-    for part in wanted:
-        start.setdefault(part.origin, {})[str(part.partition)] = part.start
-        end.setdefault(part.origin, {})[str(part.partition)] = part.end
+    origins = grouped(wanted, lambda part: part.origin)
+    start, end = (
+        {
+            origin: {str(part.partition): getattr(part, bound) for part in parts}
+            for origin, parts in origins.items()
+        }
+        for bound in ("start", "end")
+    )
     rows = (
         session.read.format("kafka")
         .options(**connect)

@@ -5,12 +5,10 @@ and what was reported of each topic. A manifest does not change: what a run find
 (:mod:`state.changes`), which :mod:`state.files` saves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mirror_report.config import Flow
 from mirror_report.model import SIDES, Baseline, Finding, Positions
@@ -133,7 +131,7 @@ class Manifest:
     open_work: bool = False
 
     @classmethod
-    def load(cls, data: Mapping[str, Any], bucket_ms: int, where: Path) -> Manifest:
+    def load(cls, data: Mapping[str, Any], bucket_ms: int, where: Path) -> Self:
         """What the file holds.
 
         :param where: the state directory, for messages.

@@ -1,10 +1,8 @@
 """What the manifest keeps of a topic: its numbers, its cuts, and that it ends Spark's JVM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from mirror_report.model import Sample
 from mirror_report.state.partitions import offsets, texts
@@ -28,7 +26,7 @@ class Summary:
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Summary:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         samples = {
             name: tuple(Sample(**sample) for sample in some)
@@ -72,7 +70,7 @@ class Track:
     raised: int = 0
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Track:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         return cls(
             tuple(Cut(*cut) for cut in plain["cuts"]),
@@ -108,7 +106,7 @@ class Alignment:
     untimed: bool = False
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Alignment:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         return cls(
             tuple(plain["ids"]),
@@ -141,7 +139,7 @@ class FatalTopic:
     starts: Mapping[tuple[str, str], Mapping[int, int]]
 
     @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> FatalTopic:
+    def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         starts = ((*key.split("/", 1), offsets(parts)) for key, parts in plain["starts"].items())
         return cls(

@@ -1,7 +1,5 @@
 """Comparing compacted topics: the latest record of every key, or of those that are new."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -59,7 +57,7 @@ class Scanner:
         """
         what = "new records of " if self.new else ""
         self.context.progress(f"comparing {what}{len(topics)} compacted topic(s) by key")
-        return self.reader.read(partial(self._counted, topics))
+        return self.reader.read(partial(self._compared, topics))
 
     def confirm(
         self, topics: Iterable[CompactedTopic], snapshots: FlowSnapshots
@@ -70,24 +68,18 @@ class Scanner:
         :raises OutOfTimeError: the run's time is over.
         """
         now = [now for _, now in _seen(topics, snapshots)]
-        return self.reader.read(partial(self._confirmed, now))
+        return self.reader.read(partial(self._compared, now, confirm=True))
 
     def _readable(self, topics: Iterable[CompactedTopic]) -> list[CompactedTopic]:
         return self.reader.readable(topics, attrgetter("key"))
 
-    def _counted(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
-        with limited(self.context, self.session):
-            collapsed = latest_by_key.collapse(self._judged(self._readable(topics))).persist()
-            collapsed.count()
-            later = self._later(topics)
-            rows = _by_topic(latest_by_key.count(self._without_expired(collapsed, later.values())))
-            collapsed.unpersist()
-        return [
-            ComparedTopic(topic, rows.get(topic.key, ()), later=later.get(topic.key))
-            for topic in self._readable(topics)
-        ]
+    def _compared(
+        self, topics: Sequence[CompactedTopic], *, confirm: bool = False
+    ) -> list[ComparedTopic]:
+        """What is found of the topics that can be read.
 
-    def _confirmed(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
+        :param confirm: leave aside what has changed since, and say which keys are wrong.
+        """
         chosen = self._readable(topics)
         if not chosen:
             return []
@@ -96,18 +88,14 @@ class Scanner:
             collapsed.count()
             later = self._later(chosen)
             final = self._without_expired(collapsed, later.values())
-            if tails := [part for topic in chosen for part in _tails(topic, later)]:
+            tails = [part for topic in chosen for part in _tails(topic, later)]
+            if confirm and tails:
                 tail = compare.with_lanes(self.reader.fetch(tails), self.context.by_partition)
                 changed = latest_by_key.with_keys(tail).select(*latest_by_key.KEY, "side")
                 final = latest_by_key.without(final, changed, new=self.new)
-            rows, samples, wrong = map(
-                _by_topic,
-                (
-                    latest_by_key.count(final),
-                    latest_by_key.samples(final),
-                    new_records.wrong(final, WRONG_KEPT),
-                ),
-            )
+            rows = _by_topic(latest_by_key.count(final))
+            samples = _by_topic(latest_by_key.samples(final)) if confirm else {}
+            wrong = _by_topic(new_records.wrong(final, WRONG_KEPT)) if confirm else {}
             collapsed.unpersist()
         return [
             ComparedTopic(

@@ -230,23 +230,18 @@ class Counter:
         seen = slices.found(not_due)
         found = slices.outcome(judged, seen, self.context.run_id)
         earlier = storage.results(manifest.results).join(seen, on=list(BUCKET), how="left_anti")
+        in_this_run = {(*each.topic.key, *bucket.key) for each in done for bucket in each.buckets}
+        others = [
+            row for row in _followed(manifest, counted=True) if bucket_key(row) not in in_this_run
+        ]
         manifest = replace(
             manifest,
             results=storage.write(earlier.unionByName(found).coalesce(1), "results-slices"),
-            slices=storage.write(
-                rows.unionByName(self._others(manifest, done)).coalesce(1), "slices"
-            ),
+            slices=storage.write(rows.unionByName(self._known(others)).coalesce(1), "slices"),
         )
         samples = slices.samples(not_due).collect() if counted.lost else []
         counted.rows.unpersist()
         return manifest, [row.asDict() for row in samples]
-
-    def _others(self, manifest: Manifest, done: Sequence[Slices]) -> DataFrame:
-        """What is known of buckets that are counted, without those that were in this run."""
-        now = {(*each.topic.key, *bucket.key) for each in done for bucket in each.buckets}
-        return self._known(
-            row for row in _followed(manifest, counted=True) if bucket_key(row) not in now
-        )
 
     def _of_slices(self, rows: DataFrame, some: Iterable[Slices]) -> DataFrame:
         named = [_named(each.topic.key, bucket) for each in some for bucket in each.buckets]
